@@ -1,0 +1,244 @@
+//! The command line: what may be typed, and nothing else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const SIDES: &str = "Sides";
+const BENCHMARK: &str = "Benchmark";
+const BUILD: &str = "Build";
+const DECIDING: &str = "Deciding";
+const STOPPING: &str = "Stopping";
+const OUTPUT: &str = "Output";
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Is this branch slower than the place where it left main?
+#[derive(Debug, Parser)]
+#[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare this branch with the place where it left BASE
+    Compare(Box<Compare>),
+    /// Show the comparison on a small repository with a planted slowdown
+    Demo,
+}
+
+/// Compare this branch with the place where it left BASE.
+///
+/// Checks out the merge-base of BASE and HEAD, and HEAD, builds the benchmark
+/// of both, and measures them in pairs until it can say whether HEAD is
+/// slower by more than the threshold. Your checkout is not touched.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Branch, tag or commit to compare with [default: the pull request's
+    /// target in CI, else origin/HEAD, main or master]
+    #[arg(help_heading = SIDES)]
+    pub(crate) base: Option<String>,
+
+    /// Compare this revision instead of HEAD
+    #[arg(long, value_name = "REV", help_heading = SIDES)]
+    pub(crate) head: Option<String>,
+
+    /// Compare the working tree as it is, untracked files included
+    #[arg(long, conflicts_with = "head", help_heading = SIDES)]
+    pub(crate) dirty: bool,
+
+    /// Compare with BASE itself, not with the merge-base
+    #[arg(long, help_heading = SIDES)]
+    pub(crate) exact_base: bool,
+
+    /// Compare the head with itself, built twice: what the gate says of no
+    /// change at all
+    #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]
+    pub(crate) aa: bool,
+
+    /// Package of the benchmark
+    #[arg(short, long, value_name = "NAME", help_heading = BENCHMARK)]
+    pub(crate) package: Option<String>,
+
+    /// Run this bench target
+    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
+    pub(crate) bench: Option<String>,
+
+    /// Run this binary target
+    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
+    pub(crate) bin: Option<String>,
+
+    /// Run this example target
+    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
+    pub(crate) example: Option<String>,
+
+    /// Run any command, in the package's folder of either side
+    #[arg(long, value_name = "CMD", group = "target", help_heading = BENCHMARK)]
+    pub(crate) command: Option<String>,
+
+    /// Build with this command before running --command
+    #[arg(long, value_name = "CMD", help_heading = BENCHMARK)]
+    pub(crate) build_command: Option<String>,
+
+    /// Arguments of the benchmark
+    #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
+    pub(crate) args: Vec<String>,
+
+    /// Features to enable, separated by commas or spaces
+    #[arg(short = 'F', long, value_name = "FEATURES", help_heading = BUILD)]
+    pub(crate) features: Vec<String>,
+
+    /// Enable all features
+    #[arg(long, help_heading = BUILD)]
+    pub(crate) all_features: bool,
+
+    /// Leave out the default features
+    #[arg(long, help_heading = BUILD)]
+    pub(crate) no_default_features: bool,
+
+    /// Profile to build with [default: bench for bench targets, else release]
+    #[arg(long, value_name = "NAME", help_heading = BUILD)]
+    pub(crate) profile: Option<String>,
+
+    /// Toolchain for both sides: head's, base's, each side's own, or a name
+    /// [default: head]
+    #[arg(long, value_name = "head|base|each|NAME", help_heading = BUILD)]
+    pub(crate) toolchain: Option<String>,
+
+    /// Largest change that passes, of all metrics or of one [default: 2%]
+    #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
+    pub(crate) threshold: Vec<String>,
+
+    /// 1 minus the chance of a wrong verdict [default: 95%]
+    #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
+    pub(crate) confidence: Option<String>,
+
+    /// Metrics that decide [default: wall_time]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
+    pub(crate) metric: Vec<String>,
+
+    /// How the change is estimated: mean, geometric-mean or median
+    /// [default: mean]
+    #[arg(long, value_name = "NAME", help_heading = DECIDING)]
+    pub(crate) estimator: Option<String>,
+
+    /// Exit code of an inconclusive comparison: 0 or 102 [default: pass]
+    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
+    pub(crate) on_inconclusive: Option<String>,
+
+    /// Exit code when the base lacks the benchmark or does not build
+    /// [default: pass]
+    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
+    pub(crate) on_no_baseline: Option<String>,
+
+    /// Whose table in Cargo.toml decides when both sides have one
+    #[arg(long, value_enum, default_value_t = From::Base, help_heading = DECIDING)]
+    pub(crate) policy_from: From,
+
+    /// Measure although both sides are the same program
+    #[arg(long, help_heading = DECIDING)]
+    pub(crate) always_run: bool,
+
+    /// How long sampling may take [default: 5m]
+    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
+    pub(crate) time_limit: Option<String>,
+
+    /// How many pairs there may be
+    #[arg(long, value_name = "N", help_heading = STOPPING)]
+    pub(crate) max_pairs: Option<u64>,
+
+    /// Unmeasured runs of each side that come first [default: 1]
+    #[arg(long, value_name = "N", help_heading = STOPPING)]
+    pub(crate) warmup: Option<u32>,
+
+    /// How long one run may take [default: 10m]
+    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
+    pub(crate) run_timeout: Option<String>,
+
+    /// Stop at the first regression, also when other metrics are open
+    #[arg(long, help_heading = STOPPING)]
+    pub(crate) fail_fast: bool,
+
+    /// Seed of the order of the runs, below 2^53 [default: a random one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
+          help_heading = STOPPING)]
+    pub(crate) seed: Option<u64>,
+
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
+    pub(crate) format: Format,
+
+    /// Also write every run to this file, as CSV
+    #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]
+    pub(crate) samples: Option<PathBuf>,
+}
+
+/// A side to take something from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    /// The base's.
+    Base,
+    /// The head's.
+    Head,
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+/// The arguments, without the `cbdr` that cargo adds when it calls us.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut args: Vec<OsString> = args.collect();
+    if args.get(1).is_some_and(|first| first == "cbdr") {
+        args.remove(1);
+    }
+    Cli::try_parse_from(args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_has_a_heading_and_a_help_in_our_style() {
+        let cli = Cli::command();
+        let compare = cli.find_subcommand("compare").unwrap();
+        for arg in compare.get_arguments().filter(|arg| arg.get_id() != "help") {
+            let name = arg.get_id();
+            assert!(arg.get_help_heading().is_some(), "{name} has no heading");
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with(char::is_uppercase) && !help.ends_with('.'), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn both_ways_of_calling_are_the_same() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for line in ["cargo-cbdr compare main --dirty", "cargo-cbdr cbdr compare main --dirty"] {
+            let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
+                panic!("{line}");
+            };
+            assert_eq!((compare.base.as_deref(), compare.dirty), (Some("main"), true));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `cargo cbdr compare`.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+use std::path::PathBuf;
+
+use cargo_cbdr::config::Table;
+use cargo_cbdr::event::Event;
+use cargo_cbdr::options::threshold_flag;
+use cargo_cbdr::prepare::Request;
+use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::side::Side;
+use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::{Options, Report};
+
+use super::capture;
+use crate::cli::{Compare, Format, From};
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui};
+
+/// Runs the comparison that the arguments ask for.
+pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let mut ui = Ui::new();
+    let options = options(args, std::env::current_dir()?)?;
+    let outcome = observed(&options, args.samples.clone(), helper, interrupt, &mut ui);
+    ui.end();
+    let report = match outcome {
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        }
+        outcome => outcome?,
+    };
+    match args.format {
+        Format::Human => report::human::print(&report)?,
+        Format::Json => report::json::print(&report)?,
+    }
+    if report.sampled.stopped_by == StoppedBy::Interrupt {
+        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+    }
+    Ok(Exit::of(&report))
+}
+
+/// Compares, shows what happens and keeps the samples.
+pub(crate) fn observed(
+    options: &Options,
+    samples: Option<PathBuf>,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    ui: &mut Ui,
+) -> Result<Report, Failure> {
+    let mut file = report::samples::File::new(samples)?;
+    let mut failed = None;
+    let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
+        ui.show(&event);
+        if let Err(error) = file.take(&event) {
+            failed.get_or_insert(error);
+        }
+    });
+    // A comparison goes on when its file can't be written, but does not end
+    // as though it had been.
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let report = result?;
+    file.finish(&report)?;
+    Ok(report)
+}
+
+fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
+    let request = Request {
+        folder,
+        flags: flags(args)?,
+        head: args.head.clone(),
+        exact_base: args.exact_base,
+        dirty: args.dirty,
+        aa: args.aa,
+        always_run: args.always_run,
+        policy_from: match args.policy_from {
+            From::Base => Side::Base,
+            From::Head => Side::Head,
+        },
+        cache: cache_dir(),
+        env: std::env::vars_os().collect(),
+        capture: capture()?,
+    };
+    let seed = args.seed.unwrap_or_else(random_seed);
+    Ok(Options { request, fail_fast: args.fail_fast, seed })
+}
+
+/// The cache's place, when the environment names one.
+fn cache_dir() -> Option<PathBuf> {
+    std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
+}
+
+/// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
+pub(crate) fn random_seed() -> u64 {
+    // The standard library's keys come from the system's random numbers.
+    std::hash::RandomState::new().build_hasher().finish() >> 11
+}
+
+/// The flags as a layer over the tables.
+fn flags(args: &Compare) -> Result<Table, Failure> {
+    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+    let mut table = Table {
+        base: args.base.clone(),
+        package: args.package.clone(),
+        bench: args.bench.clone(),
+        bin: args.bin.clone(),
+        example: args.example.clone(),
+        command: args.command.clone(),
+        build_command: args.build_command.clone(),
+        args: some(&args.args),
+        features: some(&args.features),
+        all_features: args.all_features.then_some(true),
+        no_default_features: args.no_default_features.then_some(true),
+        profile: args.profile.clone(),
+        toolchain: args.toolchain.clone(),
+        metrics: some(&args.metric),
+        threshold: None,
+        thresholds: None::<BTreeMap<_, _>>,
+        confidence: args.confidence.clone(),
+        estimator: args.estimator.clone(),
+        time_limit: args.time_limit.clone(),
+        max_pairs: args.max_pairs,
+        warmup: args.warmup,
+        run_timeout: args.run_timeout.clone(),
+        on_inconclusive: args.on_inconclusive.clone(),
+        on_no_baseline: args.on_no_baseline.clone(),
+        benchmarks: None,
+    };
+    for threshold in &args.threshold {
+        threshold_flag(threshold, &mut table).map_err(Failure::usage)?;
+    }
+    // Said before anything is checked out: a flag that can't be understood is
+    // the command line's fault.
+    cargo_cbdr::options::check(&table).map_err(Failure::usage)?;
+    Ok(table)
+}

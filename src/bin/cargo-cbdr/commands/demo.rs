@@ -1,0 +1,100 @@
+//! `cargo cbdr demo`: the main job on a small repository with a planted
+//! slowdown.
+
+use std::io::Write;
+use std::path::Path;
+
+use cargo_cbdr::config::Table;
+use cargo_cbdr::git::make::Maker;
+use cargo_cbdr::prepare::Request;
+use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::side::Side;
+use cargo_cbdr::verdict::{StoppedBy, Verdict};
+use cargo_cbdr::{Error, Options};
+
+use super::capture;
+use super::compare::{observed, random_seed};
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui};
+
+/// The files of the first commit.
+const FILES: [(&str, &str); 4] = [
+    ("Cargo.toml", include_str!("../../../../fixtures/demo/Cargo_fixture.toml")),
+    ("Cargo.lock", include_str!("../../../../fixtures/demo/Cargo_fixture.lock")),
+    ("src/lib.rs", include_str!("../../../../fixtures/demo/src/lib.rs")),
+    ("benches/words.rs", include_str!("../../../../fixtures/demo/benches/words.rs")),
+];
+
+/// What the branch does to `src/lib.rs`.
+const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
+
+/// Makes the repository, compares, and says what to do next.
+pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let mut ui = Ui::new();
+    let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir()?;
+    let repository = folder.path().join("wordcount");
+    make(&repository)?;
+    let mut out = anstream::stdout().lock();
+    writeln!(
+        out,
+        "A small repository: `main` counts words, and the branch `ignore-case` counts them\n\
+         without regard to case, which is slower. Its only gate is the benchmark `words`, with\n\
+         a threshold of +5%. This is `cargo cbdr compare main` on that branch:\n"
+    )?;
+    let request = Request {
+        folder: repository,
+        flags: Table { base: Some("main".to_owned()), ..Table::default() },
+        head: None,
+        exact_base: false,
+        dirty: false,
+        aa: false,
+        always_run: false,
+        policy_from: Side::Base,
+        cache: Some(folder.path().join("cache")),
+        env: std::env::vars_os().collect(),
+        capture: capture()?,
+    };
+    let options = Options { request, fail_fast: false, seed: random_seed() };
+    let outcome = observed(&options, None, helper, interrupt, &mut ui);
+    ui.end();
+    let report = match outcome {
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        }
+        outcome => outcome?,
+    };
+    writeln!(out)?;
+    report::human::print(&report)?;
+    if report.sampled.stopped_by == StoppedBy::Interrupt {
+        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+    }
+    if report.verdict != Verdict::Regression {
+        let what = format!("the demo planted a slowdown, but found: {}", report.verdict);
+        return Err(Failure::Demo(what));
+    }
+    writeln!(
+        out,
+        "\nThe planted slowdown was found; `compare` would exit with code 100. In your own\n\
+         repository, on a branch:\n\n    cargo cbdr compare main\n\n\
+         It takes the only bench target, or the one that you name: `--bench NAME`, or for\n\
+         good in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
+         threshold = \"2%\""
+    )?;
+    Ok(Exit::Success)
+}
+
+/// Writes the repository: `main`, and on top of it the slower branch.
+fn make(path: &Path) -> Result<(), Failure> {
+    for (name, content) in FILES {
+        let file = path.join(name);
+        fs_err::create_dir_all(file.parent().unwrap_or(path))?;
+        fs_err::write(file, content)?;
+    }
+    let maker = Maker::new(path).map_err(Error::from)?;
+    maker.commit("Count words").map_err(Error::from)?;
+    maker.branch("ignore-case").map_err(Error::from)?;
+    fs_err::write(path.join("src/lib.rs"), SLOWER)?;
+    maker.commit("Ignore the case of words").map_err(Error::from)?;
+    Ok(())
+}

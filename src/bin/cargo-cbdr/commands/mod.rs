@@ -1,0 +1,41 @@
+//! The subcommands.
+
+mod compare;
+mod demo;
+
+use std::ffi::OsString;
+
+use cargo_cbdr::process::{Helper, Interrupt};
+
+use crate::cli::{self, Command};
+use crate::exit::Exit;
+use crate::ui::Failure;
+
+/// The word by which cargo is made to call this program as a runner.
+const CAPTURE: &str = "__capture";
+
+/// Does what the command line says.
+pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
+    let mut args = std::env::args_os();
+    if args.nth(1).is_some_and(|first| first == CAPTURE) {
+        cargo_cbdr::prepare::write_down(args, std::env::vars_os())?;
+        return Ok(Exit::Success);
+    }
+    let cli = match cli::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
+        }
+    };
+    let interrupt = Interrupt::listen()?;
+    match cli.command {
+        Command::Compare(args) => compare::run(&args, &helper, &interrupt),
+        Command::Demo => demo::run(&helper, &interrupt),
+    }
+}
+
+/// The call that makes this program write down how cargo runs an executable.
+fn capture() -> std::io::Result<Vec<OsString>> {
+    Ok(vec![std::env::current_exe()?.into(), CAPTURE.into()])
+}

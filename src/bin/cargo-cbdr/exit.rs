@@ -1,0 +1,59 @@
+//! The exit codes.
+
+use cargo_cbdr::Report;
+use cargo_cbdr::verdict::{OnDoubt, Verdict};
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// No regression, or nothing that asks for more.
+    Success,
+    /// The command line can't be understood.
+    Usage,
+    /// A regression.
+    Regression,
+    /// There is no answer, because something failed.
+    Failed,
+    /// Inconclusive or without a baseline, where that was asked to fail.
+    InDoubt,
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The number, for all but signals.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Usage => 2,
+            Exit::Regression => 100,
+            Exit::Failed => 101,
+            Exit::InDoubt => 102,
+            Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+        }
+    }
+
+    /// How a comparison ends.
+    pub(crate) fn of(report: &Report) -> Self {
+        let doubt = |policy| {
+            if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
+        };
+        let is_new =
+            |b: &cargo_cbdr::verdict::BenchmarkResult| b.status == cargo_cbdr::verdict::Status::New;
+        match report.verdict {
+            Verdict::Regression => Exit::Regression,
+            Verdict::Inconclusive => doubt(report.policy.on_inconclusive),
+            Verdict::NoBaseline => doubt(report.policy.on_no_baseline),
+            _ if report.sampled.benchmarks.iter().any(is_new) => {
+                doubt(report.policy.on_no_baseline)
+            }
+            _ => Exit::Success,
+        }
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}

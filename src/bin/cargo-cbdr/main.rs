@@ -1,0 +1,20 @@
+//! The command `cargo cbdr`.
+
+mod cli;
+mod commands;
+mod exit;
+mod report;
+mod ui;
+
+use cargo_cbdr::process::{Helper, die_of};
+
+fn main() -> std::process::ExitCode {
+    // First of all, while this process is small: see `process`.
+    let helper = Helper::start();
+    let outcome = helper.map_err(ui::Failure::from).and_then(commands::run);
+    let exit = outcome.unwrap_or_else(|failure| ui::failure(&failure));
+    if let exit::Exit::Signal(signal) = exit {
+        let _ = die_of(signal);
+    }
+    exit.into()
+}

@@ -1,0 +1,130 @@
+//! The summary for people, on standard output.
+
+use std::io::Write;
+
+use cargo_cbdr::Report;
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
+
+use crate::ui::{text, verdict_style};
+
+/// Prints the summary.
+pub(crate) fn print(report: &Report) -> std::io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for benchmark in report.sampled.benchmarks.iter().filter(|b| b.status == Status::Compared) {
+        if !benchmark.metrics.is_empty() {
+            table(&mut out, benchmark)?;
+        }
+    }
+    if report.sampled.pairs() > 0 {
+        writeln!(out, "{}", meaning(report))?;
+    }
+    let style = verdict_style(report.verdict);
+    writeln!(out, "{style}{}{style:#}: {}", report.verdict, reason(report))
+}
+
+/// The columns, each as wide as its widest cell.
+fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<()> {
+    let name = text::clean(&benchmark.name);
+    writeln!(out, "{name}: {}", text::count(benchmark.pairs, "pair"))?;
+    let head = ["metric", "base", "head", "change", "interval", "threshold", "verdict"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(benchmark.metrics.iter().map(cells));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..head.len()).map(|column| width(column).unwrap_or(0)).collect();
+    for (number, row) in rows.iter().enumerate() {
+        let mut line = String::from("  ");
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            // Words to the left, numbers to the right.
+            line += &match column {
+                0 | 6 => format!("{cell:<width$}  "),
+                _ => format!("{cell:>width$}  "),
+            };
+        }
+        let verdict = number.checked_sub(1).and_then(|n| benchmark.metrics[n].verdict);
+        match verdict.map(verdict_style) {
+            Some(style) => writeln!(out, "{style}{}{style:#}", line.trim_end())?,
+            None => writeln!(out, "{}", line.trim_end())?,
+        }
+    }
+    Ok(())
+}
+
+fn cells(result: &MetricResult) -> [String; 7] {
+    let summary = &result.summary;
+    let unit = result.metric.unit;
+    let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));
+    [
+        result.metric.name.clone(),
+        value(summary.base),
+        value(summary.head),
+        summary.change.map_or("-".to_owned(), text::percent),
+        format!("[{}, {}]", text::bound(summary.lower), text::bound(summary.upper)),
+        result.threshold.map_or(String::new(), text::percent),
+        result.verdict.map_or(String::new(), |verdict| verdict.to_string()),
+    ]
+}
+
+/// What the interval promises.
+fn meaning(report: &Report) -> String {
+    let confidence = 100.0 * report.policy.confidence;
+    let gating = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+    let questions = gating.filter(|result| result.threshold.is_some()).count();
+    let shared = match questions {
+        0 | 1 => String::new(),
+        several => format!(", the lower one for all {several} questions together"),
+    };
+    format!(
+        "  Each bound holds with {confidence}% confidence{shared}, however often it is looked at \
+         (both ends: {}%). Estimator: {}.",
+        (2.0 * confidence - 100.0 * 1.0_f64).max(0.0).round(),
+        report.policy.estimator,
+    )
+}
+
+/// Why the verdict is what it is, in one sentence.
+fn reason(report: &Report) -> String {
+    let spent = text::seconds(report.sampled.elapsed);
+    let all =
+        || report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
+    let decided = |verdict| all().find(move |(_, metric)| metric.verdict == Some(verdict));
+    let change =
+        |metric: &MetricResult| metric.summary.change.map_or("?".to_owned(), text::percent);
+    let threshold = |metric: &MetricResult| metric.threshold.map_or(String::new(), text::percent);
+    match report.verdict {
+        Verdict::Regression => match decided(Verdict::Regression) {
+            Some((benchmark, metric)) => format!(
+                "{} of {} changed by {}, more than {} (after {spent})",
+                metric.metric.name,
+                text::clean(&benchmark.name),
+                change(metric),
+                threshold(metric),
+            ),
+            None => String::new(),
+        },
+        Verdict::NoRegression => match decided(Verdict::NoRegression) {
+            Some((benchmark, metric)) => format!(
+                "{} of {} changed by {}, less than {} (after {spent})",
+                metric.metric.name,
+                text::clean(&benchmark.name),
+                change(metric),
+                threshold(metric),
+            ),
+            None => String::new(),
+        },
+        Verdict::Inconclusive => {
+            let why = match report.sampled.stopped_by {
+                StoppedBy::MaxPairs => "the pairs allowed were used up".to_owned(),
+                StoppedBy::Interrupt => format!("interrupted after {spent}"),
+                StoppedBy::Verdict => "a benchmark could not be measured".to_owned(),
+                _ => format!(
+                    "the time limit of {} came first",
+                    humantime::format_duration(report.limits.time)
+                ),
+            };
+            format!("the interval still holds the threshold; {why}")
+        }
+        Verdict::Identical => "nothing can have changed".to_owned(),
+        Verdict::NoBaseline => "there is nothing to compare with".to_owned(),
+    }
+}

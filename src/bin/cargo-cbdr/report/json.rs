@@ -1,0 +1,115 @@
+//! The result as one JSON object, `"schema": 1`.
+
+use std::io::Write;
+
+use cargo_cbdr::Report;
+use cargo_cbdr::git::Revision;
+use cargo_cbdr::git::base::Rule;
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
+use serde::Serialize;
+
+use crate::ui::text;
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema: u32,
+    verdict: &'static str,
+    base: Commit<'a>,
+    head: Commit<'a>,
+    merge_base: bool,
+    toolchain: Option<&'a str>,
+    confidence: f64,
+    estimator: &'static str,
+    seed: u64,
+    stopped_by: &'static str,
+    elapsed_seconds: f64,
+    prepare_seconds: f64,
+    benchmarks: Vec<Benchmark<'a>>,
+    notices: Vec<String>,
+}
+
+/// One side.
+#[derive(Serialize)]
+pub(super) struct Commit<'a> {
+    rev: &'a str,
+    commit: &'a str,
+    tree: &'a str,
+    dirty: bool,
+}
+
+#[derive(Serialize)]
+struct Benchmark<'a> {
+    name: &'a str,
+    status: &'static str,
+    pairs: u64,
+    metrics: Vec<Metric<'a>>,
+}
+
+#[derive(Serialize)]
+struct Metric<'a> {
+    name: &'a str,
+    unit: &'static str,
+    better: &'static str,
+    gates: bool,
+    base: Option<f64>,
+    head: Option<f64>,
+    change: Option<f64>,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    threshold: Option<f64>,
+    verdict: Option<&'static str>,
+}
+
+/// Prints the object on a line of its own.
+pub(crate) fn print(report: &Report) -> std::io::Result<()> {
+    let object = Object {
+        schema: 1,
+        verdict: report.verdict.name(),
+        base: commit(&report.sides.base),
+        head: commit(&report.sides.head),
+        merge_base: matches!(report.sides.rule, Rule::MergeBase | Rule::FirstParent),
+        toolchain: report.toolchain.as_deref(),
+        confidence: report.policy.confidence,
+        estimator: report.policy.estimator.name(),
+        seed: report.seed,
+        stopped_by: report.sampled.stopped_by.name(),
+        elapsed_seconds: report.sampled.elapsed,
+        prepare_seconds: report.prepare_seconds,
+        benchmarks: report.sampled.benchmarks.iter().map(benchmark).collect(),
+        notices: report.notices.iter().map(text::notice).collect(),
+    };
+    let line = serde_json::to_string(&object)?;
+    writeln!(std::io::stdout().lock(), "{line}")
+}
+
+/// One side of a report.
+pub(super) fn commit(revision: &Revision) -> Commit<'_> {
+    let Revision { rev, commit, tree, dirty } = revision;
+    Commit { rev, commit, tree, dirty: *dirty }
+}
+
+fn benchmark(result: &BenchmarkResult) -> Benchmark<'_> {
+    Benchmark {
+        name: &result.name,
+        status: result.status.name(),
+        pairs: result.pairs,
+        metrics: result.metrics.iter().map(metric).collect(),
+    }
+}
+
+fn metric(result: &MetricResult) -> Metric<'_> {
+    let summary = &result.summary;
+    Metric {
+        name: &result.metric.name,
+        unit: result.metric.unit.symbol(),
+        better: result.metric.better.name(),
+        gates: result.threshold.is_some(),
+        base: summary.base,
+        head: summary.head,
+        change: summary.change,
+        lower: summary.lower,
+        upper: summary.upper,
+        threshold: result.threshold,
+        verdict: result.verdict.map(|verdict| verdict.name()),
+    }
+}

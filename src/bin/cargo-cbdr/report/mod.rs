@@ -1,0 +1,5 @@
+//! The results, one file a format.
+
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod samples;

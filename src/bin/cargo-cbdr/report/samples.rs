@@ -1,0 +1,113 @@
+//! The samples: a row for each measured run, on disk as soon as its pair is
+//! complete. The last comparison's are always kept, in the repository's part
+//! of the cache; `--samples` keeps them where the user wants.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cargo_cbdr::Report;
+use cargo_cbdr::event::Event;
+use serde::Serialize;
+
+use super::json::{Commit, commit};
+
+/// The files that are being written.
+pub(crate) struct File {
+    wanted: Option<PathBuf>,
+    writers: Vec<csv::Writer<std::fs::File>>,
+    metrics: Vec<String>,
+}
+
+/// What stands beside the rows.
+#[derive(Serialize)]
+struct About<'a> {
+    schema: u32,
+    base: Commit<'a>,
+    head: Commit<'a>,
+    toolchain: Option<&'a str>,
+    seed: u64,
+    confidence: f64,
+    estimator: &'static str,
+    time_limit_seconds: f64,
+    max_pairs: Option<u64>,
+    thresholds: Vec<(&'a str, &'a str, f64)>,
+    shard: Option<(u64, u64)>,
+}
+
+impl File {
+    /// Opens the file that the user wants, if any: before anything is built,
+    /// so that a bad path costs nobody a measurement.
+    pub(crate) fn new(wanted: Option<PathBuf>) -> io::Result<Self> {
+        let mut file = File { wanted, writers: Vec::new(), metrics: Vec::new() };
+        if let Some(path) = file.wanted.clone() {
+            file.open(&path)?;
+        }
+        Ok(file)
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<()> {
+        // Flushed after every row instead of when a buffer is full.
+        let opened = fs_err::File::create(path)?.into_parts().0;
+        self.writers.push(csv::Writer::from_writer(opened));
+        Ok(())
+    }
+
+    /// Writes what an event brings.
+    pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Prepared { room, .. } => self.open(&room.join("samples.csv")),
+            Event::Sampling { metrics, .. } => {
+                self.metrics = metrics.to_vec();
+                let head = std::iter::once("benchmark".to_owned()).chain(metrics.iter().cloned());
+                self.write(&head.collect::<Vec<_>>())
+            }
+            Event::Run { label, sample } => {
+                let value = |metric: &String| {
+                    sample.get(metric).map_or(String::new(), |value| value.to_string())
+                };
+                let values = self.metrics.iter().map(value);
+                let row = std::iter::once((*label).to_owned()).chain(values).collect::<Vec<_>>();
+                self.write(&row)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, row: &[String]) -> io::Result<()> {
+        for writer in &mut self.writers {
+            writer.write_record(row)?;
+            writer.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes beside the user's file what it was measured on.
+    pub(crate) fn finish(self, report: &Report) -> io::Result<()> {
+        let Some(path) = self.wanted else {
+            return Ok(());
+        };
+        let benchmarks = report.sampled.benchmarks.iter();
+        let metrics = benchmarks.flat_map(|b| b.metrics.iter().map(|m| (b.name.as_str(), m)));
+        let thresholds = metrics.filter_map(|(name, metric)| {
+            metric.threshold.map(|threshold| (name, metric.metric.name.as_str(), threshold))
+        });
+        let about = About {
+            schema: 1,
+            base: commit(&report.sides.base),
+            head: commit(&report.sides.head),
+            toolchain: report.toolchain.as_deref(),
+            seed: report.seed,
+            confidence: report.policy.confidence,
+            estimator: report.policy.estimator.name(),
+            time_limit_seconds: report.limits.time.as_secs_f64(),
+            max_pairs: report.limits.pairs,
+            thresholds: thresholds.collect(),
+            shard: None,
+        };
+        let mut name = path.into_os_string();
+        name.push(".json");
+        let mut file = fs_err::File::create(PathBuf::from(name))?;
+        serde_json::to_writer_pretty(&mut file, &about)?;
+        writeln!(file)
+    }
+}

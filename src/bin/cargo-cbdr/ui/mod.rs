@@ -1,0 +1,160 @@
+//! The voice: everything that is said on standard error.
+
+mod live;
+pub(crate) mod text;
+
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use cargo_cbdr::Error;
+use cargo_cbdr::event::Event;
+
+use crate::exit::Exit;
+
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// What ended the program.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library said so.
+    Library(Error),
+    /// The command line is at fault.
+    Usage(Box<cargo_cbdr::options::Error>),
+    /// An output could not be written.
+    Io(std::io::Error),
+    /// The demo did not find what it planted.
+    Demo(String),
+}
+
+impl Failure {
+    pub(crate) fn usage(error: cargo_cbdr::options::Error) -> Self {
+        Failure::Usage(Box::new(error))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Library(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::Io(error)
+    }
+}
+
+/// Says what went wrong, and how the process is to end.
+pub(crate) fn failure(failure: &Failure) -> Exit {
+    let (error, hint, said, exit): (&dyn std::error::Error, _, _, _) = match failure {
+        Failure::Library(error) => (error, error.hint(), error.said(), Exit::Failed),
+        Failure::Usage(error) => (&**error, error.hint(), None, Exit::Usage),
+        Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            return Exit::Success;
+        }
+        Failure::Io(error) => (error, None, None, Exit::Failed),
+        Failure::Demo(what) => {
+            line(BAD, "error", what);
+            return Exit::Failed;
+        }
+    };
+    let mut err = anstream::stderr().lock();
+    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", text::clean(&error.to_string()));
+    let mut source = error.source();
+    if source.is_some() {
+        let _ = writeln!(err, "\nCaused by:");
+    }
+    while let Some(cause) = source {
+        let _ = writeln!(err, "  {}", text::clean(&cause.to_string()));
+        source = cause.source();
+    }
+    if let Some(said) = said {
+        let _ = writeln!(err, "\nIt said:");
+        for line in text::last_lines(said, 20) {
+            let _ = writeln!(err, "  {}", text::clean(line));
+        }
+    }
+    if let Some(hint) = hint {
+        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", text::clean(&hint));
+    }
+    exit
+}
+
+fn line(style: Style, word: &str, rest: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{style}{word}{style:#}: {}", text::clean(rest));
+}
+
+/// A line in cargo's manner: a verb, right-aligned in 12 columns, and a thing.
+fn status_line(verb: &str, thing: &str) -> String {
+    format!("{GOOD}{verb:>12}{GOOD:#} {}", text::clean(thing))
+}
+
+/// What a comparison shows while it runs.
+pub(crate) struct Ui {
+    live: live::Live,
+}
+
+impl Ui {
+    pub(crate) fn new() -> Self {
+        Ui { live: live::Live::new(std::io::stderr().is_terminal()) }
+    }
+
+    /// Prints a status line, above the live lines if there are any.
+    pub(crate) fn status(&mut self, verb: &str, thing: &str) {
+        self.live.line(&status_line(verb, thing));
+    }
+
+    /// Shows an event.
+    pub(crate) fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
+            Event::Waiting(holder) => {
+                let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
+                self.status("Blocking", &format!("waiting for {holder}"));
+            }
+            Event::CheckingOut(side, revision) => {
+                self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
+            }
+            Event::Building(side, what) => self.status("Building", &format!("{side}: {what}")),
+            Event::Fresh(side, what) => {
+                self.status("Fresh", &format!("{side}: {what} (built before)"));
+            }
+            Event::Failed(_, said) => {
+                for line in text::last_lines(said, 20) {
+                    self.live.line(&format!("  {}", text::clean(line)));
+                }
+            }
+            Event::Prepared { seconds, .. } => {
+                self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
+            }
+            Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
+            Event::Sampling { seed, .. } => {
+                self.status("Sampling", &format!("in pairs, seed {seed}"));
+            }
+            Event::Run { .. } => {}
+            Event::Pair(progress) => self.live.draw(progress),
+            Event::Notice(notice) => {
+                let notice = text::clean(&text::notice(notice));
+                self.live.line(&format!("{WARNING}warning{WARNING:#}: {notice}"));
+            }
+        }
+    }
+
+    /// Takes the live lines away.
+    pub(crate) fn end(&mut self) {
+        self.live.end();
+    }
+}
+
+/// The colour of a verdict.
+pub(crate) fn verdict_style(verdict: cargo_cbdr::verdict::Verdict) -> Style {
+    use cargo_cbdr::verdict::Verdict;
+    match verdict {
+        Verdict::NoRegression | Verdict::Identical => GOOD,
+        Verdict::Regression => BAD,
+        Verdict::Inconclusive | Verdict::NoBaseline => WARNING,
+    }
+}

@@ -1,0 +1,202 @@
+//! The words: numbers, commits and notices as a person reads them.
+
+use cargo_cbdr::event::Notice;
+use cargo_cbdr::git::Revision;
+use cargo_cbdr::git::base::{Origin, Rule, Sides};
+use cargo_cbdr::metric::Unit;
+
+/// Text of others, fit for a terminal: control characters are shown, not
+/// obeyed.
+pub(crate) fn clean(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() || is_bidi(c) => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Characters that turn the direction of the text after them.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The last lines of a longer text.
+pub(crate) fn last_lines(text: &str, count: usize) -> impl Iterator<Item = &str> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.into_iter().rev().take(count).collect::<Vec<_>>().into_iter().rev()
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A fraction as a signed percentage: `+1.23%`.
+pub(crate) fn percent(fraction: f64) -> String {
+    let value = 100.0 * fraction;
+    let digits = match value.abs() {
+        v if v < 10.0 => 2,
+        v if v < 1000.0 => 1,
+        _ => 0,
+    };
+    // No "-0.00%".
+    let value = if value.abs() < 0.005 { 0.0 } else { value };
+    format!("{value:+.digits$}%")
+}
+
+/// A bound, which there may be none of.
+pub(crate) fn bound(fraction: Option<f64>) -> String {
+    fraction.map_or("unbounded".to_owned(), percent)
+}
+
+/// A duration in seconds, for a person.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.95 => format!("{s:.1}s"),
+        s if s < 120.0 => format!("{s:.0}s"),
+        s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
+        s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+/// A value in its unit, with four digits.
+pub(crate) fn value(value: f64, unit: Unit) -> String {
+    let scales: &[(f64, &str)] = match unit {
+        Unit::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+        Unit::Bytes => {
+            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
+        }
+    };
+    let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
+    let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
+    if value == 0.0 {
+        return format!("0 {}", unit.symbol());
+    }
+    let scaled = value / scale;
+    let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
+    let digits = if unit == Unit::Bytes && scale == 1.0 { 0 } else { digits };
+    format!("{scaled:.digits$} {name}")
+}
+
+/// A commit as it is named, and its first letters.
+pub(crate) fn revision(revision: &Revision) -> String {
+    let short = &revision.commit[..revision.commit.len().min(10)];
+    let dirty = if revision.dirty { " with the changes of the working tree" } else { "" };
+    if revision.commit.starts_with(&revision.rev) {
+        format!("{short}{dirty}")
+    } else {
+        format!("{} ({short}){dirty}", revision.rev)
+    }
+}
+
+/// Which commits are compared, and why these.
+pub(crate) fn sides(sides: &Sides) -> String {
+    let head = revision(&sides.head);
+    let short = &sides.base.commit[..sides.base.commit.len().min(10)];
+    let name = &sides.base.rev;
+    let base = match sides.rule {
+        Rule::Itself => return format!("{head} with itself, built twice"),
+        Rule::Exact => format!("{name} itself ({short})"),
+        Rule::MergeBase => format!("its merge-base with {name} ({short})"),
+        Rule::FirstParent => format!("the commit of {name} that it was merged onto ({short})"),
+    };
+    let origin = match sides.origin {
+        Origin::Argument => String::new(),
+        Origin::Configuration => format!("; {name} is the configured base"),
+        Origin::Variable(variable) => format!("; {name} comes from {variable}"),
+        Origin::Usual => format!("; {name} is the first usual base that exists"),
+    };
+    format!("{head} with {base}{origin}")
+}
+
+/// A notice in a sentence, without a full stop.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::DirtyTree { files } => format!(
+            "{} changed in the working tree and not measured (`--dirty` measures them)",
+            count(*files as u64, "file")
+        ),
+        Notice::NothingToCompare { base } => {
+            format!("nothing to compare: the head has no commit of its own beside `{base}`")
+        }
+        Notice::MergeRef { base } => format!(
+            "`{base}` is not in this clone; the head is a merge commit, and its first parent \
+             stands for the base"
+        ),
+        Notice::PolicyDiffers { keys } => format!(
+            "base and head set {} differently; the base's setting counts \
+             (`--policy-from head` takes the head's)",
+            quoted(keys)
+        ),
+        Notice::NoBaseline { benchmark, why } => {
+            format!("no baseline for `{benchmark}`: {why}")
+        }
+        Notice::Removed { benchmark } => {
+            format!("the head no longer has the benchmark `{benchmark}`")
+        }
+        Notice::Identical { benchmark } => {
+            format!("`{benchmark}` is the same program on both sides: nothing can have changed")
+        }
+        Notice::OtherFiles { count: files, example } => format!(
+            "the programs are the same, but {} that they may read differ, such as `{example}` \
+             (`--always-run` measures nevertheless)",
+            count(*files as u64, "file")
+        ),
+        Notice::TooFewPairs { least } => {
+            format!("no verdict is possible with fewer than {least} pairs")
+        }
+        Notice::LeftBehind { benchmark, processes } => format!(
+            "`{benchmark}` left {} running, which were ended",
+            count(*processes, "process").replace("processs", "processes")
+        ),
+        Notice::SmallChange { benchmark, metric } => format!(
+            "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ \
+             by it, but the placement of code alone can do that"
+        ),
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_keep_three_digits_and_have_no_minus_zero() {
+        let table = [
+            (0.0, "+0.00%"),
+            (-0.000_01, "+0.00%"),
+            (0.012_34, "+1.23%"),
+            (-0.1, "-10.0%"),
+            (0.1999, "+20.0%"),
+            (12.0, "+1200%"),
+        ];
+        for (fraction, expected) in table {
+            assert_eq!(percent(fraction), expected);
+        }
+    }
+
+    #[test]
+    fn values_find_their_scale() {
+        let table = [
+            (0.0123, Unit::Seconds, "12.30 ms"),
+            (1.5, Unit::Seconds, "1.500 s"),
+            (3.2e-7, Unit::Seconds, "320.0 ns"),
+            (0.0, Unit::Seconds, "0 s"),
+            (1_365_000.0, Unit::Bytes, "1.302 MiB"),
+            (12.0, Unit::Bytes, "12 B"),
+        ];
+        for (number, unit, expected) in table {
+            assert_eq!(value(number, unit), expected);
+        }
+    }
+
+    #[test]
+    fn text_of_others_cannot_command_the_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\rc\u{202e}d"), "a\\u{1b}[31mb\\u{d}c\\u{202e}d");
+    }
+}

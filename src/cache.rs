@@ -1,0 +1,458 @@
+//! The folder under `~/.cache`: where what lies, who may write it, how long
+//! it stays.
+//!
+//! ```text
+//! cargo-cbdr/CACHEDIR.TAG
+//! cargo-cbdr/repositories-v1/NAME-HASH/     one for each repository
+//!     lock                                  held for a whole comparison
+//!     git/                                  the private bare repository
+//!     base/tree  head/tree                  the worktrees
+//!     base/t-SPEC -> live-SPEC or an artifact   where cargo is told to build
+//!     builds/KEY/{manifest.json, files/}    published artifacts
+//! ```
+//!
+//! Cargo and rustc write the path of the target folder into what they build
+//! (`OUT_DIR`, `CARGO_BIN_EXE_x`). So that an artifact built last week finds
+//! its own files at those paths, `t-SPEC` is a link: to the folder that cargo
+//! fills while building, to the published artifact while measuring.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::cargo::Invocation;
+use crate::side::Side;
+
+/// How long an artifact that nobody used is kept.
+const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How many bytes of artifacts are kept for one repository.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// What went wrong in the cache.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no place for it.
+    #[error("no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set")]
+    NoPlace,
+    /// A file of it could not be read or written.
+    #[error("could not {verb} `{}`", .path.display())]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        match self {
+            Error::NoPlace => Some("set CBDR_CACHE_DIR to a folder".to_owned()),
+            Error::Io { source, .. } if full.contains(&source.kind()) => {
+                Some("make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned())
+            }
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("set CBDR_CACHE_DIR to a folder that you may write".to_owned())
+            }
+            Error::Io { .. } => None,
+        }
+    }
+}
+
+/// Names the verb and the path of a failed call.
+pub fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { verb, path, source }
+}
+
+/// The cache.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// The cache at `place`, or where the environment says it is:
+    /// `CBDR_CACHE_DIR`, else `cargo-cbdr` under the user's cache folder.
+    ///
+    /// # Errors
+    /// When there is no such place, or it can't be made.
+    pub fn open(place: Option<PathBuf>) -> Result<Self, Error> {
+        let root = match place {
+            Some(place) => std::path::absolute(&place).map_err(io_error("find", &place))?,
+            None => {
+                use etcetera::BaseStrategy;
+                let strategy = etcetera::choose_base_strategy().map_err(|_| Error::NoPlace)?;
+                strategy.cache_dir().join("cargo-cbdr")
+            }
+        };
+        make_dir(&root)?;
+        // Worktree paths get into executables: the spelling must not depend
+        // on the links through which the cache was reached.
+        let root = root.canonicalize().map_err(io_error("find", &root))?;
+        let tag = root.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
+                        # Made by cargo cbdr; everything here can be deleted.\n";
+            std::fs::write(&tag, text).map_err(io_error("write", &tag))?;
+        }
+        Ok(Cache { root })
+    }
+
+    /// The room of the repository whose shared git folder is `common`.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn room(&self, common: &Path, name: &str) -> Result<Room, Error> {
+        let common = common.canonicalize().map_err(io_error("find", common))?;
+        let hash = digest(common.as_os_str().as_encoded_bytes());
+        let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
+        let name: String = letters.take(32).collect();
+        let path = self.root.join("repositories-v1").join(format!("{name}-{}", &hash[..16]));
+        make_dir(&path)?;
+        Ok(Room { path })
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(Sha256::digest(bytes).as_slice())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(hasher.finalize().as_slice())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+/// Makes a folder and those around it.
+///
+/// # Errors
+/// When it can't be made.
+pub fn make_dir(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(path).map_err(io_error("make", path))
+}
+
+/// The part of the cache that belongs to one repository.
+#[derive(Clone, Debug)]
+pub struct Room {
+    path: PathBuf,
+}
+
+/// The right to use a room, until it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Room {
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The private bare repository.
+    pub fn git(&self) -> PathBuf {
+        self.path.join("git")
+    }
+
+    /// The folder of one side; the two are of equal length.
+    pub fn side(&self, side: Side) -> PathBuf {
+        self.path.join(side.name())
+    }
+
+    /// The worktree of one side.
+    pub fn tree(&self, side: Side) -> PathBuf {
+        self.side(side).join("tree")
+    }
+
+    /// The link under which cargo builds the builds of kind `spec`.
+    pub fn target(&self, side: Side, spec: &str) -> PathBuf {
+        self.side(side).join(format!("t-{spec}"))
+    }
+
+    /// The folder that cargo fills.
+    pub fn live(&self, side: Side, spec: &str) -> PathBuf {
+        self.side(side).join(format!("live-{spec}"))
+    }
+
+    /// Lets the link of a side lead to `to`.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn point(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
+        let link = self.target(side, spec);
+        let new = link.with_extension("new");
+        let _ = std::fs::remove_file(&new);
+        std::os::unix::fs::symlink(to, &new).map_err(io_error("make", &new))?;
+        std::fs::rename(&new, &link).map_err(io_error("make", &link))
+    }
+
+    /// A file of the room that lives for this comparison.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Takes the lock. `wait` is called with what the holder wrote about
+    /// itself while somebody else holds it, first at once and then ten times a
+    /// second; it ends the waiting with an error of its own.
+    ///
+    /// # Errors
+    /// That of `wait`, or an [`Error`].
+    pub fn lock<E: From<Error>>(
+        &self,
+        about: &str,
+        mut wait: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<Lock, E> {
+        let path = self.path.join("lock");
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(io_error("open", &path))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let holder = std::fs::read_to_string(&path).unwrap_or_default();
+                    wait(holder.trim())?;
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(io_error("lock", &path)(error).into());
+                }
+            }
+        }
+        let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
+        written.map_err(io_error("write", &path))?;
+        Ok(Lock { _file: file })
+    }
+
+    /// The artifact of a key, if it is there and whole. A damaged one is
+    /// removed.
+    ///
+    /// # Errors
+    /// When a damaged one can't be removed.
+    pub fn artifact(&self, key: &Key) -> Result<Option<Artifact>, Error> {
+        let path = self.builds().join(key.name());
+        if !path.exists() {
+            return Ok(None);
+        }
+        match Artifact::read(&path) {
+            Some(artifact) => {
+                let used = File::open(path.join("manifest.json"));
+                let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
+                Ok(Some(artifact))
+            }
+            None => {
+                std::fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Publishes the files `from` (paths below `root`, copied as they are) as
+    /// the artifact of a key.
+    ///
+    /// # Errors
+    /// When they can't be copied.
+    pub fn publish(
+        &self,
+        key: &Key,
+        root: &Path,
+        from: &[PathBuf],
+        executables: Vec<Executable>,
+    ) -> Result<Artifact, Error> {
+        let builds = self.builds();
+        make_dir(&builds)?;
+        let staging = tempfile::Builder::new()
+            .prefix("new-")
+            .tempdir_in(&builds)
+            .map_err(io_error("make a folder in", &builds))?;
+        let mut files = Vec::new();
+        for path in from {
+            let Ok(relative) = path.strip_prefix(root) else {
+                continue;
+            };
+            let to = staging.path().join("files").join(relative);
+            make_dir(to.parent().unwrap_or(staging.path()))?;
+            std::fs::copy(path, &to).map_err(io_error("copy", path))?;
+            let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
+            files.push(Entry { path: relative.to_owned(), sha256 });
+        }
+        let manifest = Manifest { key: key.text.clone(), files, executables };
+        let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
+        let at = staging.path().join("manifest.json");
+        std::fs::write(&at, text).map_err(io_error("write", &at))?;
+        let path = builds.join(key.name());
+        std::fs::rename(staging.keep(), &path).map_err(io_error("publish", &path))?;
+        Ok(Artifact { path, manifest })
+    }
+
+    fn builds(&self) -> PathBuf {
+        self.path.join("builds")
+    }
+
+    /// Removes what a killed run left half done, artifacts that nobody used
+    /// for 30 days, and the longest unused ones beyond 4 GiB; never those of
+    /// `keep`.
+    pub fn prune(&self, keep: &[String]) {
+        let Ok(entries) = std::fs::read_dir(self.builds()) else {
+            return;
+        };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let used = std::fs::metadata(entry.path().join("manifest.json"));
+            let used = used.and_then(|metadata| metadata.modified());
+            match used {
+                Ok(used) if !name.starts_with("new-") => found.push((used, name, entry.path())),
+                _ => drop(std::fs::remove_dir_all(entry.path())),
+            }
+        }
+        found.sort_by_key(|(used, ..)| std::cmp::Reverse(*used));
+        let mut total = 0;
+        for (used, name, path) in found {
+            total += size(&path);
+            let old = used.elapsed().is_ok_and(|age| age > MAX_AGE);
+            if !keep.contains(&name) && (old || total > MAX_BYTES) {
+                let _ = std::fs::remove_dir_all(path);
+            }
+        }
+    }
+}
+
+/// The bytes of a folder's files.
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return 0;
+    };
+    let of = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => size(&entry.path()),
+        _ => entry.metadata().map_or(0, |metadata| metadata.len()),
+    };
+    entries.flatten().map(of).sum()
+}
+
+/// All that shapes a build, a line each; two builds of one key are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    text: String,
+}
+
+impl Key {
+    /// A key of named parts.
+    pub fn new<'a>(parts: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let line = |(name, value)| format!("{name}={value:?}\n");
+        Key { text: parts.into_iter().map(line).collect() }
+    }
+
+    /// The name of its folder.
+    pub fn name(&self) -> String {
+        let mut name = digest(self.text.as_bytes());
+        name.truncate(32);
+        name
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Manifest {
+    key: String,
+    files: Vec<Entry>,
+    executables: Vec<Executable>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    path: PathBuf,
+    sha256: String,
+}
+
+/// One executable of an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Executable {
+    /// Which benchmark target it is.
+    pub target: String,
+    /// Its path below the target folder.
+    pub path: PathBuf,
+    /// How cargo runs it.
+    pub invocation: Invocation,
+}
+
+/// A published build.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+impl Artifact {
+    /// Reads it and checks every file; what is not in the manifest (a
+    /// benchmark's own output of last time) is removed.
+    fn read(path: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
+        let manifest: Manifest = serde_json::from_str(&text).ok()?;
+        let artifact = Artifact { path: path.to_owned(), manifest };
+        for entry in &artifact.manifest.files {
+            let full = artifact.files().join(&entry.path);
+            if full.symlink_metadata().ok()?.is_symlink()
+                || digest_file(&full).ok()? != entry.sha256
+            {
+                return None;
+            }
+        }
+        artifact.remove_strangers(&artifact.files()).ok()?;
+        Some(artifact)
+    }
+
+    fn remove_strangers(&self, folder: &Path) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();
+            let known = |entry: &Entry| entry.path.starts_with(&relative);
+            if !self.manifest.files.iter().any(known) {
+                let is_dir = path.symlink_metadata()?.is_dir();
+                if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) }?;
+            } else if path.is_dir() {
+                self.remove_strangers(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder that stands in for the target folder.
+    pub fn files(&self) -> PathBuf {
+        self.path.join("files")
+    }
+
+    /// The name of its folder, that of its key.
+    pub fn name(&self) -> String {
+        self.path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The paths of its files below that folder.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.manifest.files.iter().map(|entry| entry.path.as_path())
+    }
+
+    /// The executable of a benchmark target.
+    pub fn executable(&self, target: &str) -> Option<&Executable> {
+        self.manifest.executables.iter().find(|executable| executable.target == target)
+    }
+}

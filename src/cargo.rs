@@ -1,0 +1,386 @@
+//! What we ask of cargo and what it answers: arguments, metadata, messages.
+//! Nothing is run here.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand, TargetKind};
+use serde_json::Value;
+
+/// Cargo said something that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its description of the workspace can't be read.
+    #[error("could not read what `cargo metadata` printed")]
+    Metadata(#[source] cargo_metadata::Error),
+    /// The message stream of a build can't be read.
+    #[error("could not read what `cargo` printed while building")]
+    Messages(#[source] std::io::Error),
+    /// The build went well, but made no such executable.
+    #[error("cargo built {0}, but named no executable for it")]
+    NoExecutable(String),
+}
+
+/// The three kinds of target whose executables can be a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A `[[bench]]`.
+    Bench,
+    /// A `[[bin]]`.
+    Bin,
+    /// An `[[example]]`.
+    Example,
+}
+
+impl Kind {
+    /// The word in cargo's options and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Bench => "bench",
+            Kind::Bin => "bin",
+            Kind::Example => "example",
+        }
+    }
+
+    fn of(target: &cargo_metadata::Target) -> Option<Self> {
+        match target.kind.first()? {
+            TargetKind::Bench => Some(Kind::Bench),
+            TargetKind::Bin => Some(Kind::Bin),
+            TargetKind::Example if target.crate_types.contains(&CrateType::Bin) => {
+                Some(Kind::Example)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A target whose executable can be a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} `{}`", self.kind.name(), self.name)
+    }
+}
+
+/// A package of the workspace.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// The folder of its manifest, absolute.
+    pub folder: PathBuf,
+    /// Its targets that can be a benchmark.
+    pub targets: Vec<Target>,
+    /// `[package.metadata]`.
+    pub metadata: Value,
+}
+
+/// The workspace that a folder belongs to.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Its root, absolute.
+    pub root: PathBuf,
+    /// Where cargo would build, if we left it alone.
+    pub target_folder: PathBuf,
+    /// Its packages.
+    pub packages: Vec<Package>,
+    /// `[workspace.metadata]`.
+    pub metadata: Value,
+}
+
+/// The arguments for [`Workspace::parse`]'s input.
+pub fn metadata_args() -> Vec<OsString> {
+    ["metadata", "--format-version=1", "--no-deps"].map(OsString::from).to_vec()
+}
+
+impl Workspace {
+    /// Reads what `cargo metadata` printed.
+    ///
+    /// # Errors
+    /// When that is no such description.
+    pub fn parse(printed: &str) -> Result<Self, Error> {
+        let metadata: Metadata = MetadataCommand::parse(printed).map_err(Error::Metadata)?;
+        let packages = metadata.workspace_packages().into_iter().map(|package| Package {
+            name: package.name.to_string(),
+            folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
+            targets: package.targets.iter().filter_map(target).collect(),
+            metadata: package.metadata.clone(),
+        });
+        Ok(Workspace {
+            packages: packages.collect(),
+            root: metadata.workspace_root.clone().into(),
+            target_folder: metadata.target_directory.clone().into(),
+            metadata: metadata.workspace_metadata,
+        })
+    }
+
+    /// The package of a name.
+    pub fn package(&self, name: &str) -> Option<&Package> {
+        self.packages.iter().find(|package| package.name == name)
+    }
+
+    /// The package that the folder `inside` belongs to: the innermost one
+    /// around it.
+    pub fn package_around(&self, inside: &Path) -> Option<&Package> {
+        let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
+        around.max_by_key(|package| package.folder.components().count())
+    }
+}
+
+fn target(target: &cargo_metadata::Target) -> Option<Target> {
+    Kind::of(target).map(|kind| Target { kind, name: target.name.clone() })
+}
+
+/// How a target is to be built: what shapes the build beside the sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Build {
+    /// The features to enable.
+    pub features: Vec<String>,
+    /// Enable all of them.
+    pub all_features: bool,
+    /// Leave the default ones out.
+    pub no_default_features: bool,
+    /// The profile, when it is not the target's usual one (`bench` for bench
+    /// targets, `release` for the others).
+    pub profile: Option<String>,
+}
+
+impl Build {
+    fn args(&self, kind: Kind) -> Vec<OsString> {
+        let mut args = Vec::new();
+        for feature in &self.features {
+            args.push("--features".into());
+            args.push(feature.into());
+        }
+        if self.all_features {
+            args.push("--all-features".into());
+        }
+        if self.no_default_features {
+            args.push("--no-default-features".into());
+        }
+        let usual = (kind != Kind::Bench).then_some("release");
+        if let Some(profile) = self.profile.as_deref().or(usual) {
+            args.push("--profile".into());
+            args.push(profile.into());
+        }
+        args
+    }
+}
+
+/// The arguments that build `target` into the folder `into`, when cargo runs
+/// in the package's folder; `configs` are further configuration files.
+pub fn build_args(
+    target: &Target,
+    build: &Build,
+    into: &Path,
+    configs: &[PathBuf],
+) -> Vec<OsString> {
+    let (verb, only): (&str, &[&str]) = match target.kind {
+        Kind::Bench => ("bench", &["--no-run"]),
+        Kind::Bin | Kind::Example => ("build", &[]),
+    };
+    let mut args = common_args(verb, target, build, into, configs);
+    args.extend(only.iter().map(OsString::from));
+    // Diagnostics go to standard error in their usual form.
+    args.push("--message-format=json-render-diagnostics".into());
+    args
+}
+
+/// The arguments that run `target` with `arguments`, as a user would.
+/// `runner`, if given, is run in its place with the executable's path and
+/// arguments.
+pub fn run_args(
+    target: &Target,
+    build: &Build,
+    into: &Path,
+    configs: &[PathBuf],
+    runner: Option<&[OsString]>,
+    arguments: &[OsString],
+) -> Vec<OsString> {
+    let verb = if target.kind == Kind::Bench { "bench" } else { "run" };
+    let mut args = common_args(verb, target, build, into, configs);
+    if let Some(runner) = runner {
+        let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
+        let list = words.collect::<Vec<_>>().join(",");
+        args.push("--config".into());
+        args.push(format!("target.\"cfg(all())\".runner=[{list}]").into());
+    }
+    args.push("--".into());
+    args.extend_from_slice(arguments);
+    args
+}
+
+fn common_args(
+    verb: &str,
+    target: &Target,
+    build: &Build,
+    into: &Path,
+    configs: &[PathBuf],
+) -> Vec<OsString> {
+    let mut args = vec![OsString::from(verb)];
+    args.push(format!("--{}", target.kind.name()).into());
+    args.push((&target.name).into());
+    args.extend(build.args(target.kind));
+    args.push("--target-dir".into());
+    args.push(into.into());
+    for config in configs {
+        args.push("--config".into());
+        args.push(config.into());
+    }
+    args
+}
+
+/// What a build made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Built {
+    /// The executable of the target asked for.
+    pub executable: PathBuf,
+    /// Executables of the packages at hand and dynamic libraries.
+    pub files: Vec<PathBuf>,
+    /// The `OUT_DIR`s of build scripts.
+    pub out_dirs: Vec<PathBuf>,
+}
+
+/// Reads the messages of a build of `target` of the package in `folder`.
+///
+/// # Errors
+/// When they can't be read, or name no executable for it.
+pub fn read_messages(
+    messages: impl std::io::BufRead,
+    target: &Target,
+    folder: &Path,
+) -> Result<Built, Error> {
+    let mut executable = None;
+    let mut built = Built::default();
+    for message in Message::parse_stream(messages) {
+        match message.map_err(Error::Messages)? {
+            Message::CompilerArtifact(artifact) => {
+                let is_it = Kind::of(&artifact.target) == Some(target.kind)
+                    && artifact.target.name == target.name
+                    && artifact.manifest_path.parent().is_some_and(|parent| parent == folder);
+                if let Some(path) = &artifact.executable {
+                    built.files.push(path.into());
+                    if is_it && artifact.profile.test == (target.kind == Kind::Bench) {
+                        executable = Some(path.into());
+                    }
+                }
+                let is_macro = artifact.target.kind.contains(&TargetKind::ProcMacro);
+                let files = artifact.filenames.iter().filter(|_| !is_macro);
+                let dynamic = |path: &&cargo_metadata::camino::Utf8PathBuf| {
+                    matches!(path.extension(), Some("so" | "dylib" | "dll"))
+                };
+                built.files.extend(files.filter(dynamic).map(PathBuf::from));
+            }
+            Message::BuildScriptExecuted(script) => built.out_dirs.push(script.out_dir.into()),
+            _ => {}
+        }
+    }
+    built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
+    Ok(built)
+}
+
+/// How cargo runs an executable: `before`, the executable, the user's
+/// arguments, `after`, in an environment with `env` added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Invocation {
+    /// The runner that the user configured.
+    pub before: Vec<String>,
+    /// What cargo itself adds, such as `--bench`.
+    pub after: Vec<String>,
+    /// The variables that cargo sets.
+    pub env: Vec<(String, String)>,
+}
+
+/// Finds the invocation of `executable` in what `cargo -vv` printed: its line
+/// ``Running `NAME=value … runner executable arguments` ``. For the case that
+/// the user's configuration has a runner of its own.
+pub fn invocation_from_log(
+    log: &str,
+    executable: &Path,
+    arguments: &[OsString],
+) -> Option<Invocation> {
+    let line = log.lines().rev().find_map(|line| {
+        let (_, command) = line.split_once("Running `")?;
+        let words = shlex::split(command.strip_suffix('`')?)?;
+        words.iter().any(|word| Path::new(word) == executable).then_some(words)
+    })?;
+    let assignments = line.iter().take_while(|word| is_assignment(word)).count();
+    let (env, rest) = line.split_at(assignments);
+    let at = rest.iter().position(|word| Path::new(word) == executable)?;
+    let after = rest.get(at + 1 + arguments.len()..)?;
+    let pair = |word: &String| word.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned()));
+    Some(Invocation {
+        before: rest[..at].to_vec(),
+        after: after.to_vec(),
+        env: env.iter().filter_map(pair).collect(),
+    })
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(args: &[OsString]) -> String {
+        args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
+        let target = |kind| Target { kind, name: "it".into() };
+        let build = Build { features: vec!["a,b".into()], ..Build::default() };
+        let args = build_args(&target(Kind::Bench), &build, Path::new("/t"), &[]);
+        assert_eq!(
+            words(&args),
+            "bench --bench it --features a,b --target-dir /t --no-run \
+             --message-format=json-render-diagnostics"
+        );
+        let build = Build { no_default_features: true, all_features: true, ..Build::default() };
+        let configs = [PathBuf::from("/c.toml")];
+        let args = build_args(&target(Kind::Bin), &build, Path::new("/t"), &configs);
+        assert_eq!(
+            words(&args),
+            "build --bin it --all-features --no-default-features --profile release \
+             --target-dir /t --config /c.toml --message-format=json-render-diagnostics"
+        );
+        let build = Build { profile: Some("fast".into()), ..Build::default() };
+        let args = run_args(
+            &target(Kind::Example),
+            &build,
+            Path::new("/t"),
+            &[],
+            Some(&["/a \"b\"".into(), "c".into()]),
+            &["--x".into()],
+        );
+        assert_eq!(
+            words(&args),
+            "run --example it --profile fast --target-dir /t \
+             --config target.\"cfg(all())\".runner=[\"/a \\\"b\\\"\",\"c\"] -- --x"
+        );
+    }
+
+    #[test]
+    fn a_configured_runner_is_found_in_the_log() {
+        let log = "     Running `CARGO=/c A_1='x y' valgrind -q /t/b-1 --quick --bench`\n\
+                   running 0 tests\n";
+        let got = invocation_from_log(log, Path::new("/t/b-1"), &["--quick".into()]);
+        let expected = Invocation {
+            before: vec!["valgrind".into(), "-q".into()],
+            after: vec!["--bench".into()],
+            env: vec![("CARGO".into(), "/c".into()), ("A_1".into(), "x y".into())],
+        };
+        assert_eq!(got, Some(expected));
+        assert_eq!(invocation_from_log(log, Path::new("/t/other"), &[]), None);
+    }
+}

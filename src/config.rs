@@ -1,0 +1,374 @@
+//! The table `[package.metadata.cbdr]` (or `[workspace.metadata.cbdr]`) in
+//! `Cargo.toml`, in the words of the options. The command line makes the same
+//! [`Table`], so that the layers lie over each other with one rule.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A key that does not exist.
+    #[error("unknown key `{key}` in [{table}]")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The table.
+        table: String,
+        /// The key that it resembles.
+        nearest: Option<String>,
+    },
+    /// A key that exists, with a value that does not fit.
+    #[error("bad value in [{table}]: {why}")]
+    BadValue {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Two keys that exclude each other.
+    #[error("[{table}] names more than one of `bench`, `bin`, `example` and `command`")]
+    TwoTargets {
+        /// The table.
+        table: String,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::UnknownKey { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            Error::UnknownKey { .. } => Some(format!("the keys are {}", KEYS.join(", "))),
+            Error::BadValue { .. } => None,
+            Error::TwoTargets { .. } => Some("keep one of them".to_owned()),
+        }
+    }
+}
+
+/// One layer of settings: what it leaves open is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Table {
+    /// What to compare with.
+    pub base: Option<String>,
+    /// The package of the benchmark.
+    pub package: Option<String>,
+    /// A `[[bench]]` target.
+    pub bench: Option<String>,
+    /// A `[[bin]]` target.
+    pub bin: Option<String>,
+    /// An `[[example]]` target.
+    pub example: Option<String>,
+    /// Any program instead.
+    pub command: Option<String>,
+    /// What builds that program.
+    pub build_command: Option<String>,
+    /// Arguments of the benchmark.
+    pub args: Option<Vec<String>>,
+    /// Features to enable.
+    pub features: Option<Vec<String>>,
+    /// Enable all features.
+    pub all_features: Option<bool>,
+    /// Leave out the default features.
+    pub no_default_features: Option<bool>,
+    /// The profile to build with.
+    pub profile: Option<String>,
+    /// `head`, `base`, `each` or a toolchain's name.
+    pub toolchain: Option<String>,
+    /// The metrics that gate.
+    pub metrics: Option<Vec<String>>,
+    /// The largest change that passes.
+    pub threshold: Option<String>,
+    /// The same for single metrics.
+    pub thresholds: Option<BTreeMap<String, String>>,
+    /// 1 minus the chance of a wrong verdict.
+    pub confidence: Option<String>,
+    /// How a change is estimated.
+    pub estimator: Option<String>,
+    /// How long sampling may take.
+    pub time_limit: Option<String>,
+    /// How many pairs there may be.
+    pub max_pairs: Option<u64>,
+    /// How many runs of each side come first, unmeasured.
+    pub warmup: Option<u32>,
+    /// How long one run may take.
+    pub run_timeout: Option<String>,
+    /// What an open question does to the exit code.
+    pub on_inconclusive: Option<String>,
+    /// What a missing base does to the exit code.
+    pub on_no_baseline: Option<String>,
+    /// Named benchmarks, each over the rest of this table.
+    pub benchmarks: Option<BTreeMap<String, Value>>,
+}
+
+/// All keys of [`Table`]; a test holds the two together.
+const KEYS: [&str; 25] = [
+    "base",
+    "package",
+    "bench",
+    "bin",
+    "example",
+    "command",
+    "build-command",
+    "args",
+    "features",
+    "all-features",
+    "no-default-features",
+    "profile",
+    "toolchain",
+    "metrics",
+    "threshold",
+    "thresholds",
+    "confidence",
+    "estimator",
+    "time-limit",
+    "max-pairs",
+    "warmup",
+    "run-timeout",
+    "on-inconclusive",
+    "on-no-baseline",
+    "benchmarks",
+];
+
+/// Writes a field's value over with the higher layer's, where it has one.
+macro_rules! over {
+    ($high:ident, $low:ident, $($field:ident),+ $(,)?) => {
+        Table { $($field: $high.$field.or($low.$field)),+ }
+    };
+}
+
+/// Runs `$visit` with the key and both values of every field that decides.
+macro_rules! deciding {
+    ($visit:ident, $head:expr, $base:expr, $($key:literal $field:ident),+ $(,)?) => {
+        $($visit($key, $head.$field != $base.$field);)+
+    };
+}
+
+impl Table {
+    /// The table `cbdr` in `metadata`; `place` is what it is called in errors.
+    /// `None` when there is none.
+    ///
+    /// # Errors
+    /// When a key or a value is not what it may be.
+    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, Error> {
+        match metadata.get("cbdr") {
+            None | Some(Value::Null) => Ok(None),
+            Some(table) => Table::parse(table, &format!("{place}.metadata.cbdr")).map(Some),
+        }
+    }
+
+    fn parse(value: &Value, name: &str) -> Result<Self, Error> {
+        let bad = |why: String| Error::BadValue { table: name.to_owned(), why };
+        let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
+        for key in entries.keys() {
+            if !KEYS.contains(&key.as_str()) {
+                let nearest = nearest(key, KEYS).map(str::to_owned);
+                let table = name.to_owned();
+                return Err(Error::UnknownKey { key: key.clone(), table, nearest });
+            }
+        }
+        for (key, value) in entries {
+            // Key by key, so that the error can name it.
+            let one = Value::Object([(key.clone(), value.clone())].into_iter().collect());
+            serde_json::from_value::<Table>(one)
+                .map_err(|error| bad(format!("`{key}`: {error}")))?;
+        }
+        let table: Table =
+            serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
+        if table.targets() > 1 {
+            return Err(Error::TwoTargets { table: name.to_owned() });
+        }
+        Ok(table)
+    }
+
+    fn targets(&self) -> usize {
+        let named = [&self.bench, &self.bin, &self.example, &self.command];
+        named.iter().filter(|target| target.is_some()).count()
+    }
+
+    /// This layer over a lower one. A target chosen here clears the lower
+    /// layer's choice.
+    #[must_use]
+    pub fn over(self, mut low: Table) -> Table {
+        if self.targets() > 0 {
+            (low.bench, low.bin, low.example, low.command) = (None, None, None, None);
+        }
+        let mut thresholds = low.thresholds.take();
+        if let Some(own) = self.thresholds.clone() {
+            thresholds.get_or_insert_default().extend(own);
+        }
+        let high = Table { thresholds, ..self };
+        over!(
+            high,
+            low,
+            base,
+            package,
+            bench,
+            bin,
+            example,
+            command,
+            build_command,
+            args,
+            features,
+            all_features,
+            no_default_features,
+            profile,
+            toolchain,
+            metrics,
+            threshold,
+            thresholds,
+            confidence,
+            estimator,
+            time_limit,
+            max_pairs,
+            warmup,
+            run_timeout,
+            on_inconclusive,
+            on_no_baseline,
+            benchmarks,
+        )
+    }
+
+    /// The named benchmarks, each over this table.
+    ///
+    /// # Errors
+    /// When one of them has a key or value that is not what it may be.
+    pub fn named(&self, place: &str) -> Result<Vec<(String, Table)>, Error> {
+        let mut rest = self.clone();
+        let benchmarks = rest.benchmarks.take().unwrap_or_default();
+        let table = |(name, value): (String, Value)| {
+            let place = format!("{place}.metadata.cbdr.benchmarks.{name}");
+            if value.get("benchmarks").is_some() {
+                let why = "a benchmark has no benchmarks of its own".to_owned();
+                return Err(Error::BadValue { table: place, why });
+            }
+            let table = Table::parse(&value, &place)?;
+            Ok((name, table.over(rest.clone())))
+        };
+        benchmarks.into_iter().map(table).collect()
+    }
+
+    /// This table with everything that decides taken from `base`, and the
+    /// keys in which the two differed.
+    #[must_use]
+    pub fn with_policy_of(self, base: &Table) -> (Table, Vec<&'static str>) {
+        let mut differing = Vec::new();
+        let mut visit = |key, differs| {
+            if differs {
+                differing.push(key);
+            }
+        };
+        deciding!(
+            visit, self, base,
+            "threshold" threshold,
+            "thresholds" thresholds,
+            "metrics" metrics,
+            "confidence" confidence,
+            "estimator" estimator,
+            "time-limit" time_limit,
+            "max-pairs" max_pairs,
+            "on-inconclusive" on_inconclusive,
+            "on-no-baseline" on_no_baseline,
+        );
+        let base = base.clone();
+        let table = Table {
+            threshold: base.threshold,
+            thresholds: base.thresholds,
+            metrics: base.metrics,
+            confidence: base.confidence,
+            estimator: base.estimator,
+            time_limit: base.time_limit,
+            max_pairs: base.max_pairs,
+            on_inconclusive: base.on_inconclusive,
+            on_no_baseline: base.on_no_baseline,
+            ..self
+        };
+        (table, differing)
+    }
+}
+
+/// The one of `names` that `word` most resembles, if it resembles any.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (best.0 > 0.75).then_some(best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_key_is_a_field_and_every_field_a_key() {
+        let known = format!("{:?}", Table::default());
+        for key in KEYS {
+            assert!(known.contains(&format!("{}: None", key.replace('-', "_"))), "{key}");
+        }
+        assert_eq!(known.matches(": None").count(), KEYS.len());
+    }
+
+    #[test]
+    fn an_unknown_key_suggests_the_nearest() {
+        let got = Table::of_metadata(&json!({"cbdr": {"treshold": "2%"}}), "package");
+        let error = got.unwrap_err();
+        assert_eq!(error.to_string(), "unknown key `treshold` in [package.metadata.cbdr]");
+        assert_eq!(error.hint().as_deref(), Some("did you mean `threshold`?"));
+    }
+
+    #[test]
+    fn a_bad_value_names_its_key() {
+        let got = Table::of_metadata(&json!({"cbdr": {"max-pairs": "many"}}), "workspace");
+        let text = got.unwrap_err().to_string();
+        assert!(
+            text.starts_with("bad value in [workspace.metadata.cbdr]: `max-pairs`: "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_target_in_a_higher_layer_clears_the_lower_ones() {
+        let low =
+            Table { bench: Some("b".into()), threshold: Some("1%".into()), ..Table::default() };
+        let high = Table { command: Some("c".into()), ..Table::default() };
+        let both = high.over(low);
+        assert_eq!((both.bench, both.command), (None, Some("c".to_owned())));
+        assert_eq!(both.threshold.as_deref(), Some("1%"));
+    }
+
+    #[test]
+    fn named_benchmarks_inherit_the_table_around_them() {
+        let metadata = json!({"cbdr": {
+            "bench": "all", "threshold": "3%",
+            "benchmarks": {"small": {"args": ["1"]}, "tool": {"bin": "t"}},
+        }});
+        let table = Table::of_metadata(&metadata, "package").unwrap().unwrap();
+        let named = table.named("package").unwrap();
+        let small = &named[0].1;
+        assert_eq!(named[0].0, "small");
+        assert_eq!(
+            (small.bench.as_deref(), small.args.clone()),
+            (Some("all"), Some(vec!["1".into()]))
+        );
+        assert_eq!((named[1].1.bench.clone(), named[1].1.bin.as_deref()), (None, Some("t")));
+        assert_eq!(named[1].1.threshold.as_deref(), Some("3%"));
+    }
+
+    #[test]
+    fn the_policy_of_the_base_replaces_the_heads() {
+        let table = |threshold: &str, args: &str| Table {
+            threshold: Some(threshold.into()),
+            args: Some(vec![args.into()]),
+            ..Table::default()
+        };
+        let (table, differing) = table("50%", "head").with_policy_of(&table("2%", "base"));
+        assert_eq!(table.threshold.as_deref(), Some("2%"));
+        assert_eq!(table.args, Some(vec!["head".to_owned()]));
+        assert_eq!(differing, ["threshold"]);
+    }
+}

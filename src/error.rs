@@ -1,0 +1,119 @@
+//! What went wrong, with a hint.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::process::{Exit, RunError};
+use crate::side::Side;
+use crate::{cache, cargo, config, git, options, process};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<Kind>);
+
+/// The kinds of failure; private, so that they may change.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Kind {
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    #[error(transparent)]
+    Cache(#[from] cache::Error),
+    #[error(transparent)]
+    Cargo(#[from] cargo::Error),
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error(transparent)]
+    Options(#[from] options::Error),
+    #[error(transparent)]
+    Process(#[from] process::RunError),
+    #[error("could not {verb} `{}`", .path.display())]
+    Io { verb: &'static str, path: PathBuf, source: io::Error },
+    #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
+    Tool { command: String, folder: PathBuf, exit: Exit, said: String },
+    #[error("the {side} does not build: `{command}` {exit}")]
+    Build { side: Side, command: String, exit: Exit },
+    #[error("`{folder}` is not in the {side}'s commit")]
+    NotCommitted { side: Side, folder: String },
+    #[error("the {side} of `{benchmark}` {what}: `{command}`")]
+    Benchmark { side: Side, benchmark: String, what: String, command: String, said: String },
+    #[error("no run of `{benchmark}` measured `{metric}`")]
+    NoMetric { benchmark: String, metric: String, measured: Vec<String> },
+    #[error(
+        "{least} pairs, the least that a verdict needs, take about {}, \
+         which does not fit into the time limit of {}",
+        seconds(.needed), seconds(.limit)
+    )]
+    LimitTooShort { least: u64, needed: Duration, limit: Duration },
+    #[error("not one pair fitted into the time limit of {}", seconds(.0))]
+    NoPair(Duration),
+}
+
+fn seconds(duration: &Duration) -> humantime::FormattedDuration {
+    let rounded = if duration.as_secs() < 2 {
+        Duration::from_millis(duration.as_millis() as u64)
+    } else {
+        Duration::from_secs(duration.as_secs_f64().round() as u64)
+    };
+    humantime::format_duration(rounded)
+}
+
+impl<K: Into<Kind>> From<K> for Error {
+    fn from(kind: K) -> Self {
+        Error(Box::new(kind.into()))
+    }
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match &*self.0 {
+            Kind::Git(error) => error.hint(),
+            Kind::Cache(error) => error.hint(),
+            Kind::Config(error) => error.hint(),
+            Kind::Options(error) => error.hint(),
+            Kind::NotCommitted { .. } => {
+                Some("commit it, or compare the working tree as it is: `--dirty`".to_owned())
+            }
+            Kind::Benchmark { what, .. } if what.starts_with("ran longer") => {
+                Some("allow more with `--run-timeout`".to_owned())
+            }
+            Kind::NoMetric { measured, metric, .. } => {
+                let names = measured.iter().map(String::as_str);
+                Some(match config::nearest(metric, names) {
+                    Some(nearest) => format!("did you mean `{nearest}`?"),
+                    None => format!("it measures {}", measured.join(", ")),
+                })
+            }
+            Kind::LimitTooShort { needed, .. } => {
+                // Room for runs that take longer than the warm-up did.
+                let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
+                let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
+                Some(format!("`--time-limit {wanted}`, or a shorter benchmark"))
+            }
+            Kind::NoPair(_) => Some("a longer `--time-limit`, or a shorter benchmark".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// What the failed program said last, to be shown as it is.
+    pub fn said(&self) -> Option<&str> {
+        match &*self.0 {
+            Kind::Tool { said, .. } | Kind::Benchmark { said, .. } => {
+                Some(said.as_str()).filter(|said| !said.trim().is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a signal asked for the end.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(&*self.0, Kind::Process(RunError::Interrupted))
+    }
+
+    pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Kind::Io { verb, path, source }.into()
+    }
+}

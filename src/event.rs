@@ -1,0 +1,125 @@
+//! What the outside may learn while a comparison runs.
+
+use std::path::Path;
+
+use crate::git::Revision;
+use crate::git::base::Sides;
+use crate::runner::Progress;
+use crate::sample::Sample;
+use crate::side::Side;
+
+/// Something happened. Sent between runs only: while a benchmark runs, nobody
+/// is told anything.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// It is known which commits are compared.
+    Sides(&'a Sides),
+    /// Somebody else uses this repository's part of the cache; what they wrote
+    /// about themselves.
+    Waiting(&'a str),
+    /// A side is being checked out.
+    CheckingOut(Side, &'a Revision),
+    /// A side is being built; cargo's own output follows.
+    Building(Side, &'a str),
+    /// A side was built before.
+    Fresh(Side, &'a str),
+    /// What a benchmark's process printed or cargo said, of a build that
+    /// failed where that is no error.
+    Failed(Side, &'a str),
+    /// All is built; where the worktrees are.
+    Prepared {
+        /// Seconds that it took.
+        seconds: f64,
+        /// The folder that holds them.
+        room: &'a Path,
+    },
+    /// The unmeasured runs of a benchmark begin.
+    WarmingUp(&'a str),
+    /// Sampling begins.
+    Sampling {
+        /// The metrics that a run has, in order.
+        metrics: &'a [String],
+        /// The seed of the order.
+        seed: u64,
+    },
+    /// One measured run.
+    Run {
+        /// Its label in the samples file.
+        label: &'a str,
+        /// Its values.
+        sample: &'a Sample,
+    },
+    /// A pair is complete.
+    Pair(&'a Progress),
+    /// Something the user should know; it is in the result, too.
+    Notice(&'a Notice),
+}
+
+/// Something the user should know about a result. The words are the
+/// binary's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The working tree has changes, which were not measured.
+    DirtyTree {
+        /// How many files.
+        files: usize,
+    },
+    /// The head is the base.
+    NothingToCompare {
+        /// BASE.
+        base: String,
+    },
+    /// BASE is not in this clone; the merge commit's first parent stands in.
+    MergeRef {
+        /// BASE.
+        base: String,
+    },
+    /// The tables of the two sides decide differently; the base's counts.
+    PolicyDiffers {
+        /// The keys.
+        keys: Vec<&'static str>,
+    },
+    /// The base has no such benchmark, or does not build.
+    NoBaseline {
+        /// The benchmark.
+        benchmark: String,
+        /// Why.
+        why: String,
+    },
+    /// Only the base's configuration names this benchmark.
+    Removed {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Both sides of this benchmark are the same program.
+    Identical {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// The programs are the same, but files that they may read are not.
+    OtherFiles {
+        /// How many.
+        count: usize,
+        /// One of them.
+        example: String,
+    },
+    /// The pairs allowed are fewer than any verdict needs.
+    TooFewPairs {
+        /// The pairs that the least verdict needs.
+        least: u64,
+    },
+    /// A run left processes behind, which were ended.
+    LeftBehind {
+        /// The benchmark.
+        benchmark: String,
+        /// How many in all.
+        processes: u64,
+    },
+    /// A change that the placement of code alone could make.
+    SmallChange {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+    },
+}

@@ -1,0 +1,247 @@
+//! The user's repository, which is only ever read, and the private one in the
+//! cache ([`worktree`]), to which the worktrees belong.
+
+pub mod base;
+pub mod make;
+pub mod snapshot;
+pub mod worktree;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with git: the verb and the thing, then libgit2's own words
+/// where it had any.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// libgit2 said no.
+    #[error("could not {verb} `{thing}`: {}", .source.message())]
+    Git {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        thing: String,
+        /// What libgit2 said.
+        source: git2::Error,
+    },
+    /// A file of the private repository could not be written.
+    #[error("could not {verb} `{thing}`")]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        thing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no repository.
+    #[error("`{}` is not inside a git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// The repository belongs to somebody else.
+    #[error("the repository at `{}` belongs to another user", .0.display())]
+    NotOwned(PathBuf),
+    /// The repository has no files to look at.
+    #[error("the repository at `{}` is bare", .0.display())]
+    Bare(PathBuf),
+    /// libgit2 does not know the repository's format.
+    #[error("the repository at `{}` uses {what}, which libgit2 cannot read", .path.display())]
+    Format {
+        /// Its path.
+        path: PathBuf,
+        /// The format.
+        what: &'static str,
+    },
+    /// HEAD has no commit yet.
+    #[error("the repository has no commits yet")]
+    Unborn,
+    /// A name that leads nowhere.
+    #[error("unknown revision `{name}`{origin}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Where the name came from, ready to follow it.
+        origin: String,
+        /// Whether the history was cut off.
+        shallow: bool,
+    },
+    /// No name was given and none of the usual ones exists.
+    #[error("no base given, and none of {0} exists")]
+    NoBase(String),
+    /// The two have no commit in common.
+    #[error("`{base}` and `{head}` have no common ancestor")]
+    Unrelated {
+        /// The base as named.
+        base: String,
+        /// The head as named.
+        head: String,
+    },
+    /// The two may have a commit in common, but this clone does not hold it.
+    #[error("this shallow clone does not hold the merge-base of `{base}` and `{head}`")]
+    Shallow {
+        /// The base as named.
+        base: String,
+        /// The head as named.
+        head: String,
+    },
+    /// All work is uncommitted.
+    #[error("HEAD is the merge-base with `{base}`, and {files} changed in the working tree")]
+    OnlyUncommitted {
+        /// The base as named.
+        base: String,
+        /// How many files, in words.
+        files: String,
+    },
+    /// A submodule whose commit the clone does not have.
+    #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
+    Submodule {
+        /// Its path.
+        path: String,
+        /// The commit.
+        commit: String,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Error::NoRepository(_) => "run it inside a git repository".to_owned(),
+            Error::NotOwned(path) => {
+                format!("git config --global --add safe.directory '{}'", path.display())
+            }
+            Error::Bare(_) => "run it in a worktree: `git worktree add ../work`".to_owned(),
+            Error::Format { .. } => {
+                "clone it with the default formats (SHA-1 objects, files for references)".to_owned()
+            }
+            Error::Unborn => "commit something first".to_owned(),
+            Error::Unknown { name, shallow: false, .. } => format!(
+                "`git fetch origin {name}` if it is a branch of the remote, \
+                 or name another base: `cargo cbdr compare BASE`"
+            ),
+            Error::Unknown { name, shallow: true, .. } => format!(
+                "this is a shallow clone: `git fetch --unshallow origin \
+                 +refs/heads/{name}:refs/remotes/origin/{name}` \
+                 (in actions/checkout: `fetch-depth: 0`)"
+            ),
+            Error::NoBase(_) => "name one: `cargo cbdr compare BASE`".to_owned(),
+            Error::Unrelated { .. } => {
+                "`--exact-base` compares with the base itself, not with the merge-base".to_owned()
+            }
+            Error::Shallow { .. } => "`git fetch --unshallow origin` brings the whole history \
+                 (in actions/checkout: `fetch-depth: 0`)"
+                .to_owned(),
+            Error::OnlyUncommitted { .. } => {
+                "commit them, or compare the working tree as it is: `--dirty`".to_owned()
+            }
+            Error::Submodule { .. } => "`git submodule update --init --recursive`".to_owned(),
+            Error::Git { .. } | Error::Io { .. } => return None,
+        })
+    }
+
+    fn git(verb: &'static str, thing: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
+        let thing = thing.into();
+        move |source| Error::Git { verb, thing, source }
+    }
+
+    fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let thing = path.display().to_string();
+        move |source| Error::Io { verb, thing, source }
+    }
+}
+
+/// A commit, or the working tree on top of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Its name as it was given or found.
+    pub rev: String,
+    /// The commit, in hexadecimal.
+    pub commit: String,
+    /// The tree that is checked out, in hexadecimal.
+    pub tree: String,
+    /// Whether the tree is that of the working tree, not of the commit.
+    pub dirty: bool,
+}
+
+/// The user's repository.
+pub struct Repo {
+    inner: git2::Repository,
+    root: PathBuf,
+}
+
+impl std::fmt::Debug for Repo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repo").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Repo {
+    /// Opens the repository that `inside` is in, whatever `GIT_DIR` says.
+    ///
+    /// # Errors
+    /// When there is none, or none that libgit2 can and may read.
+    pub fn discover(inside: &Path) -> Result<Self, Error> {
+        let inner = git2::Repository::discover(inside).map_err(|source| match source.code() {
+            git2::ErrorCode::NotFound => Error::NoRepository(inside.to_owned()),
+            git2::ErrorCode::Owner => Error::NotOwned(inside.to_owned()),
+            _ => refused(inside, source),
+        })?;
+        let root = match inner.workdir() {
+            Some(root) => root.to_owned(),
+            None => return Err(Error::Bare(inner.path().to_owned())),
+        };
+        Ok(Repo { inner, root })
+    }
+
+    /// The root of the working tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder that all of its worktrees share; one of a kind for it.
+    pub fn common_dir(&self) -> &Path {
+        self.inner.commondir()
+    }
+
+    /// Which files of the working tree differ from HEAD, untracked ones
+    /// included, ignored ones not. The index is left as it is.
+    ///
+    /// # Errors
+    /// When the working tree can't be read.
+    pub fn dirty_files(&self) -> Result<usize, Error> {
+        Ok(snapshot::changes(&self.inner)?.len())
+    }
+
+    /// The paths in which two trees differ.
+    ///
+    /// # Errors
+    /// When a tree is missing.
+    pub fn changed_paths(&self, base: &Revision, head: &Revision) -> Result<Vec<String>, Error> {
+        let trees = [base, head].map(|revision| {
+            let tree = git2::Oid::from_str(&revision.tree)?;
+            self.inner.find_tree(tree)
+        });
+        let [Ok(base), Ok(head)] = trees else {
+            // A snapshot's tree is in the private repository only.
+            return Ok(Vec::new());
+        };
+        let diff = self
+            .inner
+            .diff_tree_to_tree(Some(&base), Some(&head), None)
+            .map_err(Error::git("compare", "the two trees"))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let file = delta.new_file().path().or_else(|| delta.old_file().path());
+            file.map(|path| path.to_string_lossy().into_owned())
+        };
+        Ok(diff.deltas().filter_map(path).collect())
+    }
+}
+
+/// libgit2's refusals of a repository's format, by the setting that it names.
+fn refused(path: &Path, source: git2::Error) -> Error {
+    let what = ["objectformat", "refstorage", "partialclone"];
+    let words = ["SHA-256 object names", "the reftable format", "a partial clone"];
+    let named = what.iter().position(|key| source.message().to_lowercase().contains(key));
+    match named {
+        Some(index) => Error::Format { path: path.to_owned(), what: words[index] },
+        None => Error::git("open", path.display().to_string())(source),
+    }
+}

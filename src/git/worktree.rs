@@ -1,0 +1,354 @@
+//! The private repository in the cache and its two worktrees.
+//!
+//! It is bare, has no objects of its own but snapshots, and reads the user's
+//! through `objects/info/alternates`; so the worktrees cannot write into the
+//! user's repository, whatever happens to this process.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use git2::build::CheckoutBuilder;
+use git2::{ErrorCode, ObjectType, Oid, Repository, WorktreeAddOptions, WorktreePruneOptions};
+
+use super::{Error, Repo, Revision};
+use crate::side::Side;
+
+/// The settings of the user's repository that shape a checkout.
+const SETTINGS: [&str; 6] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+];
+
+/// The private repository.
+pub struct Store {
+    inner: Repository,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.path()).finish()
+    }
+}
+
+impl Store {
+    /// Opens the private repository at `path`, makes it where there is none
+    /// (or only half of one), and brings what it copies from `user` up to
+    /// date.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
+        Store::over(path, &user.inner)
+    }
+
+    fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
+        let inner = match Repository::open_bare(path) {
+            Ok(inner) => inner,
+            Err(_) => {
+                let mut options = git2::RepositoryInitOptions::new();
+                options.bare(true).external_template(false).initial_head("none");
+                Repository::init_opts(path, &options)
+                    .map_err(Error::git("make", path.display().to_string()))?
+            }
+        };
+        link_objects(path, user)?;
+        copy_or_remove(&user.commondir().join("shallow"), &path.join("shallow"))?;
+        copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
+        copy_tags(path, user)?;
+        copy_settings(&inner, user)?;
+        // Opened afresh: what was copied is read when a repository is opened.
+        let inner =
+            Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
+        Ok(Store { inner })
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        &self.inner
+    }
+
+    /// Makes the folder `path` the worktree of `side` at `revision`, file for
+    /// file; what else lies in it goes, but for the folders `keep` at paths
+    /// from its root. Files that are right already are not written again, so
+    /// that cargo rebuilds no more than what differs.
+    ///
+    /// # Errors
+    /// When the objects are not there or the folder can't be written.
+    pub fn check_out(
+        &self,
+        user: &Repo,
+        side: Side,
+        path: &Path,
+        revision: &Revision,
+        keep: &[PathBuf],
+    ) -> Result<(), Error> {
+        let commit =
+            Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
+        let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
+        let unclean = path.with_extension("unclean");
+        if unclean.exists() {
+            // A checkout was cut short: what lies there is anybody's guess.
+            remove(path)?;
+        }
+        fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
+        let worktree = self.worktree(side, path, commit)?;
+        let object = worktree.find_object(tree, Some(ObjectType::Tree));
+        let object = object.map_err(Error::git("read the tree of", &revision.rev))?;
+        worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
+        let mut checkout = CheckoutBuilder::new();
+        checkout.force();
+        worktree
+            .checkout_tree(&object, Some(&mut checkout))
+            .map_err(Error::git("check out", &revision.rev))?;
+        let stamps = path.with_extension("modules");
+        let linked = self.fill_submodules(&user.inner, &worktree, &object, path, Some(&stamps))?;
+        sweep(&worktree, path, &[keep, &linked].concat())?;
+        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))
+    }
+
+    /// Opens the worktree of `side` at `path`, made anew where it is not in
+    /// order.
+    fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
+        let admin = self.inner.path().join("worktrees").join(side.name());
+        // Only a killed process can have left a lock: the caller holds the
+        // cache's own, and nobody else comes here.
+        for lock in ["index.lock", "HEAD.lock"] {
+            let _ = fs_err::remove_file(admin.join(lock));
+        }
+        if let Ok(worktree) = Repository::open(path) {
+            let ours = worktree.is_worktree() && same_file(worktree.path(), &admin);
+            if ours {
+                return Ok(worktree);
+            }
+        }
+        remove(path)?;
+        if let Ok(stale) = self.inner.find_worktree(side.name()) {
+            let mut options = WorktreePruneOptions::new();
+            options.valid(true).locked(true);
+            let _ = stale.prune(Some(&mut options));
+        }
+        remove(&admin)?;
+        self.add_worktree(side, path, commit)
+    }
+
+    /// libgit2 adds a worktree only on a branch: one is made for it, and the
+    /// worktree detached from it at once.
+    fn add_worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
+        let failed = || Error::git("make the worktree", path.display().to_string());
+        let commit = self.inner.find_commit(commit).map_err(failed())?;
+        let mut branch = self.inner.branch(side.name(), &commit, true).map_err(failed())?;
+        let mut options = WorktreeAddOptions::new();
+        options.reference(Some(branch.get()));
+        let added = self.inner.worktree(side.name(), path, Some(&options)).map_err(failed())?;
+        let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
+        worktree.set_head_detached(commit.id()).map_err(failed())?;
+        branch.delete().map_err(failed())?;
+        Ok(worktree)
+    }
+
+    /// Fills the submodules of a tree from what the user's clone has; their
+    /// paths from the root.
+    fn fill_submodules(
+        &self,
+        user: &Repository,
+        worktree: &Repository,
+        tree: &git2::Object<'_>,
+        path: &Path,
+        stamps: Option<&Path>,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let tree = tree.peel_to_tree().map_err(Error::git("read", "a tree"))?;
+        let mut links = Vec::new();
+        tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+            if entry.kind() == Some(ObjectType::Commit) {
+                let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+                links.push((format!("{folder}{name}"), entry.id()));
+            }
+            git2::TreeWalkResult::Ok
+        })
+        .map_err(Error::git("walk", "a tree"))?;
+        let mut filled = Vec::new();
+        for (link, commit) in links {
+            let target = path.join(&link);
+            // Written anew only when it is another commit: the files' times
+            // tell cargo what changed.
+            let stamp = stamps.map(|stamps| stamps.join(escape(&link)));
+            let wanted = commit.to_string();
+            let is_there = stamp.as_ref().is_some_and(|stamp| {
+                target.is_dir() && std::fs::read_to_string(stamp).is_ok_and(|have| have == wanted)
+            });
+            if let Some(source) = open_submodule(user, worktree, &link).filter(|_| !is_there) {
+                stamp.iter().try_for_each(|stamp| remove(stamp))?;
+                self.fill(&source, commit, &link, &target)?;
+                stamp.iter().try_for_each(|stamp| write_if_changed(stamp, wanted.as_bytes()))?;
+            }
+            filled.push(PathBuf::from(link));
+        }
+        Ok(filled)
+    }
+
+    fn fill(
+        &self,
+        source: &Repository,
+        commit: Oid,
+        link: &str,
+        target: &Path,
+    ) -> Result<(), Error> {
+        let private = self.inner.path().join("modules").join(escape(link));
+        let store = Store::over(&private, source)?;
+        let missing = |_| Error::Submodule { path: link.to_owned(), commit: commit.to_string() };
+        let found = store.inner.find_commit(commit).map_err(missing)?;
+        let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
+        remove(target)?;
+        fs_err::create_dir_all(target).map_err(Error::io("make", target))?;
+        let mut checkout = CheckoutBuilder::new();
+        checkout.force().target_dir(target).update_index(false);
+        store
+            .inner
+            .checkout_tree(tree.as_object(), Some(&mut checkout))
+            .map_err(Error::git("check out the submodule", link))?;
+        store.fill_submodules(source, source, tree.as_object(), target, None)?;
+        Ok(())
+    }
+}
+
+/// A path as one name of a folder's.
+fn escape(path: &str) -> String {
+    path.replace('%', "%25").replace('/', "%2F")
+}
+
+/// The user's repository of a submodule: in the working tree, or under
+/// `modules` by the name that `.gitmodules` gives it.
+fn open_submodule(user: &Repository, worktree: &Repository, link: &str) -> Option<Repository> {
+    let here = user.workdir().map(|root| root.join(link));
+    let opened = here.filter(|path| path.join(".git").exists()).map(Repository::open);
+    if let Some(Ok(found)) = opened {
+        return Some(found);
+    }
+    let modules = worktree.workdir()?.join(".gitmodules");
+    let config = git2::Config::open(&modules).ok()?;
+    let mut entries = config.entries(Some("submodule\\..*\\.path")).ok()?;
+    while let Some(Ok(entry)) = entries.next() {
+        if entry.value().ok() == Some(link) {
+            let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
+            return Repository::open_bare(user.commondir().join("modules").join(name)).ok();
+        }
+    }
+    None
+}
+
+/// Removes what does not belong to the commit, but for `keep`.
+fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
+    let mut options = git2::StatusOptions::new();
+    options.include_untracked(true).include_ignored(true).exclude_submodules(true);
+    options.recurse_untracked_dirs(false).recurse_ignored_dirs(false);
+    let statuses = worktree
+        .statuses(Some(&mut options))
+        .map_err(Error::git("look through", path.display().to_string()))?;
+    for entry in statuses.iter() {
+        let extra = git2::Status::WT_NEW | git2::Status::IGNORED;
+        let relative = PathBuf::from(bytes_to_path(entry.path_bytes()));
+        if !entry.status().intersects(extra) {
+            continue;
+        }
+        clear(path, &relative, keep)?;
+    }
+    Ok(())
+}
+
+/// Removes `relative`, sparing the folders in `keep` that lie in it.
+fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
+    if keep.iter().any(|kept| relative.starts_with(kept)) {
+        return Ok(());
+    }
+    let full = root.join(relative);
+    if !keep.iter().any(|kept| kept.starts_with(relative)) {
+        return remove(&full);
+    }
+    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+        let child = child.map_err(Error::io("read", &full))?;
+        clear(root, &relative.join(child.file_name()), keep)?;
+    }
+    Ok(())
+}
+
+fn bytes_to_path(bytes: &[u8]) -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs_err::remove_dir_all(path),
+        Ok(_) => fs_err::remove_file(path),
+        Err(_) => Ok(()),
+    };
+    removed.map_err(Error::io("remove", path))
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Names the user's objects in `objects/info/alternates`.
+fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
+    let objects = user.commondir().join("objects");
+    let objects = objects.canonicalize().map_err(Error::io("find", &objects))?;
+    let file = path.join("objects/info/alternates");
+    let mut line = std::os::unix::ffi::OsStringExt::into_vec(objects.into_os_string());
+    line.push(b'\n');
+    write_if_changed(&file, &line)
+}
+
+/// Copies the tags, for the build scripts that ask `git describe`.
+fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
+    let mut lines = String::from("# pack-refs with: \n");
+    let references = user.references_glob("refs/tags/*").map_err(Error::git("list", "the tags"))?;
+    for tag in references.flatten() {
+        if let (Ok(name), Some(target)) = (tag.name(), tag.target()) {
+            let _ = writeln!(lines, "{target} {name}");
+        }
+    }
+    write_if_changed(&path.join("packed-refs"), lines.as_bytes())
+}
+
+fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
+    let failed = || Error::git("copy", "the settings");
+    let theirs = user.config().and_then(|config| config.open_level(git2::ConfigLevel::Local));
+    let Ok(theirs) = theirs else { return Ok(()) };
+    let ours = store.config().map_err(failed())?;
+    let mut ours = ours.open_level(git2::ConfigLevel::Local).map_err(failed())?;
+    for key in SETTINGS {
+        let have = ours.get_string(key).ok();
+        match theirs.get_string(key) {
+            Ok(value) if have.as_ref() != Some(&value) => {
+                ours.set_str(key, &value).map_err(failed())?;
+            }
+            Err(error) if error.code() == ErrorCode::NotFound && have.is_some() => {
+                let _ = ours.remove(key);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
+    match std::fs::read(from) {
+        Ok(content) => write_if_changed(to, &content),
+        Err(_) => remove(to),
+    }
+}
+
+fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error> {
+    if std::fs::read(path).is_ok_and(|have| have == content) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder).map_err(Error::io("make", folder))?;
+    }
+    let new = path.with_extension("new");
+    fs_err::write(&new, content).map_err(Error::io("write", &new))?;
+    fs_err::rename(&new, path).map_err(Error::io("write", path))
+}

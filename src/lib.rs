@@ -1,0 +1,79 @@
+//! Continuous benchmarking, done right: *did this branch make the benchmark
+//! slower than the place where it left `main`, by more than the threshold?*
+//!
+//! # The story
+//!
+//! [`compare`] finds the two commits ([`git::base`]), checks both out into
+//! worktrees in the cache ([`git::worktree`], [`cache`]), lets cargo build
+//! them ([`prepare`]), and measures them in pairs, in an order that nobody can
+//! foresee ([`schedule`]), until the interval of the relative change lies
+//! wholly on one side of the threshold ([`runner`], [`stats`], [`verdict`]).
+//! The library measures; the binary `cargo-cbdr` talks.
+//!
+//! # The map
+//!
+//! A file imports only from files above it in this list; a test holds that,
+//! and the map.
+//!
+//! - [`side`], [`metric`], [`sample`]: the nouns.
+//! - [`stats`]: sums, intervals, evidence. Pure. `quantile` alone names
+//!   statrs.
+//! - [`schedule`]: who goes first, from a seed. Pure.
+//! - [`verdict`]: the question, the answer, and what a finished comparison
+//!   says.
+//! - [`git`]: the user's repository, read only, and the private one with the
+//!   worktrees. Alone names git2.
+//! - [`process`]: spawns, waits, kills, through a helper process. Alone has
+//!   `unsafe` or names libc.
+//! - [`cargo`]: arguments for cargo, and its messages. Alone names
+//!   cargo_metadata.
+//! - [`cache`]: layout, locks, publishing by rename, pruning.
+//! - [`config`]: the table in `Cargo.toml`.
+//! - [`options`]: flags and tables to plain checked data.
+//! - [`runner`]: the loop. Takes a function that measures, so that tests feed
+//!   it numbers.
+//! - [`event`]: what the outside may learn.
+//! - [`error`]: what went wrong, with a hint.
+//! - [`prepare`]: revisions to worktrees to builds.
+//! - `bench`: one run of one side to a sample.
+//! - `comparison`: the whole way, [`compare`].
+//! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
+//!   indicatif.
+
+pub mod side;
+
+pub mod metric;
+pub mod sample;
+
+pub mod stats;
+
+pub mod schedule;
+
+pub mod verdict;
+
+pub mod git;
+
+pub mod process;
+
+pub mod cargo;
+
+pub mod cache;
+
+pub mod config;
+
+pub mod options;
+
+pub mod runner;
+
+pub mod event;
+
+pub mod error;
+
+pub mod prepare;
+
+mod bench;
+
+mod comparison;
+
+pub use comparison::{Options, Report, compare};
+pub use error::Error;

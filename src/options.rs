@@ -1,0 +1,443 @@
+//! From the words of flags and tables to plain checked data.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::cargo::{Build, Kind, Package, Target};
+use crate::config::{Table, nearest};
+use crate::metric::DEFAULT_METRIC;
+use crate::stats::estimator::Estimator;
+use crate::verdict::{OnDoubt, Policy};
+
+/// What is wrong with a setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A value that can't be understood.
+    #[error("bad {what} `{value}`: {why}")]
+    Bad {
+        /// The setting.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        why: String,
+    },
+    /// A package that the workspace does not have.
+    #[error("the workspace has no package `{name}`")]
+    NoPackage {
+        /// Its name.
+        name: String,
+        /// The one that it resembles, or all of them.
+        hint: String,
+    },
+    /// A target that the package does not have.
+    #[error("the package `{package}` has no {target}")]
+    NoTarget {
+        /// The package.
+        package: String,
+        /// The target.
+        target: String,
+        /// What it has.
+        hint: String,
+    },
+    /// Nothing says what to run.
+    #[error("which benchmark? {found}")]
+    Undecided {
+        /// What could be meant.
+        found: String,
+        /// What to type.
+        hint: String,
+    },
+    /// Settings of which a comparison has one, given differently.
+    #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
+    Disagree(&'static str),
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Bad { .. } => None,
+            Error::NoPackage { hint, .. }
+            | Error::NoTarget { hint, .. }
+            | Error::Undecided { hint, .. } => Some(hint.clone()),
+            Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
+        }
+    }
+}
+
+/// Where a benchmark comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An executable that cargo builds.
+    Target(Target, Build),
+    /// A command, and what builds it.
+    Command {
+        /// Its words.
+        words: Vec<String>,
+        /// The words of the command that builds it.
+        build: Option<Vec<String>>,
+    },
+}
+
+/// A benchmark to compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Benchmark {
+    /// Its name in the outputs.
+    pub name: String,
+    /// The package, by name.
+    pub package: String,
+    /// What is run.
+    pub subject: Subject,
+    /// With which arguments.
+    pub args: Vec<String>,
+    /// The metrics that gate, each with the largest change that passes.
+    pub gates: Vec<(String, f64)>,
+    /// How many runs of each side come first, unmeasured.
+    pub warmup: u32,
+    /// How long one run may take.
+    pub run_timeout: Duration,
+}
+
+/// The limits of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// How long sampling may take.
+    pub time: Duration,
+    /// How many pairs of each benchmark there may be.
+    pub pairs: Option<u64>,
+}
+
+/// What the tables and flags of a comparison come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What is compared.
+    pub benchmarks: Vec<Benchmark>,
+    /// What decides.
+    pub policy: Policy,
+    /// When it stops.
+    pub limits: Limits,
+}
+
+/// A percentage such as `2%`, as a fraction.
+///
+/// # Errors
+/// When it is no number with a percent sign.
+pub fn percent(what: &'static str, text: &str) -> Result<f64, Error> {
+    let bad = |why: &str| Error::Bad { what, value: text.to_owned(), why: why.to_owned() };
+    let Some(number) = text.trim().strip_suffix('%') else {
+        return Err(bad("a percentage is written with its sign, such as `2%`"));
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number / 100.0),
+        _ => Err(bad("not a percentage such as `2%`")),
+    }
+}
+
+fn threshold(text: &str) -> Result<f64, Error> {
+    let value = percent("threshold", text)?;
+    if value < 0.0 {
+        let why = "a threshold is 0% or more".to_owned();
+        return Err(Error::Bad { what: "threshold", value: text.to_owned(), why });
+    }
+    Ok(value)
+}
+
+fn confidence(text: &str) -> Result<f64, Error> {
+    let value = percent("confidence", text)?;
+    if value > 0.5 && value < 1.0 {
+        return Ok(value);
+    }
+    let why = "it lies between 50% and 100%".to_owned();
+    Err(Error::Bad { what: "confidence", value: text.to_owned(), why })
+}
+
+fn duration(what: &'static str, text: &str) -> Result<Duration, Error> {
+    let why = |why: String| Error::Bad { what, value: text.to_owned(), why };
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| why(format!("{error}; write `90s` or `5m`")))?;
+    if duration.is_zero() {
+        return Err(why("it must be longer than nothing".to_owned()));
+    }
+    Ok(duration)
+}
+
+fn on_doubt(what: &'static str, text: Option<&str>) -> Result<OnDoubt, Error> {
+    match text {
+        None | Some("pass") => Ok(OnDoubt::Pass),
+        Some("fail") => Ok(OnDoubt::Fail),
+        Some(other) => {
+            let why = "it is `pass` or `fail`".to_owned();
+            Err(Error::Bad { what, value: other.to_owned(), why })
+        }
+    }
+}
+
+fn words(what: &'static str, text: &str) -> Result<Vec<String>, Error> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(words),
+        _ => {
+            let why = "it is split into words as a shell would, and that failed".to_owned();
+            Err(Error::Bad { what, value: text.to_owned(), why })
+        }
+    }
+}
+
+/// The packages that a table can mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The packages of the workspace.
+    pub packages: &'a [Package],
+    /// The package of the folder in which we were called.
+    pub here: Option<&'a Package>,
+}
+
+impl<'a> Choice<'a> {
+    /// The package of a table: the one that it names; else the one around us,
+    /// unless only another one has the target; else the only one that can be
+    /// meant.
+    ///
+    /// # Errors
+    /// When it names none that exists, or none and there are several.
+    pub fn package(&self, table: &Table) -> Result<&'a Package, Error> {
+        if let Some(name) = &table.package {
+            return self.named(name);
+        }
+        let kinds = [&table.bench, &table.bin, &table.example];
+        let wanted = kinds.into_iter().flatten().next();
+        let fits = |package: &&Package| match wanted {
+            Some(name) => package.targets.iter().any(|target| target.name == *name),
+            None => package.targets.iter().any(|target| target.kind == Kind::Bench),
+        };
+        let fitting: Vec<_> = self.packages.iter().filter(fits).collect();
+        match (self.here, fitting.as_slice(), self.packages) {
+            (Some(here), [other], _) if wanted.is_some() && !fits(&here) => Ok(other),
+            (Some(here), _, _) => Ok(here),
+            (None, [only], _) => Ok(only),
+            (None, _, [only]) => Ok(only),
+            (None, several, all) => {
+                let names =
+                    if several.is_empty() { all.iter().collect() } else { several.to_vec() };
+                let names = list(names.iter().map(|package| &*package.name));
+                Err(Error::Undecided {
+                    found: "this workspace has several packages".to_owned(),
+                    hint: format!("name one with `-p`: {names}"),
+                })
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<&'a Package, Error> {
+        let found = self.packages.iter().find(|package| package.name == name);
+        found.ok_or_else(|| {
+            let names = || self.packages.iter().map(|package| &*package.name);
+            let hint = match nearest(name, names()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("it has {}", list(names())),
+            };
+            Error::NoPackage { name: name.to_owned(), hint }
+        })
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The target that a table names, or the only one that it can mean.
+fn target(table: &Table, package: &Package) -> Result<Target, Error> {
+    let named =
+        [(Kind::Bench, &table.bench), (Kind::Bin, &table.bin), (Kind::Example, &table.example)];
+    let named = named.into_iter().find_map(|(kind, name)| name.clone().map(|name| (kind, name)));
+    let of = |kind| package.targets.iter().filter(move |target| target.kind == kind);
+    if let Some((kind, name)) = named {
+        let target = Target { kind, name };
+        if package.targets.contains(&target) {
+            return Ok(target);
+        }
+        let names = || of(kind).map(|target| &*target.name);
+        let hint = match nearest(&target.name, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("its targets of that kind: {}", list(names())),
+        };
+        let package = package.name.clone();
+        return Err(Error::NoTarget { package, target: target.to_string(), hint });
+    }
+    for kind in [Kind::Bench, Kind::Bin, Kind::Example] {
+        let found: Vec<_> = of(kind).collect();
+        match found.as_slice() {
+            [] => {}
+            [only] => return Ok((*only).clone()),
+            several => {
+                let names = list(several.iter().map(|target| &*target.name));
+                return Err(Error::Undecided {
+                    found: format!("`{}` has several: {names}", package.name),
+                    hint: format!(
+                        "name one with `--{0}`, or set `{0}` in [package.metadata.cbdr]",
+                        kind.name()
+                    ),
+                });
+            }
+        }
+    }
+    Err(Error::Undecided {
+        found: format!("`{}` has no bench, bin or example target", package.name),
+        hint: "add a `[[bench]]`, or give any program with `--command`".to_owned(),
+    })
+}
+
+/// Checks one benchmark's table. `name` is that of a named benchmark, else it
+/// is called after its target.
+///
+/// # Errors
+/// When a value can't be understood or a name leads nowhere.
+pub fn benchmark(
+    name: Option<&str>,
+    table: &Table,
+    choice: Choice<'_>,
+) -> Result<Benchmark, Error> {
+    let package = choice.package(table)?;
+    let subject = match &table.command {
+        Some(command) => {
+            let build = table.build_command.as_deref().map(|text| words("build-command", text));
+            Subject::Command { words: words("command", command)?, build: build.transpose()? }
+        }
+        None => {
+            let build = Build {
+                features: table.features.clone().unwrap_or_default(),
+                all_features: table.all_features.unwrap_or(false),
+                no_default_features: table.no_default_features.unwrap_or(false),
+                profile: table.profile.clone(),
+            };
+            Subject::Target(target(table, package)?, build)
+        }
+    };
+    let own = match &subject {
+        Subject::Target(target, _) => target.name.clone(),
+        Subject::Command { words, .. } => {
+            let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+            program.to_owned()
+        }
+    };
+    let run_timeout = table.run_timeout.as_deref().unwrap_or("10m");
+    Ok(Benchmark {
+        name: name.map_or(own, str::to_owned),
+        package: package.name.clone(),
+        subject,
+        args: table.args.clone().unwrap_or_default(),
+        gates: gates(table)?,
+        warmup: table.warmup.unwrap_or(1),
+        run_timeout: duration("run-timeout", run_timeout)?,
+    })
+}
+
+/// The metrics that gate, each with its threshold.
+fn gates(table: &Table) -> Result<Vec<(String, f64)>, Error> {
+    let usual = threshold(table.threshold.as_deref().unwrap_or("2%"))?;
+    let own = table.thresholds.clone().unwrap_or_default();
+    let own: BTreeMap<_, _> = own
+        .into_iter()
+        .map(|(metric, text)| threshold(&text).map(|value| (metric, value)))
+        .collect::<Result<_, _>>()?;
+    let names = match table.metrics.clone().filter(|names| !names.is_empty()) {
+        Some(names) => names,
+        // A metric with a threshold of its own is meant to gate.
+        None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
+    };
+    if let Some((stray, value)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
+        let value = format!("{stray}={}%", value * 100.0);
+        let why = "this metric does not gate: name it in `metrics`, too".to_owned();
+        return Err(Error::Bad { what: "threshold", value, why });
+    }
+    let mut gates: Vec<(String, f64)> = Vec::new();
+    for name in names {
+        if !gates.iter().any(|(known, _)| *known == name) {
+            let value = own.get(&name).copied().unwrap_or(usual);
+            gates.push((name, value));
+        }
+    }
+    Ok(gates)
+}
+
+/// Checks the values of a table that can be understood without the workspace.
+///
+/// # Errors
+/// When one of them can't.
+pub fn check(table: &Table) -> Result<(), Error> {
+    limits(std::iter::once(table))?;
+    if table.metrics.is_some() || table.thresholds.is_none() {
+        gates(table)?;
+    }
+    for (what, text) in [("command", &table.command), ("build-command", &table.build_command)] {
+        text.as_deref().map(|text| words(what, text)).transpose()?;
+    }
+    table.run_timeout.as_deref().map(|text| duration("run-timeout", text)).transpose()?;
+    Ok(())
+}
+
+/// Checks what the whole comparison has one of.
+///
+/// # Errors
+/// When a value can't be understood, or the tables disagree.
+pub fn limits<'a>(
+    tables: impl Iterator<Item = &'a Table> + Clone,
+) -> Result<(Policy, Limits), Error> {
+    let one = |key, get: fn(&Table) -> Option<String>| {
+        let mut values = tables.clone().map(get);
+        let first = values.next().flatten();
+        if values.all(|value| value == first) { Ok(first) } else { Err(Error::Disagree(key)) }
+    };
+    let level = one("confidence", |table| table.confidence.clone())?;
+    let estimator = one("estimator", |table| table.estimator.clone())?;
+    let time = one("time-limit", |table| table.time_limit.clone())?;
+    let pairs = one("max-pairs", |table| table.max_pairs.map(|pairs| pairs.to_string()))?;
+    let open = one("on-inconclusive", |table| table.on_inconclusive.clone())?;
+    let missing = one("on-no-baseline", |table| table.on_no_baseline.clone())?;
+    let policy = Policy {
+        confidence: confidence(level.as_deref().unwrap_or("95%"))?,
+        estimator: self::estimator(estimator.as_deref().unwrap_or("mean"))?,
+        on_inconclusive: on_doubt("on-inconclusive", open.as_deref())?,
+        on_no_baseline: on_doubt("on-no-baseline", missing.as_deref())?,
+    };
+    let limits = Limits {
+        time: duration("time-limit", time.as_deref().unwrap_or("5m"))?,
+        pairs: pairs.and_then(|pairs| pairs.parse().ok()),
+    };
+    if limits.pairs == Some(0) {
+        let why = "at least one pair is needed".to_owned();
+        return Err(Error::Bad { what: "max-pairs", value: "0".to_owned(), why });
+    }
+    Ok((policy, limits))
+}
+
+/// The estimator of a name.
+fn estimator(name: &str) -> Result<Estimator, Error> {
+    let bad = |why| Error::Bad { what: "estimator", value: name.to_owned(), why };
+    match name.parse() {
+        Ok(Estimator::Min) => {
+            Err(bad("`min` needs repetitions, which are not built yet".to_owned()))
+        }
+        Ok(estimator) => Ok(estimator),
+        Err(error) => Err(bad(error.to_string())),
+    }
+}
+
+/// A threshold flag: `2%` for all metrics, `METRIC=5%` for one; into `table`.
+///
+/// # Errors
+/// When a value is no percentage.
+pub fn threshold_flag(text: &str, table: &mut Table) -> Result<(), Error> {
+    match text.split_once('=') {
+        Some((metric, value)) => {
+            threshold(value)?;
+            let own = table.thresholds.get_or_insert_default();
+            own.insert(metric.trim().to_owned(), value.to_owned());
+        }
+        None => {
+            threshold(text)?;
+            table.threshold = Some(text.to_owned());
+        }
+    }
+    Ok(())
+}

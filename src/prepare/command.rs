@@ -1,0 +1,65 @@
+//! Benchmarks that are any command, built in place by a command of their own.
+
+use std::path::{Path, PathBuf};
+
+use super::tools::Tools;
+use crate::cache::digest;
+use crate::error::{Error, Kind};
+use crate::process::{Command, Sink};
+use crate::side::Side;
+
+/// The file beside a worktree that says what was built in it.
+fn stamp(side_folder: &Path) -> PathBuf {
+    side_folder.join("built")
+}
+
+/// Which folders of a side's worktree a checkout of `tree` is to leave alone:
+/// all of it where a build command has built this very tree, else cargo's own
+/// target folder, so that such a command starts from what it built last time.
+pub(super) fn kept(side_folder: &Path, tree: &str) -> Vec<PathBuf> {
+    let built = std::fs::read_to_string(stamp(side_folder)).unwrap_or_default();
+    match built.lines().next() {
+        Some(known) if known == tree => vec![PathBuf::new()],
+        _ => vec![PathBuf::from("target")],
+    }
+}
+
+/// What a build command is run for.
+pub(super) struct Site<'a> {
+    pub(super) side: Side,
+    /// The side's folder in the cache.
+    pub(super) side_folder: PathBuf,
+    /// The tree that is checked out.
+    pub(super) tree: &'a str,
+    /// The package's folder.
+    pub(super) folder: PathBuf,
+    pub(super) toolchain: Option<&'a str>,
+}
+
+/// Runs the build command, unless it has built this tree before in these
+/// surroundings.
+pub(super) fn build(tools: &Tools<'_>, site: &Site<'_>, words: &[String]) -> Result<(), Error> {
+    let command = command(tools, site, words);
+    let about = digest(format!("{command:?}").as_bytes());
+    let stamp = stamp(&site.side_folder);
+    let built = std::fs::read_to_string(&stamp).unwrap_or_default();
+    let mut lines = built.lines();
+    let same_tree = lines.next() == Some(site.tree);
+    if same_tree && lines.any(|line| line == about) {
+        return Ok(());
+    }
+    let shown = command.shown();
+    let exit = tools.aloud(command, Sink::Stderr)?;
+    if !exit.success() {
+        return Err(Kind::Build { side: site.side, command: shown, exit }.into());
+    }
+    let before = if same_tree { built } else { format!("{}\n", site.tree) };
+    fs_err::write(&stamp, format!("{before}{about}\n")).map_err(Error::io("write", &stamp))
+}
+
+/// A command of the user's in a side's package folder.
+pub(super) fn command(tools: &Tools<'_>, site: &Site<'_>, words: &[String]) -> Command {
+    let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
+    let args = args.iter().map(Into::into).collect();
+    tools.command(program, args, &site.folder, site.toolchain)
+}

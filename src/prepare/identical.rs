@@ -1,0 +1,126 @@
+//! Whether two artifacts are the same program: byte for byte, with each
+//! side's own path taken for the other's, and of executables only what gets
+//! into memory, without the build-id.
+
+use std::path::Path;
+
+use object::{Object, ObjectSection, SectionFlags};
+
+use crate::cache::Artifact;
+use crate::error::Error;
+
+/// Whether the two hold the same files. `base_path` and `head_path`, of one
+/// length, are the folders of the sides.
+pub(super) fn identical(
+    base: &Artifact,
+    base_path: &Path,
+    head: &Artifact,
+    head_path: &Path,
+) -> Result<bool, Error> {
+    if !base.paths().eq(head.paths()) {
+        return Ok(false);
+    }
+    let paths = [base_path, head_path].map(|path| path.as_os_str().as_encoded_bytes());
+    for path in base.paths() {
+        let read = |artifact: &Artifact| {
+            let full = artifact.files().join(path);
+            fs_err::read(&full).map_err(Error::io("read", &full))
+        };
+        if !same_file(&read(base)?, read(head)?, paths) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn same_file(base: &[u8], mut head: Vec<u8>, [base_path, head_path]: [&[u8]; 2]) -> bool {
+    if base == head {
+        return true;
+    }
+    if base_path.len() != head_path.len() {
+        return false;
+    }
+    replace(&mut head, head_path, base_path);
+    base == head || same_program(base, &head).unwrap_or(false)
+}
+
+/// Writes `new` over every `old` in `bytes`; the two are of one length.
+fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    let Some(&first) = old.first() else { return };
+    let mut at = 0;
+    while let Some(found) = bytes[at..].iter().position(|&byte| byte == first) {
+        at += found;
+        if bytes[at..].starts_with(old) {
+            bytes[at..at + old.len()].copy_from_slice(new);
+            at += old.len();
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Whether two ELF files load the same: the entry and every section with
+/// memory of its own, but the build-id. `None` when they are no ELF files.
+fn same_program(base: &[u8], head: &[u8]) -> Option<bool> {
+    let (base, head) = (elf(base)?, elf(head)?);
+    if base.entry() != head.entry() || base.architecture() != head.architecture() {
+        return Some(false);
+    }
+    Some(loaded(&base)? == loaded(&head)?)
+}
+
+fn elf(bytes: &[u8]) -> Option<object::File<'_>> {
+    object::File::parse(bytes).ok().filter(|file| file.format() == object::BinaryFormat::Elf)
+}
+
+type Section<'a> = (&'a str, u64, u64, u64, &'a [u8]);
+
+fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
+    let mut sections = Vec::new();
+    for section in file.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else {
+            return None;
+        };
+        let name = section.name().ok()?;
+        if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0 && name != ".note.gnu.build-id" {
+            let data = section.data().ok()?;
+            sections.push((name, section.address(), section.size(), sh_flags, data));
+        }
+    }
+    (!sections.is_empty()).then_some(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATHS: [&[u8]; 2] = [b"/room/base/", b"/room/head/"];
+
+    #[test]
+    fn a_files_own_path_is_no_difference_and_any_other_byte_is() {
+        assert!(same_file(b"x /room/base/a", b"x /room/head/a".to_vec(), PATHS));
+        assert!(same_file(b"/room/base//room/base/", b"/room/head//room/head/".to_vec(), PATHS));
+        assert!(!same_file(b"x /room/base/a", b"x /room/head/b".to_vec(), PATHS));
+        assert!(!same_file(b"x", b"xx".to_vec(), PATHS));
+    }
+
+    #[test]
+    fn of_a_program_only_what_is_loaded_counts() {
+        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let at = |name: &str| {
+            let file = object::File::parse(&*program).unwrap();
+            let section = file.section_by_name(name).unwrap();
+            section.file_range().unwrap().0 as usize
+        };
+        let differs_at = |offset: usize| {
+            let mut other = program.clone();
+            other[offset] ^= 1;
+            !same_file(&program, other, PATHS)
+        };
+        assert!(differs_at(at(".text")), "code");
+        assert!(differs_at(at(".rodata")), "constants");
+        assert!(!differs_at(at(".strtab") + 8), "symbol names");
+        // The note's header is 16 bytes long; then comes the id.
+        assert!(!differs_at(at(".note.gnu.build-id") + 16), "build-id");
+    }
+}

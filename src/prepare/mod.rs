@@ -1,0 +1,378 @@
+//! From two revisions to two sets of executables that can be measured.
+
+mod build;
+mod command;
+mod identical;
+mod lockfile;
+mod settings;
+mod sides;
+mod surroundings;
+mod tools;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use build::write_down;
+use tools::Tools;
+pub(crate) use tools::tail;
+
+use crate::cache::{self, Cache, Lock, Room};
+use crate::cargo::{self, Workspace};
+use crate::config::Table;
+use crate::error::{Error, Kind};
+use crate::event::{Event, Notice};
+use crate::git::base::{Request as BaseRequest, Rule, Sides, VARIABLES};
+use crate::git::worktree::Store;
+use crate::git::{self, Repo};
+use crate::options::{Benchmark, Settings};
+use crate::process::{Command, Helper, Interrupt};
+use crate::side::{Pair, Side};
+
+/// What a comparison is asked to do.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The folder inside the repository from which it was called.
+    pub folder: PathBuf,
+    /// What the flags set.
+    pub flags: Table,
+    /// The head, when it is not HEAD.
+    pub head: Option<String>,
+    /// Take BASE itself, not the merge-base.
+    pub exact_base: bool,
+    /// The head is the working tree as it is.
+    pub dirty: bool,
+    /// Compare the head with itself, built twice.
+    pub aa: bool,
+    /// Measure although both sides are the same program.
+    pub always_run: bool,
+    /// Whose table decides when both sides have one.
+    pub policy_from: Side,
+    /// The cache, when it is not at its usual place.
+    pub cache: Option<PathBuf>,
+    /// The environment that we were called in.
+    pub env: Vec<(OsString, OsString)>,
+    /// The program, with its first argument, that calls [`write_down`].
+    pub capture: Vec<OsString>,
+}
+
+/// A benchmark, ready to run or not.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) benchmark: Benchmark,
+    pub(crate) state: State,
+}
+
+/// How the two sides of a benchmark stand before anything is run.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// These two commands are to be measured.
+    Ready(Pair<Command>),
+    /// Both are the same program.
+    Identical,
+    /// The base lacks it, or does not build.
+    NoBaseline,
+}
+
+/// Everything that sampling needs.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    pub(crate) sides: Sides,
+    pub(crate) settings: Settings,
+    pub(crate) benchmarks: Vec<Prepared>,
+    /// Benchmarks that only the base has.
+    pub(crate) removed: Vec<String>,
+    pub(crate) toolchain: Option<String>,
+    pub(crate) notices: Vec<Notice>,
+    /// A folder for what the runs print.
+    pub(crate) scratch: Option<tempfile::TempDir>,
+    /// Held until the runs are over: they use the worktrees.
+    pub(crate) _lock: Option<Lock>,
+}
+
+/// Prepares both sides.
+pub(crate) fn prepare(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Preparation, Error> {
+    let start = Instant::now();
+    let repo = Repo::discover(&request.folder)?;
+    let room = Cache::open(request.cache.clone())?.room(repo.common_dir(), &room_name(&repo))?;
+    let scratch = tempfile::Builder::new().prefix("tmp-").tempdir_in(room.path());
+    let scratch = scratch.map_err(Error::io("make a folder in", room.path()))?;
+    let executable = request.capture.first().map(Path::new);
+    let env = surroundings::clean(request.env.iter().cloned(), executable);
+    let folder = scratch.path().to_owned();
+    let tools = Tools { helper, interrupt, env, scratch: folder };
+    let mut work = Work { request, repo, room, tools, tell, notices: Vec::new() };
+    let inside = work.inside()?;
+    let user = work.workspace(&request.folder, None)?;
+    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
+    let (mut sides, done) = work.sides(table.as_ref())?;
+    if done {
+        let settings = settings_alone(&request.flags, table)?;
+        return Ok(Preparation {
+            sides,
+            settings,
+            benchmarks: Vec::new(),
+            removed: Vec::new(),
+            toolchain: None,
+            notices: work.notices,
+            scratch: None,
+            _lock: None,
+        });
+    }
+    let lock = work.lock(&sides)?;
+    work.check_out(&mut sides)?;
+    let trees = Trees { inside, user, table };
+    let mut ready = work.build_all(&sides, &trees)?;
+    (work.tell)(Event::Prepared { seconds: start.elapsed().as_secs_f64(), room: work.room.path() });
+    ready.notices = work.notices;
+    ready.scratch = Some(scratch);
+    ready._lock = Some(lock);
+    ready.sides = sides;
+    Ok(ready)
+}
+
+/// The settings of a comparison that has nothing to compare.
+fn settings_alone(flags: &Table, table: Option<Table>) -> Result<Settings, Error> {
+    let table = flags.clone().over(table.unwrap_or_default());
+    let (policy, limits) = crate::options::limits(std::iter::once(&table))?;
+    Ok(Settings { benchmarks: Vec::new(), policy, limits })
+}
+
+/// A repository's name: that of the folder around its git folder.
+fn room_name(repo: &Repo) -> String {
+    let common = repo.common_dir();
+    let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
+    let name = named.and_then(Path::file_name);
+    name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
+}
+
+/// What is known of the user's own tree.
+struct Trees {
+    /// The folder that we were called in, from the repository's root.
+    inside: PathBuf,
+    user: Workspace,
+    table: Option<Table>,
+}
+
+/// The state of a preparation.
+struct Work<'a, 'b> {
+    request: &'a Request,
+    repo: Repo,
+    room: Room,
+    tools: Tools<'a>,
+    tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
+    notices: Vec<Notice>,
+}
+
+impl Work<'_, '_> {
+    fn notice(&mut self, notice: Notice) {
+        (self.tell)(Event::Notice(&notice));
+        self.notices.push(notice);
+    }
+
+    /// The folder that we were called in, from the repository's root.
+    fn inside(&self) -> Result<PathBuf, Error> {
+        let canonical = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
+        let root = canonical(self.repo.root())?;
+        let folder = canonical(&self.request.folder)?;
+        Ok(folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned())
+    }
+
+    fn workspace(&self, folder: &Path, toolchain: Option<&str>) -> Result<Workspace, Error> {
+        let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
+        Ok(Workspace::parse(&self.tools.output(command)?)?)
+    }
+
+    /// The two commits; true when there is nothing to compare.
+    fn sides(&mut self, table: Option<&Table>) -> Result<(Sides, bool), Error> {
+        let var = |name: &'static str| {
+            let found = self.request.env.iter().find(|(known, _)| known == name);
+            let value = found.and_then(|(_, value)| value.to_str()).filter(|v| !v.is_empty());
+            value.map(|value| (name, value.to_owned()))
+        };
+        let asked = BaseRequest {
+            base: self.request.flags.base.clone(),
+            configured: table.and_then(|table| table.base.clone()),
+            variables: VARIABLES.into_iter().filter_map(var).collect(),
+            head: self.request.head.clone(),
+            exact: self.request.exact_base,
+            dirty: self.request.dirty,
+            aa: self.request.aa,
+        };
+        let sides = self.repo.resolve(&asked)?;
+        (self.tell)(Event::Sides(&sides));
+        let is_head = self.request.head.is_none();
+        let files = if is_head && !self.request.dirty { self.repo.dirty_files()? } else { 0 };
+        if sides.head_is_base && !self.request.dirty {
+            if files > 0 {
+                let base = sides.base.rev.clone();
+                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                return Err(git::Error::OnlyUncommitted { base, files }.into());
+            }
+            self.notice(Notice::NothingToCompare { base: sides.base.rev.clone() });
+            return Ok((sides, true));
+        }
+        if files > 0 {
+            self.notice(Notice::DirtyTree { files });
+        }
+        if sides.rule == Rule::FirstParent && sides.base_is_guessed {
+            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
+        }
+        Ok((sides, false))
+    }
+
+    fn lock(&mut self, sides: &Sides) -> Result<Lock, Error> {
+        let (base, head) = (&sides.base.rev, &sides.head.rev);
+        let about = format!("process {}, comparing {head} with {base}", std::process::id());
+        let interrupt = self.tools.interrupt;
+        let mut told = false;
+        let lock = self.room.lock(&about, |holder| -> Result<(), Error> {
+            if !told {
+                (self.tell)(Event::Waiting(holder));
+                told = true;
+            }
+            Ok(interrupt.check()?)
+        })?;
+        self.remove_leftovers();
+        Ok(lock)
+    }
+
+    /// Removes what killed runs left; the lock says that none is alive.
+    fn remove_leftovers(&self) {
+        for entry in std::fs::read_dir(self.room.path()).into_iter().flatten().flatten() {
+            let left = entry.file_name().to_string_lossy().starts_with("tmp-");
+            // Those that wait for the lock have theirs, too: the age tells.
+            let age =
+                entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+            if left
+                && entry.path() != self.tools.scratch
+                && age.is_some_and(|a| a.as_secs() > 86_400)
+            {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    fn check_out(&mut self, sides: &mut Sides) -> Result<(), Error> {
+        let store = Store::open(&self.room.git(), &self.repo)?;
+        if self.request.dirty {
+            sides.head.tree = self.repo.snapshot(&store)?;
+            if self.request.aa {
+                sides.base.tree.clone_from(&sides.head.tree);
+            }
+        }
+        for side in Side::BOTH {
+            self.tools.interrupt.check()?;
+            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            (self.tell)(Event::CheckingOut(side, revision));
+            cache::make_dir(&self.room.side(side))?;
+            let tree = self.room.tree(side);
+            let keep = command::kept(&self.room.side(side), &revision.tree);
+            store.check_out(&self.repo, side, &tree, revision, &keep)?;
+        }
+        Ok(())
+    }
+
+    /// Which toolchain rustup is to take: that of the side that `toolchain`
+    /// names (the head's by default), or each side's own.
+    fn toolchains(
+        &self,
+        table: &Table,
+        folders: &Pair<PathBuf>,
+    ) -> Result<Pair<Option<String>>, Error> {
+        let active = |side: Side| -> Result<Option<String>, Error> {
+            let args = vec!["show".into(), "active-toolchain".into()];
+            let command = self.tools.command("rustup", args, &folders[side], None);
+            // Without rustup there is one toolchain, and nothing to choose.
+            let Ok((exit, printed, _)) = self.tools.quietly(command) else {
+                return Ok(None);
+            };
+            self.tools.interrupt.check()?;
+            let name = printed.split_whitespace().next().filter(|_| exit.success());
+            Ok(name.map(str::to_owned))
+        };
+        let one = match table.toolchain.as_deref() {
+            Some("each") => return Ok(Pair::default()),
+            None | Some("head") => active(Side::Head)?,
+            Some("base") => active(Side::Base)?,
+            Some(name) => Some(name.to_owned()),
+        };
+        Ok(Pair::both(|_| one.clone()))
+    }
+
+    fn build_all(&mut self, sides: &Sides, trees: &Trees) -> Result<Preparation, Error> {
+        let folders = Pair::both(|side| self.room.tree(side).join(&trees.inside));
+        if !folders.head.is_dir() {
+            let folder = trees.inside.display().to_string();
+            return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
+        }
+        let flags = &self.request.flags;
+        let head_own = match self.request.head {
+            // Of HEAD, the table that the user has before them counts.
+            None => trees.table.clone(),
+            Some(_) => {
+                settings::table(&self.workspace(&folders.head, None)?, &folders.head, flags)?
+            }
+        };
+        let asked = flags.clone().over(head_own.clone().unwrap_or_default());
+        let toolchains = self.toolchains(&asked, &folders)?;
+        let workspaces = self.workspaces(&folders, &toolchains, trees)?;
+        let base_own = match &workspaces.base {
+            Ok(base) => settings::table(base, &folders.base, flags)?,
+            Err(_) => None,
+        };
+        let from = self.request.policy_from;
+        let resolved =
+            settings::resolve(&workspaces.head, &folders.head, flags, head_own, base_own, from)?;
+        if !resolved.differing.is_empty() {
+            self.notice(Notice::PolicyDiffers { keys: resolved.differing });
+        }
+        for benchmark in &resolved.removed {
+            self.notice(Notice::Removed { benchmark: benchmark.clone() });
+        }
+        let asked = &resolved.settings.benchmarks;
+        let (benchmarks, toolchain) = self.build_sides(sides, asked, &workspaces, &toolchains)?;
+        Ok(Preparation {
+            sides: sides.clone(),
+            settings: resolved.settings,
+            benchmarks,
+            removed: resolved.removed,
+            toolchain: Some(toolchain),
+            notices: Vec::new(),
+            scratch: None,
+            _lock: None,
+        })
+    }
+
+    /// The workspaces of both worktrees. That of the base may be missing or
+    /// broken; then there is nothing to compare with, which is no error.
+    fn workspaces(
+        &self,
+        folders: &Pair<PathBuf>,
+        toolchains: &Pair<Option<String>>,
+        trees: &Trees,
+    ) -> Result<Workspaces, Error> {
+        let head = self.workspace(&folders.head, toolchains.head.as_deref())?;
+        let base = match folders.base.is_dir() {
+            true => self.workspace(&folders.base, toolchains.base.as_deref()),
+            false => {
+                let folder = trees.inside.display().to_string();
+                Err(Kind::NotCommitted { side: Side::Base, folder }.into())
+            }
+        };
+        self.tools.interrupt.check()?;
+        Ok(Workspaces { head, base, user_root: trees.user.root.clone() })
+    }
+}
+
+/// The workspaces of the worktrees.
+struct Workspaces {
+    head: Workspace,
+    base: Result<Workspace, Error>,
+    user_root: PathBuf,
+}

@@ -1,0 +1,297 @@
+//! Builds both sides of every benchmark.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::build::{Builder, Checkout, Group, label, spec};
+use super::{Prepared, State, Work, Workspaces, command, identical, lockfile, surroundings};
+use crate::cache::Artifact;
+use crate::cargo::{Build, Package, Target, Workspace};
+use crate::error::Error;
+use crate::event::{Event, Notice};
+use crate::git::base::Sides;
+use crate::options::{Benchmark, Subject};
+use crate::process::Command;
+use crate::side::{Pair, Side};
+
+/// The artifacts of one side, by the way they were built; the reason where
+/// there is none.
+type Artifacts = BTreeMap<Build, Result<Artifact, String>>;
+
+impl Work<'_, '_> {
+    /// Builds all, and says how each benchmark stands and with which compiler
+    /// the head was built.
+    pub(super) fn build_sides(
+        &mut self,
+        sides: &Sides,
+        benchmarks: &[Benchmark],
+        workspaces: &Workspaces,
+        toolchains: &Pair<Option<String>>,
+    ) -> Result<(Vec<Prepared>, String), Error> {
+        let checkouts = self.checkouts(sides, workspaces, toolchains)?;
+        let mut artifacts: Pair<Artifacts> = Pair::default();
+        for side in Side::BOTH {
+            artifacts[side] = self.build_side(&checkouts[side], benchmarks, workspaces)?;
+        }
+        let mut prepared = Vec::new();
+        for benchmark in benchmarks {
+            let state = match &benchmark.subject {
+                Subject::Target(target, build) => {
+                    let artifacts = artifacts.as_ref().map(|all| all.get(build));
+                    self.state_of_target(benchmark, (target, build), artifacts, workspaces)?
+                }
+                Subject::Command { words, build } => {
+                    let words = (words.as_slice(), build.as_deref());
+                    self.state_of_command(benchmark, words, sides, workspaces, toolchains)?
+                }
+            };
+            if matches!(state, State::Identical) {
+                self.notice(Notice::Identical { benchmark: benchmark.name.clone() });
+            }
+            prepared.push(Prepared { benchmark: benchmark.clone(), state });
+        }
+        if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
+            self.other_files(sides)?;
+        }
+        let keep = artifacts.as_ref().map(|all| all.values().flatten().map(Artifact::name));
+        let keep: Vec<String> = keep.base.chain(keep.head).collect();
+        self.room.prune(&keep);
+        let rustc = checkouts.head.rustc.lines().next().unwrap_or_default().to_owned();
+        Ok((prepared, rustc))
+    }
+
+    /// What shapes the builds of each side.
+    fn checkouts(
+        &self,
+        sides: &Sides,
+        workspaces: &Workspaces,
+        toolchains: &Pair<Option<String>>,
+    ) -> Result<Pair<Checkout>, Error> {
+        let roots = Pair {
+            base: workspaces.base.as_ref().ok().map(|workspace| workspace.root.clone()),
+            head: Some(workspaces.head.root.clone()),
+        };
+        let toolchain = toolchains.head.as_deref();
+        let locks =
+            lockfile::provide(&self.tools, &self.room, &roots, &workspaces.user_root, toolchain)?;
+        let configs = surroundings::outer_configs(self.repo.root(), self.room.path());
+        Pair::try_both(|side| {
+            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            let tree = self.room.tree(side);
+            let toolchain = toolchains[side].clone();
+            let args = vec!["-vV".into()];
+            let rustc = self.tools.command("rustc", args, &tree, toolchain.as_deref());
+            let rustc = self.tools.output(rustc)?;
+            let identity = match revision.dirty {
+                true => format!("{}+{}", revision.commit, revision.tree),
+                false => revision.commit.clone(),
+            };
+            let (lock, configs) = (locks[side].clone(), configs.clone());
+            Ok(Checkout { side, identity, toolchain, rustc, lock, configs })
+        })
+    }
+
+    /// Builds every target of one side, those that are built alike together.
+    fn build_side(
+        &mut self,
+        at: &Checkout,
+        benchmarks: &[Benchmark],
+        workspaces: &Workspaces,
+    ) -> Result<Artifacts, Error> {
+        let mut groups: BTreeMap<Build, Group> = BTreeMap::new();
+        for benchmark in benchmarks {
+            let Subject::Target(target, build) = &benchmark.subject else {
+                continue;
+            };
+            let Ok(folder) = has(workspaces, at.side, benchmark, target) else {
+                continue;
+            };
+            let new = || Group { build: build.clone(), wanted: Vec::new() };
+            let group = groups.entry(build.clone()).or_insert_with(new);
+            let wanted = (folder, target.clone());
+            if !group.wanted.contains(&wanted) {
+                group.wanted.push(wanted);
+            }
+        }
+        let mut artifacts = Artifacts::new();
+        for (build, group) in groups {
+            let mut builder = Builder {
+                tools: &self.tools,
+                room: &self.room,
+                capture: &self.request.capture,
+                tell: self.tell,
+            };
+            let artifact = match builder.artifact(at, &group) {
+                Ok(artifact) => Ok(artifact),
+                Err(error) if at.side == Side::Base && !error.is_interrupt() => {
+                    let said = error.said().unwrap_or_default();
+                    (self.tell)(Event::Failed(at.side, said));
+                    Err(error.to_string())
+                }
+                Err(error) => return Err(error),
+            };
+            artifacts.insert(build, artifact);
+        }
+        Ok(artifacts)
+    }
+
+    fn state_of_target(
+        &mut self,
+        benchmark: &Benchmark,
+        (target, build): (&Target, &Build),
+        artifacts: Pair<Option<&Result<Artifact, String>>>,
+        workspaces: &Workspaces,
+    ) -> Result<State, Error> {
+        let why = match (has(workspaces, Side::Base, benchmark, target), artifacts.base) {
+            (Err(why), _) => Some(why),
+            (Ok(_), Some(Err(why))) => Some(why.clone()),
+            (Ok(_), _) => None,
+        };
+        let (Some(Ok(base)), Some(Ok(head)), None) = (artifacts.base, artifacts.head, &why) else {
+            let why = why.unwrap_or_default();
+            self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+            return Ok(State::NoBaseline);
+        };
+        let must_run = self.request.aa || self.request.always_run;
+        let folders = Pair::both(|side| self.room.side(side));
+        if !must_run && identical::identical(base, &folders.base, head, &folders.head)? {
+            return Ok(State::Identical);
+        }
+        let of_side = |side: Side| {
+            let artifact = if side == Side::Base { base } else { head };
+            let folder = has(workspaces, side, benchmark, target).unwrap_or_default();
+            self.run_of(benchmark, target, build, side, artifact, folder)
+        };
+        Ok(match (of_side(Side::Base), of_side(Side::Head)) {
+            (Some(base), Some(head)) => State::Ready(Pair { base, head }),
+            _ => State::NoBaseline,
+        })
+    }
+
+    /// The command that runs an executable as cargo would.
+    fn run_of(
+        &self,
+        benchmark: &Benchmark,
+        target: &Target,
+        build: &Build,
+        side: Side,
+        artifact: &Artifact,
+        folder: PathBuf,
+    ) -> Option<Command> {
+        let executable = artifact.executable(&label(&folder, &self.room.tree(side), target))?;
+        let invocation = &executable.invocation;
+        let mut argv: Vec<_> = invocation.before.iter().map(Into::into).collect();
+        argv.push(self.room.target(side, &spec(build)).join(&executable.path).into());
+        argv.extend(benchmark.args.iter().chain(&invocation.after).map(Into::into));
+        let env = self.tools.env.clone();
+        let mut command = Command { argv, env, cwd: folder, ..Command::default() };
+        for (name, value) in &invocation.env {
+            command.set_var(name, value);
+        }
+        Some(command)
+    }
+
+    fn state_of_command(
+        &mut self,
+        benchmark: &Benchmark,
+        (words, build): (&[String], Option<&[String]>),
+        sides: &Sides,
+        workspaces: &Workspaces,
+        toolchains: &Pair<Option<String>>,
+    ) -> Result<State, Error> {
+        let must_run = self.request.aa || self.request.always_run;
+        if sides.base.tree == sides.head.tree && !must_run {
+            return Ok(State::Identical);
+        }
+        let mut commands = Vec::new();
+        for side in Side::BOTH {
+            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            let side_folder = self.room.side(side);
+            let toolchain = toolchains[side].as_deref();
+            let why = match package_folder(workspaces, side, &benchmark.package) {
+                Ok(folder) => {
+                    let tree = &revision.tree;
+                    let site = command::Site { side, side_folder, tree, folder, toolchain };
+                    (self.tell)(Event::Building(side, &benchmark.name));
+                    match build.map_or(Ok(()), |build| command::build(&self.tools, &site, build)) {
+                        Ok(()) => {
+                            let mut command = command::command(&self.tools, &site, words);
+                            command.argv.extend(benchmark.args.iter().map(Into::into));
+                            commands.push(command);
+                            continue;
+                        }
+                        Err(error) if side == Side::Head || error.is_interrupt() => {
+                            return Err(error);
+                        }
+                        Err(error) => error.to_string(),
+                    }
+                }
+                Err(why) => why,
+            };
+            self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+            return Ok(State::NoBaseline);
+        }
+        let head = commands.pop();
+        Ok(match (commands.pop(), head) {
+            (Some(base), Some(head)) => State::Ready(Pair { base, head }),
+            _ => State::NoBaseline,
+        })
+    }
+
+    /// Says so when files differ that an unchanged program may still read.
+    fn other_files(&mut self, sides: &Sides) -> Result<(), Error> {
+        let changed = self.repo.changed_paths(&sides.base, &sides.head)?;
+        let mut others = changed.into_iter().filter(|path| !is_code_or_prose(path));
+        if let Some(example) = others.next() {
+            let count = 1 + others.count();
+            self.notice(Notice::OtherFiles { count, example });
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file is source, which the executables account for, or prose,
+/// which no program reads.
+fn is_code_or_prose(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ends = [".rs", ".md", ".adoc", ".rst", "Cargo.toml", "Cargo.lock", ".gitignore"];
+    let begins = ["LICENSE", "COPYING", "README", "CHANGELOG"];
+    let folders = [".github/", "docs/", "doc/"];
+    ends.iter().any(|end| name.ends_with(end))
+        || begins.iter().any(|begin| name.starts_with(begin))
+        || folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The package folder of a benchmark's target on a side, or why there is none.
+fn has(
+    workspaces: &Workspaces,
+    side: Side,
+    benchmark: &Benchmark,
+    target: &Target,
+) -> Result<PathBuf, String> {
+    let package = package(workspaces, side, &benchmark.package)?;
+    if package.targets.contains(target) {
+        return Ok(package.folder.clone());
+    }
+    Err(format!("its package `{}` has no {target}", package.name))
+}
+
+fn package_folder(workspaces: &Workspaces, side: Side, name: &str) -> Result<PathBuf, String> {
+    package(workspaces, side, name).map(|package| package.folder.clone())
+}
+
+fn package<'a>(workspaces: &'a Workspaces, side: Side, name: &str) -> Result<&'a Package, String> {
+    let workspace: &Workspace = match side {
+        Side::Head => &workspaces.head,
+        Side::Base => workspaces.base.as_ref().map_err(why)?,
+    };
+    workspace.package(name).ok_or_else(|| format!("its workspace has no package `{name}`"))
+}
+
+fn why(error: &Error) -> String {
+    let said = error.said().and_then(|said| said.lines().find(|line| line.starts_with("error")));
+    match said {
+        Some(line) => format!("{error}: {line}"),
+        None => error.to_string(),
+    }
+}

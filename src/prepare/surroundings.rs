@@ -1,0 +1,196 @@
+//! The environment in which both sides are built and run: the user's, without
+//! what git, cargo and rustup put there for somebody else.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Variables that an outer cargo, or a hook, sets for its own children.
+const DROPPED: [&str; 15] = [
+    "CARGO",
+    "CARGO_BIN_NAME",
+    "CARGO_BUILD_BUILD_DIR",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_CRATE_NAME",
+    "CARGO_MAKEFLAGS",
+    "CARGO_PRIMARY_PACKAGE",
+    "CARGO_RUSTC_CURRENT_DIR",
+    "CARGO_TARGET_DIR",
+    "CARGO_TARGET_TMPDIR",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "OUT_DIR",
+    "RUSTUP_TOOLCHAIN",
+    "RUST_RECURSION_COUNT",
+];
+
+/// The same, by how they begin.
+const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"];
+
+/// Variables that shape a build, and so belong to the key of an artifact.
+const SHAPING: [&str; 12] = [
+    "AR",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_HOME",
+    "CARGO_INCREMENTAL",
+    "CC",
+    "CFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "LD_LIBRARY_PATH",
+    "RUSTC",
+    "RUSTFLAGS",
+];
+
+/// The same, by how they begin.
+const SHAPING_PREFIXES: [&str; 12] = [
+    "AR_",
+    "CARGO_BUILD_",
+    "CARGO_PROFILE_",
+    "CARGO_TARGET_",
+    "CC_",
+    "CFLAGS_",
+    "CXX_",
+    "CXXFLAGS_",
+    "HOST_",
+    "PKG_CONFIG",
+    "RUSTC_",
+    "TARGET_",
+];
+
+/// The environment for children.
+pub(crate) fn clean(
+    vars: impl IntoIterator<Item = (OsString, OsString)>,
+    executable: Option<&Path>,
+) -> Vec<(OsString, OsString)> {
+    let vars: Vec<_> = vars.into_iter().collect();
+    let find = |wanted: &str| vars.iter().find(|(name, _)| name == wanted).map(|(_, v)| v.clone());
+    let cargo = find("CARGO").map(PathBuf::from);
+    let rustup = find("RUSTUP_HOME").map(PathBuf::from);
+    let mut kept: Vec<(OsString, OsString)> = Vec::with_capacity(vars.len());
+    for (name, value) in vars {
+        if is_dropped(&name, cargo.is_some()) {
+            continue;
+        }
+        if name == "LD_LIBRARY_PATH" && cargo.is_some() {
+            let own = own_libraries(&value, cargo.as_deref(), rustup.as_deref(), executable);
+            if let Some(own) = own {
+                kept.push((name, own));
+            }
+            continue;
+        }
+        kept.push((name, value));
+    }
+    kept.sort();
+    kept
+}
+
+fn is_dropped(name: &OsStr, under_cargo: bool) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    if name == "MAKEFLAGS" || name == "MFLAGS" || name == "OUT_DIR" {
+        return under_cargo;
+    }
+    DROPPED.contains(&name) || DROPPED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A library path without the folders that the cargo around us put in front:
+/// those of its toolchain and those around our own executable.
+fn own_libraries(
+    value: &OsStr,
+    cargo: Option<&Path>,
+    rustup: Option<&Path>,
+    executable: Option<&Path>,
+) -> Option<OsString> {
+    let toolchain = cargo.and_then(Path::parent).and_then(Path::parent);
+    let ours = executable.and_then(Path::parent);
+    let foreign = |entry: &PathBuf| {
+        [toolchain, rustup, ours].into_iter().flatten().any(|root| entry.starts_with(root))
+    };
+    let kept: Vec<_> = std::env::split_paths(value).filter(|entry| !foreign(entry)).collect();
+    let joined = std::env::join_paths(&kept).ok()?;
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// The variables that shape a build, for the key.
+pub(crate) fn shaping(env: &[(OsString, OsString)]) -> String {
+    let shapes = |name: &str| {
+        SHAPING.contains(&name) || SHAPING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let line = |(name, value): &(OsString, OsString)| {
+        let name = name.to_str().filter(|name| shapes(name))?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    };
+    env.iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Cargo's configuration files in the folders around the repository `root`,
+/// which a worktree elsewhere does not see, outermost first.
+pub(crate) fn outer_configs(root: &Path, seen_from: &Path) -> Vec<PathBuf> {
+    let around = root.ancestors().skip(1).filter(|folder| !seen_from.starts_with(folder));
+    let mut found: Vec<_> = around.filter_map(config_in).collect();
+    found.reverse();
+    found
+}
+
+/// Cargo's configuration file of a folder.
+fn config_in(folder: &Path) -> Option<PathBuf> {
+    let names = ["config", "config.toml"].map(|name| folder.join(".cargo").join(name));
+    names.into_iter().find(|path| path.is_file())
+}
+
+/// The configuration files that cargo reads in `folder` by itself, and
+/// `outer`: their contents, for the key.
+pub(crate) fn config_texts(
+    folder: &Path,
+    outer: &[PathBuf],
+    env: &[(OsString, OsString)],
+) -> Vec<String> {
+    let home = env.iter().find(|(name, _)| name == "CARGO_HOME").map(|(_, v)| PathBuf::from(v));
+    let home = home.into_iter().flat_map(|home| {
+        ["config", "config.toml"].map(|name| home.join(name)).into_iter().filter(|p| p.is_file())
+    });
+    let seen = folder.ancestors().filter_map(config_in);
+    let paths = seen.chain(home).chain(outer.iter().cloned());
+    paths.map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(vars: &[(&str, &str)], executable: Option<&str>) -> Vec<String> {
+        let vars = vars.iter().map(|&(name, value)| (name.into(), value.into()));
+        let kept = clean(vars, executable.map(Path::new));
+        kept.into_iter().map(|(n, v)| format!("{}={}", n.display(), v.display())).collect()
+    }
+
+    #[test]
+    fn what_belongs_to_git_and_to_an_outer_cargo_goes() {
+        let got = names(
+            &[
+                ("GIT_DIR", "/x"),
+                ("CARGO", "/r/toolchains/s/bin/cargo"),
+                ("CARGO_PKG_NAME", "x"),
+                ("CARGO_MANIFEST_DIR", "/x"),
+                ("CARGO_TARGET_DIR", "/t"),
+                ("RUSTUP_TOOLCHAIN", "stable"),
+                ("CARGO_HOME", "/c"),
+                ("CARGO_PROFILE_RELEASE_LTO", "true"),
+                ("LD_LIBRARY_PATH", "/w/target/release/deps:/r/toolchains/s/lib:/mine"),
+            ],
+            Some("/w/target/release/cargo-cbdr"),
+        );
+        let kept = ["CARGO_HOME=/c", "CARGO_PROFILE_RELEASE_LTO=true", "LD_LIBRARY_PATH=/mine"];
+        assert_eq!(got, kept);
+    }
+
+    #[test]
+    fn without_an_outer_cargo_a_library_path_stays_whole() {
+        let path = "LD_LIBRARY_PATH=/w/target/release:/mine";
+        let got =
+            names(&[("LD_LIBRARY_PATH", "/w/target/release:/mine")], Some("/w/target/release/c"));
+        assert_eq!(got, [path]);
+    }
+}

@@ -1,0 +1,349 @@
+//! The helper process: the side that asks ([`Helper`]) and the loop of the
+//! side that spawns ([`serve`]).
+//!
+//! They talk over a socket pair in frames, each a list of byte strings. While
+//! a program runs, an empty frame means "end it", and a closed socket means
+//! that the asking side is gone: end it and go too.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::unix::{self, Fork};
+use super::{Command, Exit, Interrupt, Outcome, RunError, Sink, Usage};
+
+/// How long a group has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The asking side of the helper process. Dropping it ends the helper and
+/// whatever it runs.
+#[derive(Debug)]
+pub struct Helper {
+    socket: UnixStream,
+    pid: i32,
+    running: &'static AtomicI32,
+}
+
+impl Helper {
+    /// Forks the helper. To be called on the first line of `main`: while the
+    /// process is small, and has one thread.
+    ///
+    /// # Errors
+    /// When the system refuses a process or a socket.
+    pub fn start() -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let running = unix::shared_cell()?;
+        match unix::fork()? {
+            Fork::Parent(pid) => Ok(Helper { socket: ours, pid, running }),
+            Fork::Child => {
+                drop(ours);
+                serve(theirs, running);
+                unix::exit_now(0)
+            }
+        }
+    }
+
+    /// Runs `command` to its end.
+    ///
+    /// # Errors
+    /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
+    pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
+        interrupt.check()?;
+        let frame = encode_request(command);
+        (&self.socket).write_all(&frame).map_err(|error| self.lost(error))?;
+        let (_, stop) = unix::poll_two(self.socket.as_fd(), interrupt.fd())
+            .map_err(|error| self.lost(error))?;
+        if stop {
+            (&self.socket).write_all(&0u32.to_ne_bytes()).map_err(|error| self.lost(error))?;
+        }
+        let reply = read_frame(&mut &self.socket)
+            .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
+            .map_err(|error| self.lost(error))?;
+        interrupt.check()?;
+        decode_reply(&reply).map_err(|source| RunError::Spawn {
+            program: command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into()),
+            source,
+        })
+    }
+
+    /// The helper went away under us: end what it was running.
+    fn lost(&self, error: io::Error) -> RunError {
+        unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+        RunError::Helper(error)
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        unix::wait_for(self.pid);
+    }
+}
+
+/// The helper's life: one request after the other until the socket closes.
+fn serve(socket: UnixStream, running: &AtomicI32) {
+    unix::survive(&[
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGQUIT,
+        libc::SIGTSTP,
+        libc::SIGCHLD,
+    ]);
+    unix::block_sigchld();
+    while let Ok(Some(fields)) = read_frame(&mut &socket) {
+        if fields.is_empty() {
+            // "End it" for a program that has ended by itself meanwhile.
+            continue;
+        }
+        let reply = match decode_request(fields) {
+            Some(command) => answer(&command, &socket, running),
+            None => Err(io::ErrorKind::InvalidData.into()),
+        };
+        if (&socket).write_all(&encode_reply(&reply)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Spawns, waits, clears up.
+fn answer(command: &Command, socket: &UnixStream, running: &AtomicI32) -> io::Result<Outcome> {
+    let mut child = prepare(command)?;
+    unix::adopt_orphans(command.sweep);
+    let start = Instant::now();
+    let pid = child.spawn()?.id() as i32;
+    running.store(pid, Ordering::Release);
+    let timed_out = wait(pid, start, command.timeout, socket);
+    let wall = start.elapsed().as_secs_f64();
+    // The group is ended before its leader is reaped: till then no other
+    // process can have taken its number.
+    unix::signal_group(pid, libc::SIGKILL);
+    let (exit, usage) = unix::reap(pid)?;
+    let left_behind = if command.sweep { end_orphans() } else { 0 };
+    running.store(0, Ordering::Release);
+    Ok(Outcome { exit, wall, usage, timed_out, left_behind })
+}
+
+fn prepare(command: &Command) -> io::Result<std::process::Command> {
+    let program = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut child = std::process::Command::new(program);
+    child
+        .args(&command.argv[1..])
+        .env_clear()
+        .envs(command.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&command.cwd)
+        .stdin(Stdio::null())
+        .stdout(open(&command.stdout)?)
+        .stderr(open(&command.stderr)?)
+        .process_group(0);
+    Ok(child)
+}
+
+fn open(sink: &Sink) -> io::Result<Stdio> {
+    Ok(match sink {
+        Sink::Null => Stdio::null(),
+        Sink::Stderr => Stdio::from(io::stderr().as_fd().try_clone_to_owned()?),
+        Sink::File(path) => {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+            Stdio::from(file)
+        }
+    })
+}
+
+/// Waits until `pid` has ended, and ends its group when its time is over or
+/// the asking side wants it or is gone. True when its time ran out.
+fn wait(pid: i32, start: Instant, timeout: Option<Duration>, socket: &UnixStream) -> bool {
+    let mut due = timeout.map(|timeout| start + timeout);
+    // Once the group was told to end, nothing more is read.
+    let mut control = Some(socket.as_fd());
+    let mut timed_out = false;
+    loop {
+        let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let asked = unix::wait_for_event(control, patience);
+        if unix::has_ended(pid) {
+            return timed_out;
+        }
+        let late = due.is_some_and(|due| due <= Instant::now());
+        if control.is_some() && (asked || late) {
+            if asked {
+                let _ = read_frame(&mut &*socket);
+            }
+            timed_out = !asked;
+            control = None;
+            due = Some(Instant::now() + GRACE);
+            unix::signal_group(pid, libc::SIGTERM);
+        } else if late {
+            due = None;
+            unix::signal_group(pid, libc::SIGKILL);
+        }
+    }
+}
+
+/// Ends and reaps what the run left to us; how many there were.
+fn end_orphans() -> u32 {
+    let mut count = 0;
+    // A family that forks faster than it dies is given up on after a while.
+    for _ in 0..1000 {
+        let children = children();
+        if children.is_empty() {
+            break;
+        }
+        for pid in children {
+            unix::kill(pid);
+            unix::wait_for(pid);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// The children of this process, which has one thread.
+fn children() -> Vec<i32> {
+    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn encode(fields: &[&[u8]]) -> Vec<u8> {
+    let size: usize = fields.iter().map(|field| field.len() + 4).sum();
+    let mut frame = Vec::with_capacity(size + 4);
+    frame.extend((size as u32).to_ne_bytes());
+    for field in fields {
+        frame.extend((field.len() as u32).to_ne_bytes());
+        frame.extend_from_slice(field);
+    }
+    frame
+}
+
+/// Reads one frame; `None` when the other side has closed between frames.
+fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<Vec<u8>>>> {
+    let mut size = [0; 4];
+    match from.read_exact(&mut size) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut body = vec![0; u32::from_ne_bytes(size) as usize];
+    from.read_exact(&mut body)?;
+    let mut fields = Vec::new();
+    let mut rest = body.as_slice();
+    while let Some((length, tail)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_ne_bytes(*length) as usize;
+        let field = tail.get(..length).ok_or(io::ErrorKind::InvalidData)?;
+        fields.push(field.to_vec());
+        rest = &tail[length..];
+    }
+    Ok(Some(fields))
+}
+
+/// The fields: cwd, outputs, timeout and sweep; how many arguments; the
+/// arguments; names and values of the environment in turn.
+fn encode_request(command: &Command) -> Vec<u8> {
+    let timeout = command.timeout.map_or(u64::MAX, |limit| limit.as_nanos() as u64).to_ne_bytes();
+    let sweep = [u8::from(command.sweep)];
+    let count = (command.argv.len() as u32).to_ne_bytes();
+    let (stdout, stderr) = (encode_sink(&command.stdout), encode_sink(&command.stderr));
+    let cwd = command.cwd.as_os_str().as_bytes();
+    let mut fields: Vec<&[u8]> = vec![cwd, &stdout, &stderr, &timeout, &sweep, &count];
+    fields.extend(command.argv.iter().map(|word| word.as_bytes()));
+    for (name, value) in &command.env {
+        fields.push(name.as_bytes());
+        fields.push(value.as_bytes());
+    }
+    encode(&fields)
+}
+
+fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
+    let mut fields = fields.into_iter();
+    let cwd = OsString::from_vec(fields.next()?).into();
+    let stdout = decode_sink(&fields.next()?)?;
+    let stderr = decode_sink(&fields.next()?)?;
+    let timeout = u64::from_ne_bytes(fields.next()?.try_into().ok()?);
+    let sweep = fields.next()? == [1];
+    let count = u32::from_ne_bytes(fields.next()?.try_into().ok()?) as usize;
+    let argv = fields.by_ref().take(count).map(OsString::from_vec).collect();
+    let mut env = Vec::new();
+    while let Some(name) = fields.next() {
+        env.push((OsString::from_vec(name), OsString::from_vec(fields.next()?)));
+    }
+    let timeout = (timeout != u64::MAX).then(|| Duration::from_nanos(timeout));
+    Some(Command { argv, env, cwd, stdout, stderr, timeout, sweep })
+}
+
+fn encode_sink(sink: &Sink) -> Vec<u8> {
+    match sink {
+        Sink::Null => b"n".to_vec(),
+        Sink::Stderr => b"e".to_vec(),
+        Sink::File(path) => [b"f", path.as_os_str().as_bytes()].concat(),
+    }
+}
+
+fn decode_sink(field: &[u8]) -> Option<Sink> {
+    match field.split_first()? {
+        (b'n', _) => Some(Sink::Null),
+        (b'e', _) => Some(Sink::Stderr),
+        (b'f', path) => Some(Sink::File(OsStr::from_bytes(path).into())),
+        _ => None,
+    }
+}
+
+fn encode_reply(reply: &io::Result<Outcome>) -> Vec<u8> {
+    match reply {
+        Err(error) => {
+            // Only the number can cross; an error without one is our own.
+            let number = error.raw_os_error().unwrap_or(libc::EINVAL);
+            encode(&[&number.to_ne_bytes()])
+        }
+        Ok(outcome) => {
+            let (kind, number) = match outcome.exit {
+                Exit::Code(code) => (0, code),
+                Exit::Signal(signal) => (1, signal),
+            };
+            encode(&[
+                &[kind, u8::from(outcome.timed_out)],
+                &number.to_ne_bytes(),
+                &outcome.wall.to_ne_bytes(),
+                &outcome.usage.user.to_ne_bytes(),
+                &outcome.usage.sys.to_ne_bytes(),
+                &outcome.usage.max_rss.to_ne_bytes(),
+                &outcome.left_behind.to_ne_bytes(),
+            ])
+        }
+    }
+}
+
+fn decode_reply(fields: &[Vec<u8>]) -> io::Result<Outcome> {
+    if let [number] = fields {
+        return Err(match number.as_slice().try_into() {
+            Ok(number) => io::Error::from_raw_os_error(i32::from_ne_bytes(number)),
+            Err(_) => io::ErrorKind::InvalidData.into(),
+        });
+    }
+    read_outcome(fields).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn read_outcome(fields: &[Vec<u8>]) -> Option<Outcome> {
+    let [flags, number, wall, user, sys, max_rss, left_behind] = fields else {
+        return None;
+    };
+    let float = |field: &Vec<u8>| Some(f64::from_ne_bytes(field.as_slice().try_into().ok()?));
+    let number = i32::from_ne_bytes(number.as_slice().try_into().ok()?);
+    let [kind, timed_out] = flags.as_slice() else {
+        return None;
+    };
+    Some(Outcome {
+        exit: if *kind == 0 { Exit::Code(number) } else { Exit::Signal(number) },
+        wall: float(wall)?,
+        usage: Usage {
+            user: float(user)?,
+            sys: float(sys)?,
+            max_rss: u64::from_ne_bytes(max_rss.as_slice().try_into().ok()?),
+        },
+        timed_out: *timed_out == 1,
+        left_behind: u32::from_ne_bytes(left_behind.as_slice().try_into().ok()?),
+    })
+}

@@ -1,0 +1,218 @@
+//! Runs programs and says what they took.
+//!
+//! Every program, cargo and benchmark alike, is spawned by a small helper
+//! process ([`Helper`]), forked before this one has grown: what a child
+//! reports as its peak memory starts at the size of the process that spawned
+//! it. The helper holds the clock, puts each program into a process group of
+//! its own, and ends that group when the program outlives its time, when it
+//! is told to, and when this process is gone, however it went.
+
+mod helper;
+mod unix;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+pub use helper::Helper;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+/// A program to run and its surroundings, all of them: nothing is inherited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The program, then its arguments.
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Where standard output goes.
+    pub stdout: Sink,
+    /// Where standard error goes.
+    pub stderr: Sink,
+    /// How long it may run; its group is ended after that.
+    pub timeout: Option<Duration>,
+    /// Whether what it leaves behind is ended with it, a daemon too. Set for
+    /// benchmarks, not for builds (a compiler cache may start its server).
+    pub sweep: bool,
+}
+
+impl Command {
+    /// The value of an environment variable.
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        let found = self.env.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// Sets an environment variable, replacing an earlier value.
+    pub fn set_var(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.retain(|(key, _)| key != name);
+        self.env.push((name.into(), value.into()));
+    }
+
+    /// The command line as a person would type it.
+    pub fn shown(&self) -> String {
+        let quote = |word: &OsString| {
+            let word = word.to_string_lossy();
+            shlex::try_quote(&word).map_or_else(|_| word.to_string(), |quoted| quoted.to_string())
+        };
+        self.argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Where a program's output goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sink {
+    /// Nowhere.
+    #[default]
+    Null,
+    /// To this process's standard error.
+    Stderr,
+    /// To the end of a file.
+    File(PathBuf),
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With an exit code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether the program said that all went well.
+    pub fn success(self) -> bool {
+        self == Exit::Code(0)
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Exit::Code(code) => write!(f, "exited with code {code}"),
+            Exit::Signal(number) => match low_level::signal_name(number) {
+                Some(name) => write!(f, "was killed by {name}"),
+                None => write!(f, "was killed by signal {number}"),
+            },
+        }
+    }
+}
+
+/// What a program used, by `wait4` on that very child: itself and those of
+/// its descendants that were waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Processor time in user mode, seconds.
+    pub user: f64,
+    /// Processor time in the kernel, seconds.
+    pub sys: f64,
+    /// The largest resident size of any one process of them, bytes.
+    pub max_rss: u64,
+}
+
+/// What became of a [`Command`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub exit: Exit,
+    /// From just before the spawn to its end, seconds on the monotonic clock.
+    pub wall: f64,
+    /// What it used.
+    pub usage: Usage,
+    /// Whether its time ran out and it was ended for that.
+    pub timed_out: bool,
+    /// How many processes it left behind, which were ended too.
+    pub left_behind: u32,
+}
+
+/// Why there is no [`Outcome`].
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program could not be started.
+    #[error("could not start `{program}`")]
+    Spawn {
+        /// The program's name.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A signal asked this process to stop; the program was ended.
+    #[error("interrupted")]
+    Interrupted,
+    /// The helper process is gone; the program was ended.
+    #[error("the helper process that runs the programs is gone")]
+    Helper(#[source] io::Error),
+}
+
+/// The wish to stop, as SIGINT, SIGTERM and SIGHUP bring it. The second such
+/// signal ends the process at once.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    signal: Arc<AtomicUsize>,
+    wake: Arc<UnixStream>,
+}
+
+impl Interrupt {
+    /// Begins to listen for the three signals.
+    ///
+    /// # Errors
+    /// When a handler can't be installed.
+    pub fn listen() -> io::Result<Self> {
+        let (wake, ring) = UnixStream::pair()?;
+        let signal = Arc::new(AtomicUsize::new(0));
+        let armed = Arc::new(AtomicBool::new(false));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: the first signal arms, the second finds it so.
+            flag::register_conditional_default(number, Arc::clone(&armed))?;
+            flag::register(number, Arc::clone(&armed))?;
+            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+            low_level::pipe::register(number, ring.try_clone()?)?;
+        }
+        Ok(Interrupt { signal, wake: Arc::new(wake) })
+    }
+
+    /// One that never comes.
+    ///
+    /// # Errors
+    /// When the system has no file descriptors left.
+    pub fn never() -> io::Result<Self> {
+        let (wake, ring) = UnixStream::pair()?;
+        // Kept open for good: a closed end would read as a wake-up.
+        std::mem::forget(ring);
+        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake) })
+    }
+
+    /// The signal that arrived, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        let number = self.signal.load(Ordering::Relaxed);
+        (number != 0).then_some(number as i32)
+    }
+
+    /// An error once a signal has arrived.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`].
+    pub fn check(&self) -> Result<(), RunError> {
+        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
+    }
+
+    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+/// Ends this process by `signal`, as though it had never been caught.
+///
+/// # Errors
+/// When the signal's default does not end a process.
+pub fn die_of(signal: i32) -> io::Result<()> {
+    low_level::emulate_default_handler(signal)
+}

@@ -1,0 +1,206 @@
+//! The system calls that std has no safe form of. All `unsafe` of the crate
+//! is in this file, each call wrapped so that its callers need none.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::AtomicI32;
+use std::time::Duration;
+
+use super::{Exit, Usage};
+
+/// Which side of a fork the caller is on.
+pub(super) enum Fork {
+    Child,
+    Parent(i32),
+}
+
+/// Forks the process. Only the calling thread exists in the child, so this is
+/// to be called while there is only one.
+pub(super) fn fork() -> io::Result<Fork> {
+    // SAFETY: fork has no memory preconditions; what the child may touch
+    // afterwards is limited only if other threads exist, and the one caller
+    // (`Helper::start`) runs on the first line of `main`.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// A number that parent and forked child see alike, for the life of both.
+pub(super) fn shared_cell() -> io::Result<&'static AtomicI32> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh anonymous mapping of one page, at an address the kernel
+    // chooses, aliases nothing.
+    let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the page is zeroed, aligned for any type, never unmapped, and is
+    // only ever used as this one atomic.
+    Ok(unsafe { &*page.cast::<AtomicI32>() })
+}
+
+/// Ends the process at once, running no destructors (the forked helper shares
+/// them with its parent).
+pub(super) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit never returns and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+extern "C" fn nothing(_signal: libc::c_int) {}
+
+/// Catches `signals` and does nothing: the process survives them, and what it
+/// executes starts with their defaults (an ignored signal would stay ignored).
+pub(super) fn survive(signals: &[i32]) {
+    for &signal in signals {
+        // SAFETY: the action is fully initialised (zeroed is a valid empty
+        // mask and no flags) and its handler is async-signal-safe.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Blocks SIGCHLD, so that it is seen only inside [`wait_for_event`] and none
+/// is lost between looking and waiting.
+pub(super) fn block_sigchld() {
+    // SAFETY: both sets are initialised by sigemptyset before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Waits until `control` can be read, a signal arrives (SIGCHLD among them) or
+/// `patience` is over. True when `control` can be read.
+pub(super) fn wait_for_event(control: Option<BorrowedFd<'_>>, patience: Option<Duration>) -> bool {
+    let limit = patience.map(|patience| libc::timespec {
+        tv_sec: patience.as_secs().min(1 << 30) as libc::time_t,
+        tv_nsec: patience.subsec_nanos() as libc::c_long,
+    });
+    // SAFETY: the sets are initialised before use, `control` is open
+    // (borrowed) and far below FD_SETSIZE (the helper opens next to nothing),
+    // and the pointers outlive the call.
+    unsafe {
+        let mut readable: libc::fd_set = std::mem::zeroed();
+        libc::FD_ZERO(&raw mut readable);
+        if let Some(control) = control {
+            libc::FD_SET(control.as_raw_fd(), &raw mut readable);
+        }
+        let mut none_blocked: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none_blocked);
+        let count = libc::pselect(
+            control.map_or(0, |control| control.as_raw_fd() + 1),
+            &raw mut readable,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            &raw const none_blocked,
+        );
+        count > 0
+    }
+}
+
+/// Waits until one of the two can be read: `(first, second)`. Interrupted
+/// waits are taken up again.
+pub(super) fn poll_two(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Result<(bool, bool)> {
+    let entry =
+        |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut fds = [entry(first), entry(second)];
+    loop {
+        // SAFETY: the pointer and the length describe the array above.
+        let count = unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
+        if count >= 0 {
+            return Ok((fds[0].revents != 0, fds[1].revents != 0));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// True when the child `pid` has ended; it stays a zombie, so that its
+/// process group still names only its own family.
+pub(super) fn has_ended(pid: i32) -> bool {
+    // SAFETY: `info` is zeroed and outlives the call.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) == 0
+            && info.si_pid() == pid
+    }
+}
+
+/// Takes the ended child `pid` away: how it ended and what it used, itself
+/// and those of its children that it waited for.
+pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
+    let mut status = 0;
+    // SAFETY: zeroed is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers are to live locals.
+        let got = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+        if got == pid {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let exit = if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    // Linux counts kilobytes here, the BSDs' descendants differ among them.
+    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    let usage = Usage {
+        user: seconds(usage.ru_utime),
+        sys: seconds(usage.ru_stime),
+        max_rss: usage.ru_maxrss as u64 * unit,
+    };
+    Ok((exit, usage))
+}
+
+/// Sends `signal` to every process of the group `group`; one that is gone is
+/// no error.
+pub(super) fn signal_group(group: i32, signal: i32) {
+    if group > 1 {
+        // SAFETY: killpg has no memory preconditions.
+        unsafe { libc::killpg(group, signal) };
+    }
+}
+
+/// Sends SIGKILL to the process `pid`.
+pub(super) fn kill(pid: i32) {
+    if pid > 1 {
+        // SAFETY: kill has no memory preconditions.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+}
+
+/// Takes on, or no longer takes on, the orphans of this process's
+/// descendants (Linux; elsewhere they go to init and cannot be found).
+pub(super) fn adopt_orphans(adopt: bool) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(adopt));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = adopt;
+}
+
+/// Waits for the child `pid`, whatever became of it.
+pub(super) fn wait_for(pid: i32) {
+    let _ = reap(pid);
+}

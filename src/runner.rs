@@ -1,0 +1,500 @@
+//! The loop: whose turn it is, the sums, the look after every pair, the end.
+//!
+//! It knows no process and no clock: both are handed in, so that a test can
+//! feed it numbers.
+
+use std::time::Duration;
+
+use crate::metric::{Better, Metric};
+use crate::sample::Sample;
+use crate::schedule::Schedule;
+use crate::side::{Pair, Side};
+use crate::stats::estimator::{Direction, Estimator, Levels, Running};
+use crate::stats::forecast::{Forecast, pairs_to_verdict};
+use crate::verdict::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Run {
+    /// It was measured.
+    Measured(Sample),
+    /// The time limit came first, and it was ended.
+    OutOfTime,
+    /// A signal came first, and it was ended.
+    Interrupted,
+}
+
+/// A benchmark to sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// What its runs measure.
+    pub metrics: Vec<Metric>,
+    /// The metrics that gate, each with the largest change that passes.
+    pub gates: Vec<(String, f64)>,
+    /// How long a pair is expected to take, seconds; 0 when nobody knows.
+    pub pair_seconds: f64,
+}
+
+/// What is sampled, and when it stops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The benchmarks.
+    pub subjects: Vec<Subject>,
+    /// 1 minus the chance of a wrong verdict.
+    pub confidence: f64,
+    /// How a change is estimated.
+    pub estimator: Estimator,
+    /// How long sampling may take.
+    pub time_limit: Duration,
+    /// How many pairs of each benchmark there may be.
+    pub max_pairs: Option<u64>,
+    /// Whether the first regression ends it.
+    pub fail_fast: bool,
+    /// The seed of the order.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The chances of a wrong verdict of either kind, for one question of all.
+    pub fn levels(&self) -> Levels {
+        let questions = self.subjects.iter().map(|subject| subject.gates.len()).sum();
+        Levels::new(self.confidence, questions)
+    }
+
+    /// The least number of pairs with which any question can be decided.
+    pub fn least_pairs(&self) -> u64 {
+        self.estimator.least_pairs(self.levels()).unwrap_or(u64::MAX)
+    }
+
+    /// How long the least sampling that can decide is expected to take.
+    pub fn least_time(&self) -> Duration {
+        let pair: f64 = self.subjects.iter().map(|subject| subject.pair_seconds).sum();
+        Duration::from_secs_f64(pair * self.least_pairs() as f64)
+    }
+}
+
+/// How far sampling has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// What would be said now.
+    pub benchmarks: Vec<BenchmarkResult>,
+    /// Which benchmark the last pair was of.
+    pub latest: usize,
+    /// Seconds since the first measured pair began.
+    pub elapsed: f64,
+    /// Seconds that sampling may take.
+    pub limit: f64,
+    /// Seconds until all verdicts, if the noise stays as it is; `None` when
+    /// that can't be said, or is beyond all measure.
+    pub remaining: Option<f64>,
+}
+
+/// What the loop reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A pair is complete: the benchmark's number, its runs in their order,
+    /// and what would be said now.
+    Pair(usize, &'a [(Side, Sample)], &'a Progress),
+}
+
+/// One metric of a benchmark.
+struct Question {
+    metric: Metric,
+    threshold: Option<f64>,
+    running: Running,
+    /// What was said when it was decided.
+    decided: Option<MetricResult>,
+}
+
+impl Question {
+    fn result(&self) -> MetricResult {
+        self.decided.clone().unwrap_or_else(|| MetricResult {
+            metric: self.metric.clone(),
+            threshold: self.threshold,
+            summary: self.running.summary(),
+            verdict: self.threshold.map(|_| Verdict::Inconclusive),
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.threshold.is_some() && self.decided.is_none()
+    }
+
+    /// Takes in a pair, unless the verdict is in: what is said of a metric is
+    /// what decided it.
+    fn push(&mut self, pair: &Pair<Sample>) {
+        let values = pair.as_ref().map(|sample| sample.get(&self.metric.name));
+        let (Some(base), Some(head)) = (values.base, values.head) else {
+            return;
+        };
+        if self.decided.is_some() {
+            return;
+        }
+        self.running.push(base, head);
+        let Some(decision) = self.threshold.and_then(|limit| self.running.decide(limit)) else {
+            return;
+        };
+        let verdict = Some(Verdict::from(Some(decision)));
+        self.decided = Some(MetricResult { verdict, ..self.result() });
+    }
+}
+
+/// One benchmark in the loop.
+struct Track {
+    name: String,
+    questions: Vec<Question>,
+    schedule: Schedule,
+    pairs: u64,
+    pair_seconds: f64,
+    spent: f64,
+}
+
+impl Track {
+    fn new(plan: &Plan, number: usize) -> Self {
+        let subject = &plan.subjects[number];
+        let question = |metric: &Metric| {
+            let gate = subject.gates.iter().find(|(name, _)| *name == metric.name);
+            let direction = match metric.better {
+                Better::Lower => Direction::LowerIsBetter,
+                Better::Higher => Direction::HigherIsBetter,
+            };
+            Question {
+                metric: metric.clone(),
+                threshold: gate.map(|&(_, threshold)| threshold),
+                running: Running::new(plan.estimator, direction, plan.levels()),
+                decided: None,
+            }
+        };
+        Track {
+            name: subject.name.clone(),
+            questions: subject.metrics.iter().map(question).collect(),
+            schedule: Schedule::new(plan.seed, number as u64),
+            pairs: 0,
+            pair_seconds: subject.pair_seconds,
+            spent: 0.0,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.questions.iter().any(Question::is_open)
+    }
+
+    fn has_regression(&self) -> bool {
+        let decided = self.questions.iter().filter_map(|question| question.decided.as_ref());
+        decided.into_iter().any(|result| result.verdict == Some(Verdict::Regression))
+    }
+
+    fn push(&mut self, pair: &Pair<Sample>, seconds: f64) {
+        for question in &mut self.questions {
+            question.push(pair);
+        }
+        self.pairs += 1;
+        self.spent += seconds;
+        self.pair_seconds = self.spent / self.pairs as f64;
+    }
+
+    fn result(&self) -> BenchmarkResult {
+        BenchmarkResult {
+            name: self.name.clone(),
+            status: Status::Compared,
+            pairs: self.pairs,
+            metrics: self.questions.iter().map(Question::result).collect(),
+        }
+    }
+
+    /// Seconds until its verdicts.
+    fn remaining(&self) -> Option<f64> {
+        let mut most = 0;
+        for question in self.questions.iter().filter(|question| question.is_open()) {
+            match pairs_to_verdict(&question.running, question.threshold?) {
+                Forecast::Pairs(pairs) => most = most.max(pairs.saturating_sub(self.pairs)),
+                _ => return None,
+            }
+        }
+        Some(most as f64 * self.pair_seconds)
+    }
+}
+
+/// Samples until every question is answered or a limit is reached. `measure`
+/// runs one side of a benchmark, in at most the given time; `clock` gives
+/// seconds since any moment, and never goes back.
+///
+/// # Errors
+/// Those of `measure`.
+pub fn sample<E>(
+    plan: &Plan,
+    clock: &mut dyn FnMut() -> f64,
+    measure: &mut dyn FnMut(usize, Side, Duration) -> Result<Run, E>,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<Sampled, E> {
+    let mut tracks: Vec<Track> = (0..plan.subjects.len()).map(|n| Track::new(plan, n)).collect();
+    let limit = plan.time_limit.as_secs_f64();
+    let start = clock();
+    let mut elapsed = 0.0;
+    let mut latest = tracks.len();
+    let stopped_by = loop {
+        let now = clock() - start;
+        let number = match next(&tracks, latest, plan, limit - now) {
+            Ok(number) => number,
+            Err(stop) => break stop,
+        };
+        latest = number;
+        let track = &mut tracks[number];
+        let first = track.schedule.first(track.pairs);
+        let left = |clock: &mut dyn FnMut() -> f64| {
+            Duration::from_secs_f64((limit - (clock() - start)).max(0.001))
+        };
+        let mut runs = Vec::with_capacity(2);
+        let mut cut = None;
+        for side in [first, first.other()] {
+            match measure(number, side, left(clock))? {
+                Run::Measured(sample) => runs.push((side, sample)),
+                Run::OutOfTime => cut = Some(StoppedBy::TimeLimit),
+                Run::Interrupted => cut = Some(StoppedBy::Interrupt),
+            }
+            if cut.is_some() {
+                break;
+            }
+        }
+        if let Some(stop) = cut {
+            break stop;
+        }
+        elapsed = clock() - start;
+        track.push(&in_sides(&runs), elapsed - now);
+        let progress = progress(&tracks, number, elapsed, limit);
+        tell(Step::Pair(number, &runs, &progress));
+        if plan.fail_fast && tracks[number].has_regression() {
+            break StoppedBy::Verdict;
+        }
+    };
+    let benchmarks = tracks.iter().map(Track::result).collect();
+    Ok(Sampled { benchmarks, stopped_by, elapsed })
+}
+
+/// The next open benchmark in turn, if a pair of it is allowed and fits into
+/// the seconds that are left; else why there is none.
+fn next(tracks: &[Track], latest: usize, plan: &Plan, left: f64) -> Result<usize, StoppedBy> {
+    let count = tracks.len();
+    let in_turn = (1..=count).map(|step| (latest.min(count - 1) + step) % count);
+    let open: Vec<usize> = in_turn.filter(|&number| tracks[number].is_open()).collect();
+    if open.is_empty() {
+        return Err(StoppedBy::Verdict);
+    }
+    let allowed = |number: &&usize| plan.max_pairs.is_none_or(|most| tracks[**number].pairs < most);
+    let allowed: Vec<usize> = open.iter().filter(allowed).copied().collect();
+    if allowed.is_empty() {
+        return Err(StoppedBy::MaxPairs);
+    }
+    let fits = |number: &usize| left > 0.0 && tracks[*number].pair_seconds <= left;
+    allowed.into_iter().find(fits).ok_or(StoppedBy::TimeLimit)
+}
+
+fn in_sides(runs: &[(Side, Sample)]) -> Pair<Sample> {
+    Pair::both(|side| {
+        let run = runs.iter().find(|(of, _)| *of == side);
+        run.map(|(_, sample)| sample.clone()).unwrap_or_default()
+    })
+}
+
+fn progress(tracks: &[Track], latest: usize, elapsed: f64, limit: f64) -> Progress {
+    Progress {
+        benchmarks: tracks.iter().map(Track::result).collect(),
+        latest,
+        elapsed,
+        limit,
+        remaining: tracks.iter().map(Track::remaining).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Unit;
+
+    const NEVER: Duration = Duration::from_secs(1_000_000);
+
+    fn plan(gates: &[(&str, f64)]) -> Plan {
+        let subject = Subject {
+            name: "it".into(),
+            metrics: ["wall_time", "max_rss"]
+                .map(|name| Metric::cost(name, Unit::Seconds))
+                .to_vec(),
+            gates: gates.iter().map(|&(name, limit)| (name.to_owned(), limit)).collect(),
+            pair_seconds: 0.0,
+        };
+        Plan {
+            subjects: vec![subject],
+            confidence: 0.95,
+            estimator: Estimator::Mean,
+            time_limit: NEVER,
+            max_pairs: None,
+            fail_fast: false,
+            seed: 7,
+        }
+    }
+
+    /// Feeds the loop: `value` gives both metrics of a run, and every run
+    /// takes a second of the clock. Returns the result and the sides in the
+    /// order of their runs.
+    fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<Side>) {
+        let mut order = Vec::new();
+        let seconds = std::cell::Cell::new(0.0);
+        let sampled = sample::<()>(
+            plan,
+            &mut || seconds.get(),
+            &mut |_, side, _| {
+                let run = order.len() as u64;
+                order.push(side);
+                seconds.set(seconds.get() + 1.0);
+                let value = value(side, run);
+                Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+            },
+            &mut |_| {},
+        );
+        (sampled.unwrap(), order)
+    }
+
+    /// A little noise, the same in every run of the tests.
+    fn jitter(run: u64) -> f64 {
+        1.0 + 0.001 * ((run * 7919) % 13) as f64
+    }
+
+    fn slower(factor: f64) -> impl FnMut(Side, u64) -> f64 {
+        move |side, run| jitter(run) * if side == Side::Head { factor } else { 1.0 }
+    }
+
+    #[test]
+    fn a_slowdown_is_a_regression_and_its_interval_holds_it() {
+        let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
+        assert_eq!(sampled.verdict(), Verdict::Regression);
+        assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+        let summary = &sampled.benchmarks[0].metrics[0].summary;
+        assert!(summary.lower.unwrap() < 0.2 && 0.2 < summary.upper.unwrap(), "{summary:?}");
+        assert!(sampled.benchmarks[0].pairs >= 7);
+    }
+
+    #[test]
+    fn a_speed_up_is_none_and_only_metrics_that_gate_have_a_verdict() {
+        let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(0.8));
+        assert_eq!(sampled.verdict(), Verdict::NoRegression);
+        let metrics = &sampled.benchmarks[0].metrics;
+        assert_eq!(metrics[0].verdict, Some(Verdict::NoRegression));
+        assert_eq!((metrics[1].verdict, metrics[1].threshold), (None, None));
+        assert!(metrics[1].summary.change.is_some());
+    }
+
+    #[test]
+    fn each_pair_has_both_sides_and_each_block_both_orders() {
+        let plan = Plan { max_pairs: Some(40), ..plan(&[("wall_time", 0.2)]) };
+        let (_, order) = feed(&plan, slower(1.2));
+        for block in order.chunks_exact(4) {
+            assert_ne!(block[0], block[1]);
+            assert_ne!(block[2], block[3]);
+            assert_ne!(block[0], block[2]);
+        }
+    }
+
+    #[test]
+    fn the_limits_leave_it_open() {
+        let at_threshold = || slower(1.02);
+        let by_pairs = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
+        let (sampled, order) = feed(&by_pairs, at_threshold());
+        assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+        assert_eq!((sampled.verdict(), order.len()), (Verdict::Inconclusive, 10));
+        // Of 9 seconds, four pairs of 2 are used: the fifth would not fit.
+        let nine = Duration::from_secs(9);
+        let by_time = Plan { time_limit: nine, ..plan(&[("wall_time", 0.02)]) };
+        let (sampled, order) = feed(&by_time, at_threshold());
+        assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
+        assert_eq!((sampled.pairs(), order.len(), sampled.elapsed), (4, 8, 8.0));
+    }
+
+    #[test]
+    fn an_unfinished_pair_is_dropped() {
+        for (end, expected) in
+            [(Run::OutOfTime, StoppedBy::TimeLimit), (Run::Interrupted, StoppedBy::Interrupt)]
+        {
+            let mut runs = 0;
+            let mut told = 0;
+            let sampled = sample::<()>(
+                &plan(&[("wall_time", 0.02)]),
+                &mut || 0.0,
+                &mut |_, _, _| {
+                    runs += 1;
+                    let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
+                    Ok(if runs < 8 { Run::Measured(sample) } else { end.clone() })
+                },
+                &mut |_| told += 1,
+            );
+            let sampled = sampled.unwrap();
+            assert_eq!((sampled.stopped_by, sampled.pairs(), told), (expected, 3, 3));
+        }
+    }
+
+    #[test]
+    fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
+        let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02), ("max_rss", 0.3)]) };
+        let seconds = std::cell::Cell::new(0.0);
+        let mut at_decision = None;
+        let sampled = sample::<()>(
+            &plan,
+            &mut || seconds.get(),
+            &mut |_, side, _| {
+                let run = seconds.get();
+                seconds.set(run + 1.0);
+                let time = slower(1.2)(side, run as u64);
+                // Right at its threshold: never decided.
+                let size = if side == Side::Head { 1.3 } else { 1.0 };
+                Ok(Run::Measured(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
+            },
+            &mut |Step::Pair(_, _, progress)| {
+                let result = &progress.benchmarks[0].metrics[0];
+                if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
+                    at_decision = Some(result.clone());
+                }
+            },
+        );
+        let sampled = sampled.unwrap();
+        assert_eq!(sampled.verdict(), Verdict::Regression);
+        assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+        assert_eq!(Some(sampled.benchmarks[0].metrics[0].clone()), at_decision);
+    }
+
+    #[test]
+    fn fail_fast_stops_at_the_first_regression() {
+        let plan = Plan { fail_fast: true, ..plan(&[("wall_time", 0.02), ("max_rss", 0.2)]) };
+        let (sampled, _) = feed(&plan, slower(1.2));
+        assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+        assert_eq!(sampled.benchmarks[0].metrics[1].verdict, Some(Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn benchmarks_take_turns_and_a_decided_one_leaves() {
+        let mut plan = plan(&[("wall_time", 0.02)]);
+        plan.subjects.push(Subject { name: "other".into(), ..plan.subjects[0].clone() });
+        plan.max_pairs = Some(30);
+        let seconds = std::cell::Cell::new(0.0);
+        let mut turns = Vec::new();
+        let sampled = sample::<()>(
+            &plan,
+            &mut || seconds.get(),
+            &mut |number, side, _| {
+                turns.push(number);
+                let run = seconds.get();
+                seconds.set(run + 1.0);
+                // The first is clear, the second stays at the threshold.
+                let factor = if number == 0 { 1.5 } else { 1.02 };
+                let value = slower(factor)(side, run as u64);
+                Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+            },
+            &mut |_| {},
+        );
+        let sampled = sampled.unwrap();
+        assert_eq!(&turns[..8], [0, 0, 1, 1, 0, 0, 1, 1]);
+        assert!(sampled.benchmarks[0].pairs < 30);
+        assert_eq!(sampled.benchmarks[1].pairs, 30);
+        assert_eq!(sampled.verdict(), Verdict::Regression);
+    }
+}

@@ -1,0 +1,99 @@
+//! The two sides of a comparison.
+
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+/// One of the two things that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// What the change is measured against.
+    Base,
+    /// What is judged.
+    Head,
+}
+
+impl Side {
+    /// Both, base first.
+    pub const BOTH: [Side; 2] = [Side::Base, Side::Head];
+
+    /// The one that this is not.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Side::Base => Side::Head,
+            Side::Head => Side::Base,
+        }
+    }
+
+    /// `base` or `head`: its name in every output, and of its folder (the two
+    /// are of one length, so that the paths are).
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Base => "base",
+            Side::Head => "head",
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Something of each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pair<T> {
+    /// The base's.
+    pub base: T,
+    /// The head's.
+    pub head: T,
+}
+
+impl<T> Pair<T> {
+    /// Makes both with one function, base first.
+    pub fn both(mut make: impl FnMut(Side) -> T) -> Self {
+        let base = make(Side::Base);
+        Pair { base, head: make(Side::Head) }
+    }
+
+    /// Makes both with one function that may fail, base first.
+    ///
+    /// # Errors
+    /// The first error of `make`.
+    pub fn try_both<E>(mut make: impl FnMut(Side) -> Result<T, E>) -> Result<Self, E> {
+        let base = make(Side::Base)?;
+        Ok(Pair { base, head: make(Side::Head)? })
+    }
+
+    /// Makes another pair of this one.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> Pair<U> {
+        let base = change(self.base);
+        Pair { base, head: change(self.head) }
+    }
+
+    /// A pair of references.
+    pub fn as_ref(&self) -> Pair<&T> {
+        Pair { base: &self.base, head: &self.head }
+    }
+}
+
+impl<T> Index<Side> for Pair<T> {
+    type Output = T;
+
+    fn index(&self, side: Side) -> &T {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
+        }
+    }
+}
+
+impl<T> IndexMut<Side> for Pair<T> {
+    fn index_mut(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Base => &mut self.base,
+            Side::Head => &mut self.head,
+        }
+    }
+}

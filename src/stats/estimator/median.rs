@@ -1,0 +1,120 @@
+//! The median of the ratios, with the sequential sign test's order statistics.
+//!
+//! A candidate is refuted by the signs of what the pairs' changes are beyond it,
+//! so the ends of the interval are themselves changes of pairs. A pair whose change
+//! is the candidate itself (a tie) has no sign. That matters at the very ends
+//! only, and there the interval holds its ends: ties never decide.
+//!
+//! # References
+//!
+//! - Robbins 1970, *Statistical methods related to the law of the iterated
+//!   logarithm*, Ann. Math. Stat. 41:1397, for the mixture.
+//! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
+//!   for the order statistics.
+
+use super::Signal;
+use crate::stats::sequential::signs_needed;
+
+/// Everything pushed, in ascending order; the values are never negative.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Median {
+    base: Vec<f64>,
+    head: Vec<f64>,
+    changes: Vec<f64>,
+}
+
+impl Median {
+    pub(super) fn push(&mut self, base: f64, head: f64) {
+        insert(&mut self.base, base);
+        insert(&mut self.head, head);
+        // Not `head / base - 1`: this one is exact where a change equals a
+        // threshold written in decimals. Zero to zero is no change.
+        let change = if base == head { 0.0 } else { (head - base) / base };
+        insert(&mut self.changes, change);
+    }
+
+    pub(super) fn base(&self) -> Option<f64> {
+        middle(&self.base)
+    }
+
+    pub(super) fn head(&self) -> Option<f64> {
+        middle(&self.head)
+    }
+
+    /// The median of the pairs' changes, which is not that of the two medians.
+    pub(super) fn change(&self) -> Option<f64> {
+        middle(&self.changes)
+    }
+
+    pub(super) fn lower(&self, level: f64) -> Option<f64> {
+        let rank = self.rank(level)?;
+        Some(self.changes[self.changes.len() - rank])
+    }
+
+    pub(super) fn upper(&self, level: f64) -> Option<f64> {
+        Some(self.changes[self.rank(level)? - 1])
+    }
+
+    pub(super) fn signal(&self, change: f64) -> Option<Signal> {
+        let below = self.changes.partition_point(|other| *other < change);
+        let above = self.changes.len() - self.changes.partition_point(|other| *other <= change);
+        (above + below > 0).then_some(Signal::Signs { above: above as u64, below: below as u64 })
+    }
+
+    /// How many equal signs decide: at least 1, at most the number of pairs.
+    fn rank(&self, level: f64) -> Option<usize> {
+        let needed = signs_needed(self.changes.len() as u64, level)?;
+        usize::try_from(needed).ok()
+    }
+}
+
+fn insert(sorted: &mut Vec<f64>, value: f64) {
+    let place = sorted.partition_point(|other| other.total_cmp(&value).is_lt());
+    sorted.insert(place, value);
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { sorted[half - 1].midpoint(upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::noise::Noise;
+    use crate::stats::sequential::{ln_needed, ln_sign_evidence};
+
+    #[test]
+    fn the_ends_part_what_is_refuted_from_what_is_not() {
+        let mut noise = Noise::seeded(11);
+        let mut sums = Median::default();
+        for pairs in 1..120 {
+            sums.push(1.0, 1.0 + 0.1 * noise.uniform());
+            let refuted = |change: f64| {
+                let Some(Signal::Signs { above, below }) = sums.signal(change) else {
+                    return false;
+                };
+                ln_sign_evidence(above as f64, below as f64) >= ln_needed(0.05).unwrap()
+            };
+            let (lower, upper) = (sums.lower(0.05), sums.upper(0.05));
+            assert_eq!(lower.is_some(), pairs >= 6);
+            if let (Some(lower), Some(upper)) = (lower, upper) {
+                assert!(lower <= upper);
+                assert!(refuted(lower - 1e-12) && !refuted(lower + 1e-12), "{pairs}");
+                assert!(refuted(upper + 1e-12) && !refuted(upper - 1e-12), "{pairs}");
+            }
+        }
+    }
+
+    #[test]
+    fn ties_have_no_sign() {
+        let mut sums = Median::default();
+        for head in [100.0, 102.0, 102.0, 103.0] {
+            sums.push(100.0, head);
+        }
+        let signs = Signal::Signs { above: 1, below: 1 };
+        assert_eq!(sums.signal(0.02), Some(signs));
+        assert_eq!(sums.change(), Some(0.02));
+    }
+}

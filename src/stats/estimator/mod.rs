@@ -1,0 +1,201 @@
+//! Ways of estimating a change, and the words around them.
+//!
+//! Each estimator has a file: its sums, its estimate, its bounds, its citation.
+//! [`Running`] is what the outside uses.
+
+mod geometric;
+mod mean;
+mod median;
+mod running;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use running::{Running, Summary};
+
+use super::sequential::{least_pairs, least_signs};
+
+/// How the change is estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Estimator {
+    /// The ratio of the means: what the bill is made of.
+    #[default]
+    Mean,
+    /// The ratio of the geometric means: for noise that multiplies.
+    GeometricMean,
+    /// The median of the ratios: free of assumptions, blind to a slow tail.
+    Median,
+    /// The ratio of the means of minima. Each value pushed is the minimum of several
+    /// runs, taken by the caller, on the ground that noise only ever delays (Chen
+    /// and Revels 2016, *Robust benchmarking in noisy environments*).
+    Min,
+}
+
+impl Estimator {
+    /// All of them, the default first.
+    pub const ALL: [Estimator; 4] =
+        [Estimator::Mean, Estimator::GeometricMean, Estimator::Median, Estimator::Min];
+
+    /// Its name in options and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Estimator::Mean => "mean",
+            Estimator::GeometricMean => "geometric-mean",
+            Estimator::Median => "median",
+            Estimator::Min => "min",
+        }
+    }
+
+    /// The least number of pairs with which a verdict of either kind is possible;
+    /// none when the levels allow none at all.
+    pub fn least_pairs(self, levels: Levels) -> Option<u64> {
+        let least = match self {
+            Estimator::Median => least_signs,
+            Estimator::Mean | Estimator::GeometricMean | Estimator::Min => least_pairs,
+        };
+        [levels.alarm, levels.clear].into_iter().filter_map(least).min()
+    }
+}
+
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Estimator {
+    type Err = UnknownEstimator;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Estimator::ALL.into_iter().find(|estimator| estimator.name() == name);
+        found.ok_or_else(|| UnknownEstimator(name.to_owned()))
+    }
+}
+
+/// A name that is no estimator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownEstimator(String);
+
+impl fmt::Display for UnknownEstimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Estimator::ALL.map(|estimator| format!("`{estimator}`")).join(", ");
+        write!(f, "unknown estimator `{}`, expected one of {names}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownEstimator {}
+
+/// Which values are the better ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// As of times: a regression is head/base above 1 + threshold.
+    LowerIsBetter,
+    /// As of throughputs: a regression is base/head above 1 + threshold.
+    HigherIsBetter,
+}
+
+impl Direction {
+    /// The change (head/base - 1) beyond which it is a regression, for a
+    /// `threshold` above -1; none for others.
+    pub(super) fn critical_change(self, threshold: f64) -> Option<f64> {
+        let change = match self {
+            Direction::LowerIsBetter => threshold,
+            // 1/(1 + T) - 1 without the cancellation.
+            Direction::HigherIsBetter => -threshold / (1.0 + threshold),
+        };
+        (threshold > -1.0 && change.is_finite()).then_some(change)
+    }
+}
+
+/// The chances of a wrong verdict, one for each kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Levels {
+    /// The chance of *regression* where there is none, 0 to 0.5.
+    pub alarm: f64,
+    /// The chance of *no regression* where there is one, 0 to 0.5.
+    pub clear: f64,
+}
+
+impl Levels {
+    /// The levels of a question that is one of `questions` (0 counts as 1), at a
+    /// `confidence` between 0.5 and 1. Outside of that nothing is ever decided.
+    ///
+    /// Only the alarms share the budget (Bonferroni): one false alarm fails the
+    /// whole, while an all-clear needs every single one.
+    pub fn new(confidence: f64, questions: usize) -> Self {
+        let wrong = 1.0 - confidence;
+        Levels { alarm: wrong / questions.max(1) as f64, clear: wrong }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// The change is below the threshold.
+    NoRegression,
+    /// The change is above the threshold.
+    Regression,
+}
+
+/// What the pairs say of one candidate change: what a forecast goes on from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Signal {
+    /// The mean of the differences.
+    Share {
+        /// Whether it is positive: the change is above the candidate.
+        above: bool,
+        /// The share of the mean in the mean square, 0 to 1.
+        share: f64,
+    },
+    /// The signs of the differences.
+    Signs {
+        /// How many are positive.
+        above: u64,
+        /// How many are negative.
+        below: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for estimator in Estimator::ALL {
+            assert_eq!(estimator.to_string().parse(), Ok(estimator));
+        }
+        assert_eq!(Estimator::default(), Estimator::Mean);
+        let error = "mode".parse::<Estimator>().unwrap_err().to_string();
+        let expected = "unknown estimator `mode`, expected one of `mean`, `geometric-mean`, \
+                        `median`, `min`";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn only_alarms_share_the_budget() {
+        let levels = Levels::new(0.95, 5);
+        assert!((levels.alarm - 0.01).abs() < 1e-15);
+        assert!((levels.clear - 0.05).abs() < 1e-15);
+        assert_eq!(Levels::new(0.9, 0), Levels::new(0.9, 1));
+    }
+
+    #[test]
+    fn the_least_pairs_are_those_of_the_easier_verdict() {
+        for questions in [1, 20] {
+            let levels = Levels::new(0.95, questions);
+            assert_eq!(Estimator::Mean.least_pairs(levels), Some(7));
+            assert_eq!(Estimator::Median.least_pairs(levels), Some(6));
+        }
+        assert_eq!(Estimator::Mean.least_pairs(Levels::new(0.3, 1)), None);
+        assert_eq!(Estimator::Median.least_pairs(Levels::new(1.0, 1)), None);
+    }
+
+    #[test]
+    fn where_higher_is_better_the_critical_change_is_the_reciprocals() {
+        let critical = Direction::HigherIsBetter.critical_change(0.25).unwrap();
+        assert!((critical - (1.0 / 1.25 - 1.0)).abs() < 1e-15);
+        assert_eq!(Direction::HigherIsBetter.critical_change(-1.0), None);
+        assert_eq!(Direction::LowerIsBetter.critical_change(f64::NAN), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! The running sums of one metric of one benchmark, and what they say.
+
+use super::geometric::Geometric;
+use super::mean::Mean;
+use super::median::Median;
+use super::{Decision, Direction, Estimator, Levels, Signal};
+
+/// Takes in pairs and says after each how large the change is and whether the
+/// question is decided.
+#[derive(Clone, Debug)]
+pub struct Running {
+    estimator: Estimator,
+    direction: Direction,
+    levels: Levels,
+    pairs: u64,
+    sums: Sums,
+}
+
+#[derive(Clone, Debug)]
+enum Sums {
+    Mean(Mean),
+    Geometric(Geometric),
+    Median(Median),
+    /// A value outside of the estimator's domain was seen: nothing can be said.
+    Undefined,
+}
+
+/// Calls the same method of whichever sums there are.
+macro_rules! ask {
+    ($sums:expr, $method:ident($($argument:expr),*)) => {
+        match $sums {
+            Sums::Mean(sums) => sums.$method($($argument),*),
+            Sums::Geometric(sums) => sums.$method($($argument),*),
+            Sums::Median(sums) => sums.$method($($argument),*),
+            Sums::Undefined => None,
+        }
+    };
+}
+
+/// What the pairs so far say. Nothing in it is NaN.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// How many pairs there were.
+    pub pairs: u64,
+    /// The base's estimate, in the metric's unit: its mean, geometric mean or median.
+    pub base: Option<f64>,
+    /// The head's estimate, in the metric's unit.
+    pub head: Option<f64>,
+    /// The change, head/base - 1, as a fraction. None of a base of zero (but zero to
+    /// zero is 0). The median's is that of the pairs' changes.
+    pub change: Option<f64>,
+    /// The lower bound of the change; none where there is none yet. It is
+    /// infinite where the base is zero and the head is not, in so many pairs
+    /// that this is no accident.
+    pub lower: Option<f64>,
+    /// The upper bound of the change; none where there is none yet.
+    pub upper: Option<f64>,
+}
+
+impl Running {
+    /// Starts with no pair.
+    pub fn new(estimator: Estimator, direction: Direction, levels: Levels) -> Self {
+        let sums = match estimator {
+            Estimator::Mean | Estimator::Min => Sums::Mean(Mean::default()),
+            Estimator::GeometricMean => Sums::Geometric(Geometric::default()),
+            Estimator::Median => Sums::Median(Median::default()),
+        };
+        Running { estimator, direction, levels, pairs: 0, sums }
+    }
+
+    /// Takes in one more pair, in the metric's unit. A value that is not finite, or
+    /// negative, or not positive where a geometric mean is asked for, leaves
+    /// everything undefined from here on.
+    pub fn push(&mut self, base: f64, head: f64) {
+        self.pairs += 1;
+        let fits = match self.estimator {
+            Estimator::GeometricMean => |value: f64| value > 0.0 && value.is_finite(),
+            _ => |value: f64| value >= 0.0 && value.is_finite(),
+        };
+        if !(fits(base) && fits(head)) {
+            self.sums = Sums::Undefined;
+        }
+        match &mut self.sums {
+            Sums::Mean(sums) => sums.push(base, head),
+            Sums::Geometric(sums) => sums.push(base, head),
+            Sums::Median(sums) => sums.push(base, head),
+            Sums::Undefined => {}
+        }
+    }
+
+    /// How many pairs there were.
+    pub fn pairs(&self) -> u64 {
+        self.pairs
+    }
+
+    /// How the change is estimated.
+    pub fn estimator(&self) -> Estimator {
+        self.estimator
+    }
+
+    /// What the pairs so far say.
+    pub fn summary(&self) -> Summary {
+        let finite = |value: &f64| value.is_finite();
+        let change = ask!(&self.sums, change()).filter(finite);
+        let lower = ask!(&self.sums, lower(self.lower_level())).filter(|end| !end.is_nan());
+        let upper = ask!(&self.sums, upper(self.upper_level())).filter(finite);
+        // The last digit of an end must not put the estimate outside.
+        let (least, most) = (change.unwrap_or(f64::INFINITY), change.unwrap_or(-1.0));
+        Summary {
+            pairs: self.pairs,
+            base: ask!(&self.sums, base()).filter(finite),
+            head: ask!(&self.sums, head()).filter(finite),
+            change,
+            lower: lower.map(|end| end.min(least)),
+            upper: upper.map(|end| end.max(most)),
+        }
+    }
+
+    /// The answer to "is the change beyond `threshold`?" (a fraction above -1; where
+    /// higher is better, base/head - 1 is compared with it), if the pairs so
+    /// far decide it. It is read off the bounds of [`Running::summary`].
+    pub fn decide(&self, threshold: f64) -> Option<Decision> {
+        let critical = self.direction.critical_change(threshold)?;
+        let Summary { lower, upper, .. } = self.summary();
+        let above = lower.is_some_and(|end| end > critical);
+        let below = upper.is_some_and(|end| end < critical);
+        match (self.direction, above, below) {
+            (_, false, false) => None,
+            (Direction::LowerIsBetter, above, _) => Some(verdict(above)),
+            (Direction::HigherIsBetter, above, _) => Some(verdict(!above)),
+        }
+    }
+
+    /// How many pairs have exactly the threshold's change, where the estimator goes
+    /// by signs: they count for neither side. 0 for the other estimators.
+    pub fn ties(&self, threshold: f64) -> u64 {
+        let critical = self.direction.critical_change(threshold);
+        match critical.and_then(|change| self.signal(change)) {
+            Some(Signal::Signs { above, below }) => self.pairs - above - below,
+            _ => 0,
+        }
+    }
+
+    /// What the pairs say of one candidate change.
+    pub(in crate::stats) fn signal(&self, change: f64) -> Option<Signal> {
+        ask!(&self.sums, signal(change))
+    }
+
+    /// The critical change of a threshold, see [`Direction`].
+    pub(in crate::stats) fn critical_change(&self, threshold: f64) -> Option<f64> {
+        self.direction.critical_change(threshold)
+    }
+
+    /// The level at which a change above a candidate is found.
+    pub(in crate::stats) fn lower_level(&self) -> f64 {
+        match self.direction {
+            Direction::LowerIsBetter => self.levels.alarm,
+            Direction::HigherIsBetter => self.levels.clear,
+        }
+    }
+
+    /// The level at which a change below a candidate is found.
+    pub(in crate::stats) fn upper_level(&self) -> f64 {
+        match self.direction {
+            Direction::LowerIsBetter => self.levels.clear,
+            Direction::HigherIsBetter => self.levels.alarm,
+        }
+    }
+}
+
+fn verdict(worse: bool) -> Decision {
+    if worse { Decision::Regression } else { Decision::NoRegression }
+}

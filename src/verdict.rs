@@ -1,0 +1,213 @@
+//! The question, the answer, and what a finished comparison says.
+
+use std::fmt;
+
+use crate::metric::Metric;
+use crate::stats::estimator::{Decision, Estimator, Summary};
+
+/// The answer to the question "did it get slower by more than the threshold?",
+/// for one metric or for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The change is below the threshold.
+    NoRegression,
+    /// The change is above the threshold.
+    Regression,
+    /// Neither could be said before sampling had to stop.
+    Inconclusive,
+    /// Both sides are the same program (only overall).
+    Identical,
+    /// The base has no such benchmark, or does not build (only overall).
+    NoBaseline,
+}
+
+impl Verdict {
+    /// Its name in the outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::NoRegression => "no-regression",
+            Verdict::Regression => "regression",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Identical => "identical",
+            Verdict::NoBaseline => "no-baseline",
+        }
+    }
+
+    /// One verdict of those of the gating metrics: any regression makes a
+    /// regression, else any open one leaves it open.
+    pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+        let mut overall = Verdict::NoRegression;
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Regression => return Verdict::Regression,
+                Verdict::Inconclusive => overall = Verdict::Inconclusive,
+                _ => {}
+            }
+        }
+        overall
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<Option<Decision>> for Verdict {
+    fn from(decision: Option<Decision>) -> Self {
+        match decision {
+            Some(Decision::NoRegression) => Verdict::NoRegression,
+            Some(Decision::Regression) => Verdict::Regression,
+            None => Verdict::Inconclusive,
+        }
+    }
+}
+
+/// What a gate makes of an answer that is neither yes nor no.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDoubt {
+    /// Let it pass.
+    #[default]
+    Pass,
+    /// Fail.
+    Fail,
+}
+
+/// Why sampling stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoppedBy {
+    /// Every question was answered.
+    Verdict,
+    /// The time was over.
+    TimeLimit,
+    /// The pairs were used up.
+    MaxPairs,
+    /// A signal.
+    Interrupt,
+    /// There was nothing to measure.
+    Identical,
+    /// There was nothing to measure against.
+    NoBaseline,
+}
+
+impl StoppedBy {
+    /// Its name in the outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StoppedBy::Verdict => "verdict",
+            StoppedBy::TimeLimit => "time-limit",
+            StoppedBy::MaxPairs => "max-pairs",
+            StoppedBy::Interrupt => "interrupt",
+            StoppedBy::Identical => "identical",
+            StoppedBy::NoBaseline => "no-baseline",
+        }
+    }
+}
+
+/// How the two sides stand in one benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Both have it.
+    Compared,
+    /// Only the head has it.
+    New,
+    /// Only the base has it.
+    Removed,
+}
+
+impl Status {
+    /// Its name in the outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Compared => "compared",
+            Status::New => "new",
+            Status::Removed => "removed",
+        }
+    }
+}
+
+/// What is said of one metric of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricResult {
+    /// The metric.
+    pub metric: Metric,
+    /// The limit of the change, a fraction, where the metric gates.
+    pub threshold: Option<f64>,
+    /// The numbers: estimates in the metric's unit, the change and its bounds
+    /// as fractions. Of a gating metric they are those of the pair that
+    /// decided it.
+    pub summary: Summary,
+    /// The verdict, where the metric gates.
+    pub verdict: Option<Verdict>,
+}
+
+/// What is said of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchmarkResult {
+    /// Its name.
+    pub name: String,
+    /// Whether both sides have it.
+    pub status: Status,
+    /// How many whole pairs were measured.
+    pub pairs: u64,
+    /// Its metrics.
+    pub metrics: Vec<MetricResult>,
+}
+
+/// What the sampling of all benchmarks gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// The benchmarks, in the order in which they were asked for.
+    pub benchmarks: Vec<BenchmarkResult>,
+    /// Why it stopped.
+    pub stopped_by: StoppedBy,
+    /// From the start of the first measured pair to the end of the last,
+    /// seconds.
+    pub elapsed: f64,
+}
+
+impl Sampled {
+    /// The overall verdict of the gating metrics.
+    pub fn verdict(&self) -> Verdict {
+        let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        Verdict::overall(metrics.filter_map(|metric| metric.verdict))
+    }
+
+    /// Whole pairs of all benchmarks.
+    pub fn pairs(&self) -> u64 {
+        self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()
+    }
+}
+
+/// What decides: the settings that a branch must not loosen unseen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// 1 minus the chance of a wrong verdict, between 0.5 and 1.
+    pub confidence: f64,
+    /// How a change is estimated.
+    pub estimator: Estimator,
+    /// What to do when the limit comes before the verdict.
+    pub on_inconclusive: OnDoubt,
+    /// What to do without a base to compare with.
+    pub on_no_baseline: OnDoubt,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{Inconclusive, NoRegression, Regression};
+    use super::*;
+
+    #[test]
+    fn one_regression_outweighs_all_and_one_open_question_a_pass() {
+        let table = [
+            (vec![], NoRegression),
+            (vec![NoRegression, NoRegression], NoRegression),
+            (vec![NoRegression, Inconclusive], Inconclusive),
+            (vec![Inconclusive, Regression, NoRegression], Regression),
+        ];
+        for (verdicts, expected) in table {
+            assert_eq!(Verdict::overall(verdicts.clone()), expected, "{verdicts:?}");
+        }
+    }
+}
