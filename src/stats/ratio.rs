@@ -187,37 +187,43 @@ pub fn unpaired(base: &Moments, head: &Moments, confidence: f64, dof: Dof) -> Op
         };
         Some(RatioSet::new(&parts, t * t))
     };
-    let plugin = set_at(head.mean / base.mean)?;
+    let estimate = head.mean / base.mean;
+    let plugin = set_at(estimate)?;
     match (dof, plugin) {
         (Dof::Plugin, _) => Some(plugin),
         (Dof::Iterated, RatioSet::Between { lower, upper }) => {
-            let lower = settle(lower, |ratio| Some(ends(&set_at(ratio)?)?.0))?;
-            let upper = settle(upper, |ratio| Some(ends(&set_at(ratio)?)?.1))?;
+            let kept = |ratio: f64| set_at(ratio).is_some_and(|set| set.contains(ratio));
+            let lower = edge(estimate, lower - estimate, kept)?;
+            let upper = edge(estimate, upper - estimate, kept)?;
             Some(RatioSet::Between { lower, upper })
         }
         (Dof::Iterated, _) => None,
     }
 }
 
-fn ends(set: &RatioSet) -> Option<(f64, f64)> {
-    match *set {
-        RatioSet::Between { lower, upper } => Some((lower, upper)),
-        _ => None,
-    }
-}
-
-/// Follows `next` from `start` until it stands still. The degrees of freedom
-/// hardly depend on the ratio, so each step is far shorter than the one before.
-fn settle(start: f64, next: impl Fn(f64) -> Option<f64>) -> Option<f64> {
-    let mut here = start;
-    for _ in 0..500 {
-        let there = next(here)?;
-        if (there - here).abs() <= 4.0 * f64::EPSILON * there.abs() {
-            return Some(there);
+/// Where `kept` ends, going from `inside` by `step` and farther, by bisection; none
+/// where it goes on and on.
+fn edge(inside: f64, step: f64, kept: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut inside, mut step) = (inside, step);
+    let mut outside = inside + step;
+    while kept(outside) {
+        (inside, step) = (outside, 2.0 * step);
+        outside = inside + step;
+        if !outside.is_finite() || outside == inside {
+            return None;
         }
-        here = there;
     }
-    None
+    loop {
+        let middle = inside.midpoint(outside);
+        if middle == inside || middle == outside {
+            return Some(middle);
+        }
+        if kept(middle) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,1 +1,9 @@
+//! The promises, a file each, tested on the real binary and on repositories
+//! made from `fixtures/`.
 
+mod compare;
+mod golden;
+mod sides;
+mod support;
+mod tidy;
+mod traps;

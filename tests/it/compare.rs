@@ -1,0 +1,257 @@
+//! From two commits to a verdict.
+
+use serde_json::{Value, json};
+
+use crate::support::Repo;
+
+/// The steady fixture with a branch on which the work is `rounds`.
+fn branch_with(rounds: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", rounds);
+    repo.commit("change the work");
+    repo
+}
+
+/// Of the first benchmark, the metric of a name.
+#[track_caller]
+fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["name"] == name).unwrap()
+}
+
+/// Whether the interval of the user time holds `change`. Processor time: the
+/// tests must not depend on who else uses the machine.
+#[track_caller]
+fn assert_holds(metric: &Value, change: f64) {
+    let (lower, upper) = (&metric["lower"], &metric["upper"]);
+    let above = lower.as_f64().is_none_or(|lower| lower <= change);
+    let below = upper.as_f64().is_none_or(|upper| upper >= change);
+    assert!(above && below, "{change} is not in [{lower}, {upper}]");
+}
+
+#[test]
+fn a_slowdown_is_a_regression() {
+    let repo = branch_with("15_000_000");
+    let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(100);
+    let object = ran.json();
+    assert!(ran.stdout.contains(r#""verdict":"regression""#));
+    assert_eq!(object["schema"], 1);
+    assert_eq!(object["stopped_by"], "verdict");
+    assert_eq!(object["merge_base"], true);
+    assert_eq!(object["head"]["commit"], json!(repo.head()));
+    assert_eq!(object["head"]["rev"], "feature");
+    assert_eq!(object["base"]["rev"], "main");
+    assert_eq!(object["benchmarks"][0]["status"], "compared");
+    let time = metric(&object, "cpu_time");
+    assert_eq!((&time["unit"], &time["better"]), (&json!("s"), &json!("lower")));
+    assert_eq!((&time["gates"], &time["verdict"]), (&json!(true), &json!("regression")));
+    assert_eq!(time["threshold"], 0.02);
+    let wall = metric(&object, "wall_time");
+    assert_eq!((&wall["gates"], &wall["verdict"]), (&json!(false), &Value::Null));
+    assert!(wall["base"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_speed_up_is_no_regression() {
+    let repo = branch_with("6_000_000");
+    let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(0);
+    let object = ran.json();
+    assert_eq!(object["verdict"], "no-regression");
+    assert!(metric(&object, "cpu_time")["change"].as_f64().unwrap() < -0.1);
+}
+
+#[test]
+fn a_change_of_the_program_but_not_of_its_work_is_no_regression() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace(
+        "benches/work.rs",
+        "fn main() {",
+        "fn main() {\n    black_box(\"another constant\");",
+    );
+    repo.commit("another constant");
+    let args = "compare main --format json --metric cpu_time --threshold 50%";
+    let object = repo.cbdr(args).run().code(0).json();
+    assert_eq!(object["verdict"], "no-regression");
+    assert_holds(metric(&object, "cpu_time"), 0.0);
+}
+
+#[test]
+fn a_change_of_the_documentation_is_identical_and_nothing_runs() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.write("README.md", "words\n");
+    repo.commit("document it");
+    let object = repo.cbdr("compare main --format json").run().code(0).json();
+    assert_eq!(
+        (&object["verdict"], &object["stopped_by"]),
+        (&json!("identical"), &json!("identical"))
+    );
+    assert_eq!(object["benchmarks"][0]["pairs"], 0);
+    // Asked to, it measures.
+    let args = "compare main --format json --always-run --metric cpu_time --threshold 50%";
+    let object = repo.cbdr(args).run().code(0).json();
+    assert_eq!(object["verdict"], "no-regression");
+}
+
+#[test]
+fn the_head_against_itself_is_built_twice_and_measured() {
+    let repo = Repo::new("steady");
+    let args = "compare --aa --format json --metric cpu_time --threshold 50%";
+    let object = repo.cbdr(args).run().code(0).says("Building base").says("Building head").json();
+    assert_eq!(object["verdict"], "no-regression");
+    assert_eq!(object["base"]["commit"], object["head"]["commit"]);
+    assert_eq!(object["merge_base"], false);
+}
+
+#[test]
+fn a_second_comparison_builds_nothing_and_a_new_commit_only_what_changed() {
+    let repo = branch_with("11_000_000");
+    let args = "compare main --max-pairs 1";
+    repo.cbdr(args).run().code(0).says("Building base").says("Building head");
+    let again = repo.cbdr(args).run().code(0).says("Fresh base").says("Fresh head");
+    again.never_says("Building").never_says("Compiling");
+    repo.replace("src/lib.rs", "11_000_000", "12_000_000");
+    repo.commit("more");
+    repo.cbdr(args).run().code(0).says("Fresh base").says("Building head").says("Compiling steady");
+}
+
+#[test]
+fn limits_leave_it_open_and_the_policy_says_what_that_means() {
+    let repo = branch_with("10_000_001");
+    let args = "compare main --format json --threshold 0% --max-pairs 3";
+    let ran = repo.cbdr(args).run().code(0).says("no verdict is possible with fewer than 7 pairs");
+    let object = ran.json();
+    assert_eq!(object["verdict"], "inconclusive");
+    assert_eq!(object["stopped_by"], "max-pairs");
+    assert_eq!(object["benchmarks"][0]["pairs"], 3);
+    repo.cbdr(&format!("{args} --on-inconclusive fail")).run().code(102);
+}
+
+#[test]
+fn a_limit_that_is_too_short_says_what_is_needed() {
+    let repo = branch_with("10_000_001");
+    let ran = repo.cbdr("compare main --time-limit 20ms").run().code(101);
+    let ran = ran.says("error: 7 pairs, the least that a verdict needs, take about ");
+    ran.says("which does not fit into the time limit of 20ms").says("hint: `--time-limit ");
+}
+
+#[test]
+fn a_base_without_the_benchmark_is_no_baseline() {
+    let repo = Repo::new("steady");
+    repo.git(&["mv", "benches/work.rs", "benches/other.rs"]);
+    repo.replace("Cargo.toml", "\"work\"", "\"other\"");
+    repo.commit("another name");
+    repo.branch("feature");
+    repo.git(&["mv", "benches/other.rs", "benches/work.rs"]);
+    repo.replace("Cargo.toml", "\"other\"", "\"work\"");
+    repo.commit("a new benchmark");
+    let ran = repo.cbdr("compare main --format json").run().code(0);
+    let object =
+        ran.says("no baseline for `work`: its package `steady` has no bench `work`").json();
+    assert_eq!(object["verdict"], "no-baseline");
+    assert_eq!(object["stopped_by"], "no-baseline");
+    assert_eq!(object["benchmarks"][0]["status"], "new");
+    repo.cbdr("compare main --on-no-baseline fail").run().code(102);
+}
+
+#[test]
+fn a_base_that_does_not_build_is_no_baseline_and_a_head_is_an_error() {
+    let repo = Repo::new("steady");
+    repo.write("src/lib.rs", "this is not Rust\n");
+    repo.commit("broken");
+    repo.branch("feature");
+    repo.write("src/lib.rs", "pub const ROUNDS: u64 = 1;\n");
+    repo.commit("mended");
+    let object = repo.cbdr("compare main --format json").run().code(0).json();
+    assert_eq!(object["verdict"], "no-baseline");
+    repo.branch("worse");
+    repo.write("src/lib.rs", "this is not Rust either\n");
+    repo.commit("broken again");
+    let ran = repo.cbdr("compare feature").run().code(101);
+    ran.says("error: the head does not build").says("this is not Rust either");
+}
+
+#[test]
+fn a_benchmark_that_fails_is_an_error_with_its_last_words() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    panic!(\"my last words\");");
+    repo.commit("panic");
+    let ran = repo.cbdr("compare main").run().code(101);
+    ran.says("error: the head of `work` exited with code 101").says("my last words");
+}
+
+#[test]
+fn a_benchmark_that_hangs_is_ended() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    let hang = "fn main() {\n    std::thread::sleep(std::time::Duration::from_secs(1000));";
+    repo.replace("benches/work.rs", "fn main() {", hang);
+    repo.commit("hang");
+    let ran = repo.cbdr("compare main --run-timeout 2s").run().code(101);
+    ran.says("the head of `work` ran longer than 2s").says("hint: allow more with `--run-timeout`");
+}
+
+#[test]
+fn a_metric_that_nobody_measures_is_an_error() {
+    let repo = branch_with("11_000_000");
+    let ran = repo.cbdr("compare main --metric wall_tine").run().code(101);
+    ran.says("no run of `work` measured `wall_tine`").says("hint: did you mean `wall_time`?");
+}
+
+#[test]
+fn any_command_can_be_the_benchmark() {
+    let repo = Repo::new("steady");
+    repo.write("run.sh", "exit 0\n");
+    repo.commit("a script");
+    repo.branch("feature");
+    repo.write("run.sh", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n");
+    repo.commit("a slow script");
+    let args = ["--format", "json", "--metric", "cpu_time", "--command", "sh 'run.sh'"];
+    let object = repo.cbdr("compare main").args(args).run().code(100).json();
+    assert_eq!(object["benchmarks"][0]["name"], "sh");
+    // Identical only when the trees are.
+    repo.commit("empty");
+    let args = ["--exact-base", "--command", "sh run.sh", "--format", "json"];
+    let object = repo.cbdr("compare HEAD~1").args(args).run().code(0).json();
+    assert_eq!(object["verdict"], "identical");
+}
+
+#[test]
+fn a_command_is_built_in_place_once_for_each_tree() {
+    let repo = Repo::new("steady");
+    repo.write(".gitignore", "/built\n");
+    repo.write("build.sh", "echo building >&2; echo exit 0 > built\n");
+    repo.commit("a build");
+    repo.branch("feature");
+    repo.write("other.txt", "x\n");
+    repo.commit("other");
+    let args = ["--build-command", "sh build.sh", "--command", "sh built", "--max-pairs", "1"];
+    let count = |ran: crate::support::Ran| ran.stderr.matches("building\n").count();
+    assert_eq!(count(repo.cbdr("compare main").args(args).run().code(0)), 2);
+    assert_eq!(count(repo.cbdr("compare main").args(args).run().code(0)), 0);
+}
+
+#[test]
+fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
+    let repo = branch_with("11_000_000");
+    let path = repo.around().join("out.csv");
+    let args = format!("compare main --max-pairs 4 --seed 5 --samples {}", path.display());
+    repo.cbdr(&args).run().code(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    let head = "benchmark,wall_time,user_time,sys_time,cpu_time,max_rss";
+    assert_eq!(lines.next(), Some(head));
+    let labels: Vec<&str> = lines.map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(labels.len(), 8);
+    for block in labels.chunks(4) {
+        assert_ne!(block[0], block[1]);
+        assert_ne!(block[0], block[2]);
+        assert_ne!(block[2], block[3]);
+    }
+    let beside = std::fs::read_to_string(repo.around().join("out.csv.json")).unwrap();
+    let about: Value = serde_json::from_str(&beside).unwrap();
+    assert_eq!((&about["seed"], &about["head"]["commit"]), (&json!(5), &json!(repo.head())));
+}

@@ -1,0 +1,175 @@
+//! The arithmetic agrees with other programs' (R, scipy, mratios, EnvStats) and
+//! with 40-digit arithmetic. The files say how they were made.
+
+use std::collections::HashMap;
+
+use cargo_cbdr::stats::moments::{Moments, PairMoments};
+use cargo_cbdr::stats::ratio::{Dof, RatioSet, paired, unpaired};
+use cargo_cbdr::stats::welch::{Undefined, Welch};
+
+/// One line of a file, its cells by the names in the header.
+struct Row(HashMap<&'static str, &'static str>);
+
+impl Row {
+    #[track_caller]
+    fn text(&self, column: &str) -> &'static str {
+        self.0[column]
+    }
+
+    #[track_caller]
+    fn number(&self, column: &str) -> f64 {
+        self.text(column).parse().unwrap()
+    }
+
+    fn name(&self) -> String {
+        format!("{} at {}", self.text("case"), self.text("conf"))
+    }
+
+    #[track_caller]
+    fn assert_within(&self, column: &str, actual: f64, tolerance: f64) {
+        let expected = self.number(column);
+        let error = (actual - expected).abs();
+        assert!(
+            error <= tolerance,
+            "{}: `{column}` is {actual}, not {expected}: off by {error:e}, more than {tolerance:e}",
+            self.name()
+        );
+    }
+
+    #[track_caller]
+    fn assert_relative(&self, column: &str, actual: f64, tolerance: f64) {
+        self.assert_within(column, actual, tolerance * self.number(column).abs());
+    }
+}
+
+fn rows(file: &'static str) -> Vec<Row> {
+    let mut lines = file.lines().filter(|line| !line.starts_with('#'));
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &'static str| Row(header.iter().copied().zip(line.split(',')).collect());
+    lines.map(row).collect()
+}
+
+/// The samples of each case, base and head.
+fn samples(file: &'static str) -> HashMap<&'static str, (Vec<f64>, Vec<f64>)> {
+    let mut samples: HashMap<_, (Vec<f64>, Vec<f64>)> = HashMap::new();
+    for row in rows(file) {
+        let values = row.text("values").split(' ').map(|value| value.parse().unwrap());
+        let sides = samples.entry(row.text("case")).or_default();
+        let side = if row.text("side") == "x" { &mut sides.0 } else { &mut sides.1 };
+        *side = values.collect();
+    }
+    samples
+}
+
+fn moments(values: &[f64]) -> Moments {
+    values.iter().copied().collect()
+}
+
+#[test]
+fn welch_agrees_with_r_and_scipy() {
+    let samples = samples(include_str!("golden/welch/samples.csv"));
+    let expected = rows(include_str!("golden/welch/expected.csv"));
+    assert_eq!(expected.len(), 4 * 41);
+    for row in expected {
+        let (base, head) = &samples[row.text("case")];
+        let (base, head) = (moments(base), moments(head));
+        let welch = match (row.text("status"), Welch::new(&base, &head)) {
+            ("ok" | "zero_variance_one", Ok(welch)) => welch,
+            ("too_few", Err(Undefined::TooFew)) => continue,
+            ("zero_variance_both", Err(Undefined::Constant)) => continue,
+            (status, welch) => panic!("{}: {welch:?} where {status}", row.name()),
+        };
+        assert_moments(&row, &base, &head, &welch);
+        let confidence = row.number("conf");
+        let (lower, upper) = welch.interval(confidence).unwrap();
+        let one_lower = welch.lower_bound(confidence).unwrap();
+        let one_upper = welch.upper_bound(confidence).unwrap();
+        let ends =
+            [("lo", lower), ("hi", upper), ("one_lower", one_lower), ("one_upper", one_upper)];
+        for (column, end) in ends {
+            row.assert_within(column, end, row.number("abs_tol"));
+        }
+    }
+}
+
+fn assert_moments(row: &Row, base: &Moments, head: &Moments, welch: &Welch) {
+    let mean = |column, moments: &Moments| {
+        row.assert_relative(column, moments.mean().unwrap(), 64.0 * f64::EPSILON);
+    };
+    mean("mean_x", base);
+    mean("mean_y", head);
+    let loose = match row.text("case") {
+        "w23" | "w24" | "w25" => 1e-6,
+        "w26" | "w27" | "w28" | "w29" | "w30" => 1e-4,
+        _ => 1e-12,
+    };
+    row.assert_relative("var_x", base.variance().unwrap(), loose);
+    row.assert_relative("var_y", head.variance().unwrap(), loose);
+    row.assert_relative("dof", welch.dof, loose);
+}
+
+#[test]
+fn welch_agrees_with_what_was_published() {
+    for row in rows(include_str!("golden/welch/published.csv")) {
+        let side = |n, mean, sd: &str| {
+            let variance = row.number(sd) * row.number(sd);
+            Moments::from_summary(row.number(n) as u64, row.number(mean), variance)
+        };
+        let (base, head) = (side("n_x", "mean_x", "sd_x"), side("n_y", "mean_y", "sd_y"));
+        let welch = Welch::new(&base, &head).unwrap();
+        let (lower, upper) = welch.interval(row.number("conf")).unwrap();
+        for (column, actual) in [
+            ("t", welch.difference / welch.standard_error),
+            ("dof", welch.dof),
+            ("lo", lower),
+            ("hi", upper),
+        ] {
+            let error = (actual - row.number(column)).abs();
+            assert!(error < 1e-10 * actual.abs(), "{}: {column}", row.text("id"));
+        }
+    }
+}
+
+#[test]
+fn fieller_agrees_with_mratios_and_inverted_tests() {
+    let samples = samples(include_str!("golden/fieller/samples.csv"));
+    let expected = rows(include_str!("golden/fieller/expected.csv"));
+    assert!(expected.len() > 80);
+    for row in expected {
+        let (base, head) = &samples[row.text("case")];
+        let (x, y) = (moments(base), moments(head));
+        let confidence = row.number("conf");
+        let set = match row.text("df_rule") {
+            "n-1" => {
+                let pairs = base.iter().copied().zip(head.iter().copied());
+                paired(&pairs.collect::<PairMoments>(), confidence)
+            }
+            "plugin" => unpaired(&x, &y, confidence, Dof::Plugin),
+            "iterated" => unpaired(&x, &y, confidence, Dof::Iterated),
+            rule => panic!("{rule}"),
+        };
+        match (row.text("kind"), set.unwrap_or_else(|| panic!("{}", row.name()))) {
+            ("bounded", RatioSet::Between { lower, upper })
+            | ("outside", RatioSet::Outside { lower, upper }) => {
+                row.assert_within("lo", lower, row.number("abs_tol"));
+                row.assert_within("hi", upper, row.number("abs_tol"));
+            }
+            ("all", RatioSet::All) => {}
+            (kind, set) => panic!("{}: {set:?} where {kind}", row.name()),
+        }
+    }
+}
+
+#[test]
+fn geometric_means_agree_with_r_on_logarithms() {
+    let samples = samples(include_str!("golden/lognormal/samples.csv"));
+    for row in rows(include_str!("golden/lognormal/expected.csv")) {
+        let (base, head) = &samples[row.text("case")];
+        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Moments>();
+        let welch = Welch::new(&logs(base), &logs(head)).unwrap();
+        let (lower, upper) = welch.interval(row.number("conf")).unwrap();
+        row.assert_relative("gm_ratio", welch.difference.exp(), 1e-9);
+        row.assert_relative("gm_lo", lower.exp(), 1e-9);
+        row.assert_relative("gm_hi", upper.exp(), 1e-9);
+    }
+}

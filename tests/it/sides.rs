@@ -1,0 +1,1 @@
+//! Which two commits are compared.

@@ -1,0 +1,238 @@
+//! A repository made from a fixture, and the binary run in it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A scratch folder with a git repository `repo` and a cache of its own.
+pub(crate) struct Repo {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Repo {
+    /// A repository with one commit of `fixtures/NAME`, on `main`.
+    #[track_caller]
+    pub(crate) fn new(fixture: &str) -> Self {
+        Repo::named(fixture, "repo")
+    }
+
+    /// The same, in a folder of that name.
+    #[track_caller]
+    pub(crate) fn named(fixture: &str, name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join(name);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
+        copy(&from, &path);
+        let repo = Repo { folder, path };
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo.commit("first");
+        repo
+    }
+
+    /// The root of the working tree.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The scratch folder around it.
+    pub(crate) fn around(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// The cache that its runs of the binary use.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.around().join("cache")
+    }
+
+    /// Runs git and returns what it printed.
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        git(&self.path, args)
+    }
+
+    /// Writes a file of the working tree.
+    #[track_caller]
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let full = self.path.join(path);
+        std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+        std::fs::write(full, text).unwrap();
+    }
+
+    /// Replaces the one occurrence of `old` in a file.
+    #[track_caller]
+    pub(crate) fn replace(&self, path: &str, old: &str, new: &str) {
+        let full = self.path.join(path);
+        let text = std::fs::read_to_string(&full).unwrap();
+        assert_eq!(text.matches(old).count(), 1, "{old:?} in {path}");
+        std::fs::write(full, text.replace(old, new)).unwrap();
+    }
+
+    /// Commits everything; returns the commit.
+    #[track_caller]
+    pub(crate) fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
+        self.head()
+    }
+
+    /// Makes a branch and stands on it.
+    #[track_caller]
+    pub(crate) fn branch(&self, name: &str) {
+        self.git(&["checkout", "--quiet", "-b", name]);
+    }
+
+    /// The commit of HEAD.
+    #[track_caller]
+    pub(crate) fn head(&self) -> String {
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// The binary, to be run in the repository: `args` split at blanks.
+    pub(crate) fn cbdr(&self, args: &str) -> Cbdr {
+        Cbdr::new(&self.path, &self.cache()).args(args.split_whitespace())
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        // The fixtures' manifests are named so that no tool takes them for
+        // ours.
+        let name = entry.file_name().to_str().unwrap().replace("Cargo_fixture", "Cargo");
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to.join(name));
+        } else {
+            std::fs::copy(entry.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+/// Runs git in a folder, whatever the machine's configuration says.
+#[track_caller]
+pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(args).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_AUTHOR_NAME", "A")
+        .env("GIT_AUTHOR_EMAIL", "a@localhost")
+        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_NAME", "A")
+        .env("GIT_COMMITTER_EMAIL", "a@localhost")
+        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// A call of the binary.
+pub(crate) struct Cbdr {
+    command: Command,
+}
+
+impl Cbdr {
+    /// In a folder, with a cache.
+    pub(crate) fn new(folder: &Path, cache: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-cbdr"));
+        command.current_dir(folder).stdin(Stdio::null());
+        for name in
+            ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_STEP_SUMMARY"]
+        {
+            command.env_remove(name);
+        }
+        command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
+        Cbdr { command }
+    }
+
+    /// Further arguments, as they are.
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// A variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Another folder to run it in.
+    pub(crate) fn folder(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// The command, for tests that start it themselves.
+    pub(crate) fn into_command(self) -> Command {
+        self.command
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub(crate) fn run(mut self) -> Ran {
+        let output = self.command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ran {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+}
+
+/// What a call of the binary came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// Its standard output.
+    pub(crate) stdout: String,
+    /// Its standard error.
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Demands an exit code.
+    #[track_caller]
+    pub(crate) fn code(self, expected: i32) -> Self {
+        let Ran { code, stdout, stderr } = &self;
+        assert_eq!(*code, Some(expected), "--- stdout\n{stdout}\n--- stderr\n{stderr}");
+        self
+    }
+
+    /// Demands a piece of standard error.
+    #[track_caller]
+    pub(crate) fn says(self, piece: &str) -> Self {
+        assert!(self.stderr.contains(piece), "{piece:?} is not in:\n{}", self.stderr);
+        self
+    }
+
+    /// Demands that a piece is not in standard error.
+    #[track_caller]
+    pub(crate) fn never_says(self, piece: &str) -> Self {
+        assert!(!self.stderr.contains(piece), "{piece:?} is in:\n{}", self.stderr);
+        self
+    }
+
+    /// Standard output as the one JSON object that it is.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        match serde_json::from_str(&self.stdout) {
+            Ok(value) => value,
+            Err(error) => panic!("{error}: {self:#?}"),
+        }
+    }
+}

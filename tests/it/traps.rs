@@ -1,0 +1,1 @@
+//! The traps of a comparison that measures the wrong thing.
