@@ -217,8 +217,9 @@ impl Repo {
     /// else that git understands, in this order.
     fn find(&self, name: &str) -> Result<Option<Oid>, Error> {
         let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
-        for full in tries {
-            if let Some(commit) = self.inner.find_reference(&full).ok().and_then(peel) {
+        // HEAD is no branch's name: `origin/HEAD` would be somebody else's.
+        for full in tries.iter().filter(|_| name != "HEAD") {
+            if let Some(commit) = self.inner.find_reference(full).ok().and_then(peel) {
                 return Ok(Some(commit));
             }
         }
