@@ -79,3 +79,75 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
     }
     Some(enough)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::estimator::{Direction, Estimator, Levels};
+    use crate::stats::noise::Noise;
+
+    fn running(estimator: Estimator) -> Running {
+        let levels = Levels::new(0.95, 1);
+        Running::new(estimator, Direction::LowerIsBetter, levels)
+    }
+
+    /// Pairs whose differences at `1 + threshold` have exactly the mean and the
+    /// deviation of 3 % normal noise about `change`.
+    fn typical(change: f64, threshold: f64, pairs: u32) -> Running {
+        let mut running = running(Estimator::Mean);
+        for i in 0..pairs {
+            let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
+            let deviation = 0.03 * (1.0 + (1.0 + threshold) * (1.0 + threshold)).sqrt();
+            running.push(1.0, 1.0 + change + sign * deviation);
+        }
+        running
+    }
+
+    #[test]
+    fn it_is_near_the_simulated_means() {
+        for (change, simulated) in [(0.0, 39.0), (0.01, 140.0), (0.10, 9.0)] {
+            let Forecast::Pairs(pairs) = pairs_to_verdict(&typical(change, 0.02, 6), 0.02) else {
+                panic!("{change}");
+            };
+            let factor = pairs as f64 / simulated;
+            assert!((0.7..1.3).contains(&factor), "{change}: {pairs}");
+        }
+    }
+
+    #[test]
+    fn what_is_forecast_for_fixed_effects_comes_true() {
+        let decided = (6..).step_by(2).find(|n| typical(0.0, 0.02, *n).decide(0.02).is_some());
+        let Forecast::Pairs(pairs) = pairs_to_verdict(&typical(0.0, 0.02, 6), 0.02) else {
+            panic!("no forecast");
+        };
+        assert!(pairs.abs_diff(u64::from(decided.unwrap())) <= 1, "{pairs} {decided:?}");
+    }
+
+    #[test]
+    fn every_estimator_has_a_forecast_that_ends_with_the_verdict() {
+        let mut noise = Noise::seeded(41);
+        for estimator in Estimator::ALL {
+            let mut running = running(estimator);
+            assert_eq!(pairs_to_verdict(&running, 0.02), Forecast::Unknown);
+            while running.decide(0.02).is_none() {
+                running.push(1.0 + 0.03 * noise.normal(), 1.0 + 0.03 * noise.normal());
+                if let Forecast::Pairs(pairs) = pairs_to_verdict(&running, 0.02) {
+                    assert!(pairs >= running.pairs());
+                }
+            }
+            let pairs = running.pairs();
+            assert_eq!(pairs_to_verdict(&running, 0.02), Forecast::Pairs(pairs));
+        }
+    }
+
+    #[test]
+    fn at_the_threshold_itself_there_is_never_a_verdict() {
+        assert_eq!(pairs_to_verdict(&typical(0.02, 0.02, 6), 0.02), Forecast::Never);
+        let mut tied = running(Estimator::Median);
+        for i in 0..8 {
+            tied.push(1.0, 1.01 + f64::from(i % 2) * 0.02);
+        }
+        assert_eq!(pairs_to_verdict(&tied, 0.02), Forecast::Never);
+        assert_eq!(pairs_to_verdict(&tied, f64::NAN), Forecast::Unknown);
+    }
+}

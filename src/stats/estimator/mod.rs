@@ -7,6 +7,8 @@ mod geometric;
 mod mean;
 mod median;
 mod running;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::str::FromStr;
@@ -157,7 +159,7 @@ pub(super) enum Signal {
 }
 
 #[cfg(test)]
-mod tests {
+mod words {
     use super::*;
 
     #[test]

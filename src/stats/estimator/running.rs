@@ -5,6 +5,10 @@ use super::mean::Mean;
 use super::median::Median;
 use super::{Decision, Direction, Estimator, Levels, Signal};
 
+/// How far beyond the threshold a bound must be to count as beyond: a change that
+/// equals it exactly, as counters may have, is not to be decided by the last digit.
+const ROUNDING: f64 = 1e-12;
+
 /// Takes in pairs and says after each how large the change is and whether the
 /// question is decided.
 #[derive(Clone, Debug)]
@@ -122,8 +126,8 @@ impl Running {
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
         let Summary { lower, upper, .. } = self.summary();
-        let above = lower.is_some_and(|end| end > critical);
-        let below = upper.is_some_and(|end| end < critical);
+        let above = lower.is_some_and(|end| end > critical + ROUNDING);
+        let below = upper.is_some_and(|end| end < critical - ROUNDING);
         match (self.direction, above, below) {
             (_, false, false) => None,
             (Direction::LowerIsBetter, above, _) => Some(verdict(above)),

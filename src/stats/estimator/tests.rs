@@ -1,0 +1,276 @@
+//! What all estimators promise alike.
+
+use super::{Decision, Direction, Estimator, Levels, Running};
+use crate::stats::noise::Noise;
+use crate::stats::sequential::{c2, ln_evidence, ln_needed, ln_sign_evidence};
+
+use Direction::{HigherIsBetter, LowerIsBetter};
+
+const BOTH: [Direction; 2] = [LowerIsBetter, HigherIsBetter];
+
+fn running(estimator: Estimator, direction: Direction, questions: usize) -> Running {
+    Running::new(estimator, direction, Levels::new(0.95, questions))
+}
+
+fn filled(estimator: Estimator, direction: Direction, pairs: &[(f64, f64)]) -> Running {
+    let mut running = running(estimator, direction, 1);
+    for (base, head) in pairs {
+        running.push(*base, *head);
+    }
+    running
+}
+
+/// The evidence at the threshold itself and its side, from raw sums: the naive
+/// twin of the bounds. `worse` and `better` are head and base, or base and head.
+fn direct(estimator: Estimator, pairs: &[(f64, f64)], threshold: f64, level: f64) -> (f64, f64) {
+    let difference = |(better, worse): &(f64, f64)| match estimator {
+        Estimator::GeometricMean => (worse / better).ln() - (1.0 + threshold).ln(),
+        _ => worse - (1.0 + threshold) * better,
+    };
+    let n = pairs.len() as f64;
+    let d: Vec<f64> = pairs.iter().map(difference).collect();
+    if estimator == Estimator::Median {
+        let above = d.iter().filter(|d| **d > 0.0).count() as f64;
+        let below = d.iter().filter(|d| **d < 0.0).count() as f64;
+        return (ln_sign_evidence(above, below), above - below);
+    }
+    let sum: f64 = d.iter().sum();
+    let squares: f64 = d.iter().map(|d| d * d).sum();
+    let share = (sum * sum / (n * squares)).min(1.0);
+    (ln_evidence(pairs.len() as u64, share, c2(level)), sum)
+}
+
+fn directly(
+    estimator: Estimator,
+    pairs: &[(f64, f64)],
+    threshold: f64,
+    levels: Levels,
+) -> Option<Decision> {
+    let (alarm, sum) = direct(estimator, pairs, threshold, levels.alarm);
+    let (clear, _) = direct(estimator, pairs, threshold, levels.clear);
+    if sum > 0.0 && alarm >= ln_needed(levels.alarm).unwrap() {
+        Some(Decision::Regression)
+    } else if sum < 0.0 && clear >= ln_needed(levels.clear).unwrap() {
+        Some(Decision::NoRegression)
+    } else {
+        None
+    }
+}
+
+#[test]
+fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
+    let mut noise = Noise::seeded(21);
+    let mut decided = 0;
+    for round in 0..600 {
+        let estimator = Estimator::ALL[round % 4];
+        let direction = BOTH[round / 4 % 2];
+        let questions = 1 + 6 * (round / 8 % 2);
+        let spread = 0.005 * (40.0 * noise.uniform()).max(1.0);
+        let effect = 1.0 + 0.3 * (noise.uniform() - 0.5);
+        let threshold = 0.1 * noise.uniform();
+        let mut running = running(estimator, direction, questions);
+        let mut pairs = Vec::new();
+        for _ in 0..60 {
+            let shared = 7e-3 * (spread * noise.normal()).exp();
+            let base = shared * (spread * noise.normal()).exp();
+            let head = effect * shared * (spread * noise.normal()).exp();
+            running.push(base, head);
+            pairs.push(if direction == LowerIsBetter { (base, head) } else { (head, base) });
+            let expected = directly(estimator, &pairs, threshold, Levels::new(0.95, questions));
+            let actual = running.decide(threshold);
+            assert_eq!(actual, expected, "{estimator} {direction:?}, round {round}");
+            decided += usize::from(actual.is_some());
+        }
+    }
+    assert!(decided > 5_000, "{decided}");
+}
+
+#[test]
+fn the_estimate_lies_between_its_bounds() {
+    let mut noise = Noise::seeded(22);
+    for round in 0..200 {
+        let mut running = running(Estimator::ALL[round % 4], BOTH[round / 4 % 2], 3);
+        let offset = [0.01, 1.0, 1e9][round % 3];
+        for _ in 0..40 {
+            running.push(offset + noise.uniform(), offset + noise.uniform());
+            let summary = running.summary();
+            let change = summary.change.unwrap();
+            assert!(summary.lower.is_none_or(|lower| lower <= change));
+            assert!(summary.upper.is_none_or(|upper| upper >= change));
+            assert!(summary.base.unwrap().is_finite() && summary.head.unwrap().is_finite());
+        }
+    }
+}
+
+#[test]
+fn a_higher_is_better_metric_is_the_reciprocal_of_a_lower_is_better_one() {
+    let mut noise = Noise::seeded(23);
+    for estimator in Estimator::ALL {
+        let mut lower = running(estimator, LowerIsBetter, 2);
+        let mut higher = running(estimator, HigherIsBetter, 2);
+        for _ in 0..50 {
+            let (x, y) = (1.0 + 0.1 * noise.uniform(), 1.03 + 0.1 * noise.uniform());
+            lower.push(x, y);
+            higher.push(y, x);
+            assert_eq!(lower.decide(0.03), higher.decide(0.03));
+            let (one, other) = (lower.summary(), higher.summary());
+            for (end, opposite) in [(one.lower, other.upper), (one.upper, other.lower)] {
+                let mirrored = opposite.map(|end| 1.0 / (1.0 + end) - 1.0);
+                match (end, mirrored) {
+                    // A set that reaches zero one way is unbounded the other way.
+                    (None, _) | (_, None) => {}
+                    (Some(a), Some(b)) => assert!((a - b).abs() < 1e-9, "{estimator} {a} {b}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_constants_are_cleared_with_the_least_pairs() {
+    for (estimator, value) in [
+        (Estimator::Mean, 5.0),
+        (Estimator::GeometricMean, 5.0),
+        (Estimator::Median, 5.0),
+        (Estimator::Min, 0.1),
+        (Estimator::Mean, 0.0),
+        (Estimator::Median, 0.0),
+    ] {
+        for direction in BOTH {
+            let least = estimator.least_pairs(Levels::new(0.95, 1)).unwrap() as usize;
+            let pairs = vec![(value, value); least];
+            let early = filled(estimator, direction, &pairs[1..]);
+            assert_eq!(early.decide(0.02), None, "{estimator} {value}");
+            let summary = early.summary();
+            assert_eq!((summary.lower, summary.upper), (None, None));
+            let running = filled(estimator, direction, &pairs);
+            assert_eq!(running.decide(0.02), Some(Decision::NoRegression));
+            assert_eq!(running.decide(0.0), None, "exactly the threshold stays open");
+            let summary = running.summary();
+            for change in [summary.change, summary.lower, summary.upper] {
+                assert!(change.unwrap().abs() < 1e-15, "{summary:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn from_zero_to_something_is_a_regression_without_a_number() {
+    for estimator in [Estimator::Mean, Estimator::Median] {
+        let grown = filled(estimator, LowerIsBetter, &[(0.0, 3.0); 7]);
+        assert_eq!(grown.decide(0.02), Some(Decision::Regression));
+        let summary = grown.summary();
+        assert_eq!((summary.base, summary.head), (Some(0.0), Some(3.0)));
+        assert_eq!((summary.change, summary.upper), (None, None));
+        assert_eq!(summary.lower, Some(f64::INFINITY));
+
+        let gone = filled(estimator, LowerIsBetter, &[(3.0, 0.0); 7]);
+        assert_eq!(gone.decide(0.02), Some(Decision::NoRegression));
+        assert_eq!(gone.summary().change, Some(-1.0));
+        assert_eq!(gone.summary().upper, Some(-1.0));
+
+        let lost = filled(estimator, HigherIsBetter, &[(3.0, 0.0); 7]);
+        assert_eq!(lost.decide(0.02), Some(Decision::Regression));
+        let won = filled(estimator, HigherIsBetter, &[(0.0, 3.0); 7]);
+        assert_eq!(won.decide(0.02), Some(Decision::NoRegression));
+    }
+}
+
+#[test]
+fn a_change_that_equals_the_threshold_is_neither() {
+    for estimator in Estimator::ALL {
+        let running = filled(estimator, LowerIsBetter, &[(100.0, 102.0); 40]);
+        assert_eq!(running.decide(0.02), None, "{estimator}");
+        assert_eq!(running.decide(0.0199), Some(Decision::Regression));
+        assert_eq!(running.decide(0.0201), Some(Decision::NoRegression));
+    }
+    let ties = filled(Estimator::Median, LowerIsBetter, &[(100.0, 102.0), (100.0, 101.0)]);
+    assert_eq!((ties.ties(0.02), ties.ties(0.0)), (1, 0));
+}
+
+#[test]
+fn an_offset_of_a_billion_changes_nothing() {
+    let mut noise = Noise::seeded(24);
+    let pairs: Vec<(f64, f64)> = (0..50).map(|_| (noise.normal(), noise.normal())).collect();
+    let far: Vec<_> = pairs.iter().map(|(x, y)| (1e9 + x, 1e9 + y)).collect();
+    for estimator in Estimator::ALL {
+        let summary = filled(estimator, LowerIsBetter, &far).summary();
+        // The members' deviation is 1, so that of 50 differences' mean is 0.2.
+        let width = (summary.upper.unwrap() - summary.lower.unwrap()) * 1e9;
+        assert!((0.8..1.6).contains(&width), "{estimator} {width}");
+    }
+}
+
+#[test]
+fn what_is_outside_the_domain_says_nothing() {
+    for (estimator, value) in [
+        (Estimator::Mean, f64::NAN),
+        (Estimator::Mean, f64::INFINITY),
+        (Estimator::Median, -1.0),
+        (Estimator::GeometricMean, 0.0),
+        (Estimator::Min, f64::NEG_INFINITY),
+    ] {
+        let mut running = filled(estimator, LowerIsBetter, &[(1.0, 3.0); 20]);
+        running.push(value, 1.0);
+        assert_eq!((running.pairs(), running.decide(0.02)), (21, None));
+        let summary = running.summary();
+        assert_eq!((summary.base, summary.change, summary.lower), (None, None, None));
+    }
+    let huge = filled(Estimator::Mean, LowerIsBetter, &[(1e300, 1.1e300), (1e300, 1e300)]);
+    assert_eq!(huge.summary().lower, None);
+    assert_eq!(huge.decide(f64::NAN), None);
+}
+
+#[test]
+fn a_set_in_two_parts_bounds_nothing_and_decides_nothing() {
+    // The outlier lies on the line y = 3 x: three times is refuted, twice is not.
+    let mut pairs = vec![(0.0, 1.0); 20];
+    pairs.push((1000.0, 3000.0));
+    let running = filled(Estimator::Mean, LowerIsBetter, &pairs);
+    let summary = running.summary();
+    assert_eq!((summary.lower, summary.upper), (None, None));
+    assert_eq!(running.decide(2.0), None);
+}
+
+/// The share of wrong verdicts where the change is exactly the threshold: of
+/// alarms and of all-clears.
+fn wrong(
+    noise: &mut Noise,
+    estimator: Estimator,
+    direction: Direction,
+    (runs, pairs): (u32, u32),
+) -> (f64, f64) {
+    let (mut alarms, mut clears) = (0, 0);
+    for _ in 0..runs {
+        let mut running = running(estimator, direction, 1);
+        for _ in 0..pairs {
+            let better = 1.0 + 0.03 * noise.normal();
+            let worse = 1.02 * (1.0 + 0.03 * noise.normal());
+            match direction {
+                LowerIsBetter => running.push(better, worse),
+                HigherIsBetter => running.push(worse, better),
+            }
+            match running.decide(0.02) {
+                None => continue,
+                Some(Decision::Regression) => alarms += 1,
+                Some(Decision::NoRegression) => clears += 1,
+            }
+            break;
+        }
+    }
+    (f64::from(alarms) / f64::from(runs), f64::from(clears) / f64::from(runs))
+}
+
+#[test]
+fn at_the_threshold_a_verdict_is_as_rare_as_promised() {
+    let mut noise = Noise::seeded(25);
+    for (estimator, size) in [(Estimator::Mean, (2000, 300)), (Estimator::Median, (400, 300))] {
+        let bound = 0.05 + 3.0 * (0.05 * 0.95 / f64::from(size.0)).sqrt();
+        for direction in BOTH {
+            let (alarms, clears) = wrong(&mut noise, estimator, direction, size);
+            assert!(alarms <= bound, "{estimator} {direction:?}: {alarms}");
+            assert!(clears <= bound, "{estimator} {direction:?}: {clears}");
+            assert!(alarms + clears > 0.02, "{estimator} {direction:?}: it never looks");
+        }
+    }
+}
