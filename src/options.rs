@@ -1,13 +1,17 @@
 //! From the words of flags and tables to plain checked data.
 
+mod values;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use values::{confidence, duration, on_doubt, threshold, words};
 
 use crate::cargo::{Build, Kind, Package, Target};
 use crate::config::{Table, nearest};
 use crate::metric::DEFAULT_METRIC;
 use crate::stats::estimator::Estimator;
-use crate::verdict::{OnDoubt, Policy};
+use crate::verdict::Policy;
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,70 +121,6 @@ pub struct Settings {
     pub policy: Policy,
     /// When it stops.
     pub limits: Limits,
-}
-
-/// A percentage such as `2%`, as a fraction.
-///
-/// # Errors
-/// When it is no number with a percent sign.
-pub fn percent(what: &'static str, text: &str) -> Result<f64, Error> {
-    let bad = |why: &str| Error::Bad { what, value: text.to_owned(), why: why.to_owned() };
-    let Some(number) = text.trim().strip_suffix('%') else {
-        return Err(bad("a percentage is written with its sign, such as `2%`"));
-    };
-    match number.trim().parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number / 100.0),
-        _ => Err(bad("not a percentage such as `2%`")),
-    }
-}
-
-fn threshold(text: &str) -> Result<f64, Error> {
-    let value = percent("threshold", text)?;
-    if value < 0.0 {
-        let why = "a threshold is 0% or more".to_owned();
-        return Err(Error::Bad { what: "threshold", value: text.to_owned(), why });
-    }
-    Ok(value)
-}
-
-fn confidence(text: &str) -> Result<f64, Error> {
-    let value = percent("confidence", text)?;
-    if value > 0.5 && value < 1.0 {
-        return Ok(value);
-    }
-    let why = "it lies between 50% and 100%".to_owned();
-    Err(Error::Bad { what: "confidence", value: text.to_owned(), why })
-}
-
-fn duration(what: &'static str, text: &str) -> Result<Duration, Error> {
-    let why = |why: String| Error::Bad { what, value: text.to_owned(), why };
-    let duration = humantime::parse_duration(text)
-        .map_err(|error| why(format!("{error}; write `90s` or `5m`")))?;
-    if duration.is_zero() {
-        return Err(why("it must be longer than nothing".to_owned()));
-    }
-    Ok(duration)
-}
-
-fn on_doubt(what: &'static str, text: Option<&str>) -> Result<OnDoubt, Error> {
-    match text {
-        None | Some("pass") => Ok(OnDoubt::Pass),
-        Some("fail") => Ok(OnDoubt::Fail),
-        Some(other) => {
-            let why = "it is `pass` or `fail`".to_owned();
-            Err(Error::Bad { what, value: other.to_owned(), why })
-        }
-    }
-}
-
-fn words(what: &'static str, text: &str) -> Result<Vec<String>, Error> {
-    match shlex::split(text) {
-        Some(words) if !words.is_empty() => Ok(words),
-        _ => {
-            let why = "it is split into words as a shell would, and that failed".to_owned();
-            Err(Error::Bad { what, value: text.to_owned(), why })
-        }
-    }
 }
 
 /// The packages that a table can mean.

@@ -67,7 +67,7 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) enum State {
     /// These two commands are to be measured.
-    Ready(Pair<Command>),
+    Ready(Box<Pair<Command>>),
     /// Both are the same program.
     Identical,
     /// The base lacks it, or does not build.

@@ -163,7 +163,7 @@ impl Work<'_, '_> {
             self.run_of(benchmark, target, build, side, artifact, folder)
         };
         Ok(match (of_side(Side::Base), of_side(Side::Head)) {
-            (Some(base), Some(head)) => State::Ready(Pair { base, head }),
+            (Some(base), Some(head)) => State::Ready(Box::new(Pair { base, head })),
             _ => State::NoBaseline,
         })
     }
@@ -233,7 +233,7 @@ impl Work<'_, '_> {
         }
         let head = commands.pop();
         Ok(match (commands.pop(), head) {
-            (Some(base), Some(head)) => State::Ready(Pair { base, head }),
+            (Some(base), Some(head)) => State::Ready(Box::new(Pair { base, head })),
             _ => State::NoBaseline,
         })
     }

@@ -1,6 +1,8 @@
 //! The promises, a file each, tested on the real binary and on repositories
 //! made from `fixtures/`.
 
+#![allow(clippy::unwrap_used)]
+
 mod compare;
 mod golden;
 mod sides;

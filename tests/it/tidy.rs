@@ -1,1 +1,208 @@
-//! The house guards itself.
+//! The house guards itself: the walls of the map in `lib.rs`, by reading our
+//! own sources.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The layers, top to bottom: a file imports only from its own and from
+/// those above. As in the map.
+const LAYERS: [&str; 18] = [
+    "side",
+    "metric",
+    "sample",
+    "stats",
+    "schedule",
+    "verdict",
+    "git",
+    "process",
+    "cargo",
+    "cache",
+    "config",
+    "options",
+    "runner",
+    "event",
+    "error",
+    "prepare",
+    "bench",
+    "comparison",
+];
+
+/// Words that only some places may have.
+const OWNERS: [(&[&str], &str); 9] = [
+    (&["statrs"], "src/stats/quantile.rs"),
+    (&["git2"], "src/git/"),
+    (&["libc"], "src/process/"),
+    (&["unsafe"], "src/process/"),
+    (&["cargo_metadata"], "src/cargo.rs"),
+    (&["clap"], "src/bin/cargo-cbdr/cli.rs"),
+    (&["indicatif"], "src/bin/cargo-cbdr/ui/live.rs"),
+    (&["object::"], "src/prepare/identical.rs"),
+    (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], "src/bin/"),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All Rust files below a folder, by their path from the root.
+fn sources(folder: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder}");
+    found
+}
+
+/// The code of a file, without comments.
+fn code(text: &str) -> String {
+    let line = |line: &str| line.split("//").next().unwrap_or("").to_owned();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether `word` stands in `text` by itself, not as a part of a name.
+fn has_word(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back().is_some_and(part);
+        let after = text[at + word.len()..].chars().next().is_some_and(part);
+        !(before && word.starts_with(part) || after && word.ends_with(part))
+    })
+}
+
+/// The layer of a file of the library: the first part of its path.
+fn layer(path: &str) -> &str {
+    let path = path.strip_prefix("src/").unwrap();
+    path.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+#[test]
+fn each_foreign_crate_has_one_owner() {
+    for (path, text) in sources("src") {
+        for (words, owner) in OWNERS {
+            if path.starts_with(owner) {
+                continue;
+            }
+            for word in words {
+                // The lint names of `lib.rs` and the like are no use of it.
+                assert!(
+                    !has_word(&code(&text), word),
+                    "`{word}` in {path}, but it belongs to {owner}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_file_imports_from_a_layer_below_it() {
+    let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+    for (path, text) in sources("src") {
+        if path.starts_with("src/bin/") || path == "src/lib.rs" {
+            continue;
+        }
+        let own = rank(layer(&path)).unwrap_or_else(|| panic!("{path} is in no layer"));
+        let code = code(&text);
+        for (at, _) in code.match_indices("crate::") {
+            let rest = &code[at + "crate::".len()..];
+            // `use crate::{a, b}` names several, `crate::a::B` one.
+            let names: Vec<&str> = match rest.strip_prefix('{') {
+                Some(list) => list.split('}').next().unwrap().split(',').collect(),
+                None => vec![rest],
+            };
+            for name in names {
+                let name: String =
+                    name.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let Some(other) = rank(&name) else { continue };
+                assert!(other <= own, "{path} imports `{name}`, which is below it");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_map_names_the_layers_in_their_order_and_the_folder_holds_no_other() {
+    let map = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let entries: Vec<&str> = map.lines().filter_map(|line| line.strip_prefix("//! - ")).collect();
+    let names = entries.iter().flat_map(|entry| {
+        let head = entry.split(':').next().unwrap();
+        head.split(", ").map(|name| name.trim_matches(['[', ']', '`']).to_owned())
+    });
+    let names: Vec<String> = names.collect();
+    let (rooms, voice) = names.split_at(names.len() - 1);
+    assert_eq!(rooms, LAYERS);
+    assert_eq!(voice, ["bin/cargo-cbdr/"]);
+    let mut folder: Vec<String> = std::fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|name| name.trim_end_matches(".rs").to_owned())
+        .filter(|name| name != "bin" && name != "lib")
+        .collect();
+    folder.sort();
+    folder.dedup();
+    let mut layers = LAYERS.map(str::to_owned);
+    layers.sort();
+    assert_eq!(folder, layers);
+}
+
+#[test]
+fn rooms_stay_small() {
+    for (path, text) in sources("src") {
+        assert!(text.lines().count() <= 400, "{path} has more than 400 lines");
+        let mut begin = None;
+        for (number, line) in text.lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            let words = line.trim_start();
+            let starts = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn "];
+            if starts.iter().any(|start| words.starts_with(start)) {
+                begin = Some((number, indent, words.to_owned()));
+            }
+            if let Some((from, at, name)) = &begin
+                && words == "}"
+                && indent == *at
+            {
+                assert!(number - from < 60, "{path}: `{name}` has more than 60 lines");
+                begin = None;
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_switched_off() {
+    let words = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
+    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+        if path == "tests/it/tidy.rs" {
+            continue;
+        }
+        for word in words {
+            assert!(!text.contains(word), "`{word}` in {path}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_names_the_exit_codes_and_the_version_has_a_changelog() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let readme = read("README.md");
+    for code in ["`0`", "`2`", "`100`", "`101`", "`102`"] {
+        assert!(readme.contains(&format!("| {code} |")), "{code} is not in the README's table");
+    }
+    let commands: Vec<&str> =
+        readme.lines().filter(|line| line.starts_with("    cargo ")).collect();
+    assert_eq!(commands[..2], ["    cargo run --release -- demo", "    cargo test"]);
+    let heading = format!("## {}", env!("CARGO_PKG_VERSION"));
+    assert!(read("CHANGELOG.md").contains(&heading), "{heading} is not in the changelog");
+    let run = read(".ci/run");
+    assert!(run.lines().any(|line| line == "cargo test"), ".ci/run does not run `cargo test`");
+    assert!(Path::new(&root()).join("Cargo.lock").exists());
+}

@@ -118,7 +118,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
     pub(crate) threshold: Vec<String>,
 
-    /// 1 minus the chance of a wrong verdict [default: 95%]
+    /// Confidence of the verdict, 1 minus the chance that it is wrong
+    /// [default: 95%]
     #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
     pub(crate) confidence: Option<String>,
 

@@ -1,7 +1,5 @@
 //! A repository made from a fixture, and the binary run in it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -198,7 +198,8 @@ fn scale(metric: &MetricResult, width: usize, style: Style) -> String {
 fn reach(metric: &MetricResult, threshold: f64) -> f64 {
     let summary = &metric.summary;
     let ends = [summary.lower, summary.upper, summary.change];
-    let farthest = ends.into_iter().flatten().map(|end| (end - threshold).abs());
+    let finite = ends.into_iter().flatten().filter(|end| end.is_finite());
+    let farthest = finite.map(|end| (end - threshold).abs());
     let farthest = farthest.fold(0.01, f64::max);
     let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
     steps.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
@@ -266,7 +267,7 @@ mod tests {
         let wide = plain(&progress(Some(-0.03), 0.0, Some(0.03)), 110);
         assert_eq!(
             wide,
-            "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━●━━━━━━│━━━·············· \
+            "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━·················· \
              12 pairs, 3.2s, ~8.0s left"
         );
     }

@@ -1,0 +1,161 @@
+//! Published builds: what a run of one side needs, with a checksum of every
+//! file.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Key, Room, digest_file, io_error, make_dir};
+use crate::cargo::Invocation;
+
+impl Room {
+    /// The artifact of a key, if it is there and whole. A damaged one is
+    /// removed.
+    ///
+    /// # Errors
+    /// When a damaged one can't be removed.
+    pub fn artifact(&self, key: &Key) -> Result<Option<Artifact>, Error> {
+        let path = self.builds().join(key.name());
+        if !path.exists() {
+            return Ok(None);
+        }
+        match Artifact::read(&path) {
+            Some(artifact) => {
+                let used = File::open(path.join("manifest.json"));
+                let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
+                Ok(Some(artifact))
+            }
+            None => {
+                std::fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Publishes the files `from` (paths below `root`, copied as they are) as
+    /// the artifact of a key.
+    ///
+    /// # Errors
+    /// When they can't be copied.
+    pub fn publish(
+        &self,
+        key: &Key,
+        root: &Path,
+        from: &[PathBuf],
+        executables: Vec<Executable>,
+    ) -> Result<Artifact, Error> {
+        let builds = self.builds();
+        make_dir(&builds)?;
+        let staging = tempfile::Builder::new()
+            .prefix("new-")
+            .tempdir_in(&builds)
+            .map_err(io_error("make a folder in", &builds))?;
+        let mut files = Vec::new();
+        for path in from {
+            let Ok(relative) = path.strip_prefix(root) else {
+                continue;
+            };
+            let to = staging.path().join("files").join(relative);
+            make_dir(to.parent().unwrap_or(staging.path()))?;
+            std::fs::copy(path, &to).map_err(io_error("copy", path))?;
+            let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
+            files.push(Entry { path: relative.to_owned(), sha256 });
+        }
+        let manifest = Manifest { key: key.text.clone(), files, executables };
+        let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
+        let at = staging.path().join("manifest.json");
+        std::fs::write(&at, text).map_err(io_error("write", &at))?;
+        let path = builds.join(key.name());
+        std::fs::rename(staging.keep(), &path).map_err(io_error("publish", &path))?;
+        Ok(Artifact { path, manifest })
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Manifest {
+    key: String,
+    files: Vec<Entry>,
+    executables: Vec<Executable>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    path: PathBuf,
+    sha256: String,
+}
+
+/// One executable of an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Executable {
+    /// Which benchmark target it is.
+    pub target: String,
+    /// Its path below the target folder.
+    pub path: PathBuf,
+    /// How cargo runs it.
+    pub invocation: Invocation,
+}
+
+/// A published build.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+impl Artifact {
+    /// Reads it and checks every file; what is not in the manifest (a
+    /// benchmark's own output of last time) is removed.
+    fn read(path: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
+        let manifest: Manifest = serde_json::from_str(&text).ok()?;
+        let artifact = Artifact { path: path.to_owned(), manifest };
+        for entry in &artifact.manifest.files {
+            let full = artifact.files().join(&entry.path);
+            if full.symlink_metadata().ok()?.is_symlink()
+                || digest_file(&full).ok()? != entry.sha256
+            {
+                return None;
+            }
+        }
+        artifact.remove_strangers(&artifact.files()).ok()?;
+        Some(artifact)
+    }
+
+    fn remove_strangers(&self, folder: &Path) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();
+            let known = |entry: &Entry| entry.path.starts_with(&relative);
+            if !self.manifest.files.iter().any(known) {
+                let is_dir = path.symlink_metadata()?.is_dir();
+                if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) }?;
+            } else if path.is_dir() {
+                self.remove_strangers(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder that stands in for the target folder.
+    pub fn files(&self) -> PathBuf {
+        self.path.join("files")
+    }
+
+    /// The name of its folder, that of its key.
+    pub fn name(&self) -> String {
+        self.path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The paths of its files below that folder.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.manifest.files.iter().map(|entry| entry.path.as_path())
+    }
+
+    /// The executable of a benchmark target.
+    pub fn executable(&self, target: &str) -> Option<&Executable> {
+        self.manifest.executables.iter().find(|executable| executable.target == target)
+    }
+}

@@ -1,0 +1,187 @@
+//! Feeds the loop numbers.
+
+use super::*;
+use crate::metric::Unit;
+
+const NEVER: Duration = Duration::from_secs(1_000_000);
+
+fn plan(gates: &[(&str, f64)]) -> Plan {
+    let subject = Subject {
+        name: "it".into(),
+        metrics: ["wall_time", "max_rss"].map(|name| Metric::cost(name, Unit::Seconds)).to_vec(),
+        gates: gates.iter().map(|&(name, limit)| (name.to_owned(), limit)).collect(),
+        pair_seconds: 0.0,
+    };
+    Plan {
+        subjects: vec![subject],
+        confidence: 0.95,
+        estimator: Estimator::Mean,
+        time_limit: NEVER,
+        max_pairs: None,
+        fail_fast: false,
+        seed: 7,
+    }
+}
+
+/// Feeds the loop: `value` gives both metrics of a run, and every run
+/// takes a second of the clock. Returns the result and the sides in the
+/// order of their runs.
+fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<Side>) {
+    let mut order = Vec::new();
+    let seconds = std::cell::Cell::new(0.0);
+    let sampled = sample::<()>(
+        plan,
+        &mut || seconds.get(),
+        &mut |_, side, _| {
+            let run = order.len() as u64;
+            order.push(side);
+            seconds.set(seconds.get() + 1.0);
+            let value = value(side, run);
+            Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+        },
+        &mut |_| {},
+    );
+    (sampled.unwrap(), order)
+}
+
+/// A little noise, the same in every run of the tests.
+fn jitter(run: u64) -> f64 {
+    1.0 + 0.001 * ((run * 7919) % 13) as f64
+}
+
+fn slower(factor: f64) -> impl FnMut(Side, u64) -> f64 {
+    move |side, run| jitter(run) * if side == Side::Head { factor } else { 1.0 }
+}
+
+#[test]
+fn a_slowdown_is_a_regression_and_its_interval_holds_it() {
+    let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+    assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+    let summary = &sampled.benchmarks[0].metrics[0].summary;
+    assert!(summary.lower.unwrap() < 0.2 && 0.2 < summary.upper.unwrap(), "{summary:?}");
+    assert!(sampled.benchmarks[0].pairs >= 7);
+}
+
+#[test]
+fn a_speed_up_is_none_and_only_metrics_that_gate_have_a_verdict() {
+    let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(0.8));
+    assert_eq!(sampled.verdict(), Verdict::NoRegression);
+    let metrics = &sampled.benchmarks[0].metrics;
+    assert_eq!(metrics[0].verdict, Some(Verdict::NoRegression));
+    assert_eq!((metrics[1].verdict, metrics[1].threshold), (None, None));
+    assert!(metrics[1].summary.change.is_some());
+}
+
+#[test]
+fn each_pair_has_both_sides_and_each_block_both_orders() {
+    let plan = Plan { max_pairs: Some(40), ..plan(&[("wall_time", 0.2)]) };
+    let (_, order) = feed(&plan, slower(1.2));
+    for block in order.chunks_exact(4) {
+        assert_ne!(block[0], block[1]);
+        assert_ne!(block[2], block[3]);
+        assert_ne!(block[0], block[2]);
+    }
+}
+
+#[test]
+fn the_limits_leave_it_open() {
+    let at_threshold = || slower(1.02);
+    let by_pairs = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
+    let (sampled, order) = feed(&by_pairs, at_threshold());
+    assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+    assert_eq!((sampled.verdict(), order.len()), (Verdict::Inconclusive, 10));
+    // Of 9 seconds, four pairs of 2 are used: the fifth would not fit.
+    let nine = Duration::from_secs(9);
+    let by_time = Plan { time_limit: nine, ..plan(&[("wall_time", 0.02)]) };
+    let (sampled, order) = feed(&by_time, at_threshold());
+    assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
+    assert_eq!((sampled.pairs(), order.len(), sampled.elapsed), (4, 8, 8.0));
+}
+
+#[test]
+fn an_unfinished_pair_is_dropped() {
+    for (end, expected) in
+        [(Run::OutOfTime, StoppedBy::TimeLimit), (Run::Interrupted, StoppedBy::Interrupt)]
+    {
+        let mut runs = 0;
+        let mut told = 0;
+        let sampled = sample::<()>(
+            &plan(&[("wall_time", 0.02)]),
+            &mut || 0.0,
+            &mut |_, _, _| {
+                runs += 1;
+                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
+                Ok(if runs < 8 { Run::Measured(sample) } else { end.clone() })
+            },
+            &mut |_| told += 1,
+        );
+        let sampled = sampled.unwrap();
+        assert_eq!((sampled.stopped_by, sampled.pairs(), told), (expected, 3, 3));
+    }
+}
+
+#[test]
+fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
+    let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02), ("max_rss", 0.3)]) };
+    let seconds = std::cell::Cell::new(0.0);
+    let mut at_decision = None;
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |_, side, _| {
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            let time = slower(1.2)(side, run as u64);
+            // Right at its threshold: never decided.
+            let size = if side == Side::Head { 1.3 } else { 1.0 };
+            Ok(Run::Measured(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
+        },
+        &mut |Step::Pair(_, _, progress)| {
+            let result = &progress.benchmarks[0].metrics[0];
+            if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
+                at_decision = Some(result.clone());
+            }
+        },
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+    assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+    assert_eq!(Some(sampled.benchmarks[0].metrics[0].clone()), at_decision);
+}
+
+#[test]
+fn fail_fast_stops_at_the_first_regression() {
+    let plan = Plan { fail_fast: true, ..plan(&[("wall_time", 0.02), ("max_rss", 0.2)]) };
+    let (sampled, _) = feed(&plan, slower(1.2));
+    assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+    assert_eq!(sampled.benchmarks[0].metrics[1].verdict, Some(Verdict::Inconclusive));
+}
+
+#[test]
+fn benchmarks_take_turns_and_a_decided_one_leaves() {
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    plan.subjects.push(Subject { name: "other".into(), ..plan.subjects[0].clone() });
+    plan.max_pairs = Some(30);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut turns = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |number, side, _| {
+            turns.push(number);
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            // The first is clear, the second stays at the threshold.
+            let factor = if number == 0 { 1.5 } else { 1.02 };
+            let value = slower(factor)(side, run as u64);
+            Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+        },
+        &mut |_| {},
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!(&turns[..8], [0, 0, 1, 1, 0, 0, 1, 1]);
+    assert!(sampled.benchmarks[0].pairs < 30);
+    assert_eq!(sampled.benchmarks[1].pairs, 30);
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+}
