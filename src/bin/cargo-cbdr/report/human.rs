@@ -25,8 +25,9 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
 /// The columns, each as wide as its widest cell.
 fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<()> {
     let name = text::clean(&benchmark.name);
-    writeln!(out, "{name}: {}", text::count(benchmark.pairs, "pair"))?;
-    let head = ["metric", "base", "head", "change", "interval", "threshold", "verdict"];
+    let pairs = text::count(benchmark.pairs, "pair");
+    writeln!(out, "{name}: {pairs}; {}", thresholds(benchmark))?;
+    let head = ["metric", "base", "head", "change", "interval", "verdict"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(benchmark.metrics.iter().map(cells));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -37,7 +38,7 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<(
             let width = widths[column];
             // Words to the left, numbers to the right.
             line += &match column {
-                0 | 6 => format!("{cell:<width$}  "),
+                0 | 5 => format!("{cell:<width$}  "),
                 _ => format!("{cell:>width$}  "),
             };
         }
@@ -50,7 +51,18 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<(
     Ok(())
 }
 
-fn cells(result: &MetricResult) -> [String; 7] {
+/// The thresholds of a benchmark's metrics.
+fn thresholds(benchmark: &BenchmarkResult) -> String {
+    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.threshold?)));
+    let gating: Vec<_> = gating.collect();
+    let list = gating.iter().map(|(name, limit)| format!("{name} {}", text::percent(*limit)));
+    match gating.as_slice() {
+        [(_, only)] => format!("threshold {}", text::percent(*only)),
+        _ => format!("thresholds {}", list.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn cells(result: &MetricResult) -> [String; 6] {
     let summary = &result.summary;
     let unit = result.metric.unit;
     let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));
@@ -59,8 +71,7 @@ fn cells(result: &MetricResult) -> [String; 7] {
         value(summary.base),
         value(summary.head),
         summary.change.map_or("-".to_owned(), text::percent),
-        format!("[{}, {}]", text::bound(summary.lower), text::bound(summary.upper)),
-        result.threshold.map_or(String::new(), text::percent),
+        text::interval(summary.lower, summary.upper),
         result.verdict.map_or(String::new(), |verdict| verdict.to_string()),
     ]
 }
@@ -75,11 +86,17 @@ fn meaning(report: &Report) -> String {
         several => format!(", the lower one for all {several} questions together"),
     };
     format!(
-        "  Each bound holds with {confidence}% confidence{shared}, however often it is looked at \
-         (both ends: {}%). Estimator: {}.",
-        (2.0 * confidence - 100.0 * 1.0_f64).max(0.0).round(),
+        "  Each bound holds with {}% confidence{shared},\n  however often it is looked at (the \
+         two together: {}%). Estimator: {}.",
+        rounded(confidence),
+        rounded(2.0 * confidence - 100.0),
         report.policy.estimator,
     )
+}
+
+/// A percentage without the noise of its last digits.
+fn rounded(percent: f64) -> f64 {
+    (percent * 1e6).round() / 1e6
 }
 
 /// Why the verdict is what it is, in one sentence.

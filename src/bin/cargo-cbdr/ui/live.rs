@@ -21,7 +21,7 @@ const CALM: f64 = 5.0;
 
 /// Draws progress.
 pub(crate) enum Live {
-    Terminal { bars: MultiProgress, lines: Vec<ProgressBar> },
+    Terminal { bars: MultiProgress, lines: Vec<ProgressBar>, colour: bool },
     Log { next: f64 },
 }
 
@@ -30,7 +30,9 @@ impl Live {
         if terminal {
             let target = ProgressDrawTarget::stderr_with_hz(RATE);
             let bars = MultiProgress::with_draw_target(target);
-            Live::Terminal { bars, lines: Vec::new() }
+            let choice = anstream::AutoStream::choice(&std::io::stderr());
+            let colour = choice != anstream::ColorChoice::Never;
+            Live::Terminal { bars, lines: Vec::new(), colour }
         } else {
             Live::Log { next: CALM }
         }
@@ -50,7 +52,7 @@ impl Live {
     /// Shows how far sampling has come.
     pub(crate) fn draw(&mut self, progress: &Progress) {
         match self {
-            Live::Terminal { bars, lines } => {
+            Live::Terminal { bars, lines, colour } => {
                 let shown = gating(progress);
                 let width = terminal_width();
                 while lines.len() < shown.len() {
@@ -59,7 +61,9 @@ impl Live {
                     lines.push(style.map_or(bar.clone(), |style| bar.with_style(style)));
                 }
                 for (line, (benchmark, metric)) in lines.iter().zip(shown) {
-                    line.set_message(live_line(progress, benchmark, metric, width));
+                    let drawn = live_line(progress, benchmark, metric, width);
+                    let plain = || anstream::adapter::strip_str(&drawn).to_string();
+                    line.set_message(if *colour { drawn.clone() } else { plain() });
                     line.tick();
                 }
             }
@@ -78,7 +82,7 @@ impl Live {
 
     /// Takes the live lines away.
     pub(crate) fn end(&mut self) {
-        if let Live::Terminal { bars, lines } = self {
+        if let Live::Terminal { bars, lines, .. } = self {
             let _ = bars.clear();
             lines.clear();
         }
@@ -102,24 +106,22 @@ fn name(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult)
     }
 }
 
-/// What stands behind the interval: pairs, time, and what is left.
+/// What stands behind the interval: pairs, time of the time limit, and what
+/// is left.
 fn tail(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let pairs = text::count(benchmark.pairs, "pair");
-    let spent = text::seconds(progress.elapsed);
+    let (spent, limit) = (text::seconds(progress.elapsed), text::roughly(progress.limit));
     let left = match (metric.verdict, progress.remaining) {
-        (Some(Verdict::Inconclusive), Some(left)) if progress.elapsed + left > progress.limit => {
-            format!("~{} left, limit {}", text::seconds(left), text::seconds(progress.limit))
-        }
-        (Some(Verdict::Inconclusive), Some(left)) => format!("~{} left", text::seconds(left)),
-        (Some(Verdict::Inconclusive), None) => format!("limit {}", text::seconds(progress.limit)),
-        (verdict, _) => verdict.map_or(String::new(), |verdict| verdict.to_string()),
+        (Some(Verdict::Inconclusive), Some(left)) => format!(", ~{} left", text::roughly(left)),
+        (Some(Verdict::Inconclusive) | None, _) => String::new(),
+        (Some(verdict), _) => format!(", {verdict}"),
     };
-    format!("{pairs}, {spent}, {left}")
+    format!("{pairs}, {spent}/{limit}{left}")
 }
 
 fn interval(metric: &MetricResult) -> String {
     let summary = &metric.summary;
-    format!("[{}, {}]", text::bound(summary.lower), text::bound(summary.upper))
+    text::interval(summary.lower, summary.upper)
 }
 
 fn log_line(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
@@ -148,12 +150,12 @@ fn live_line(
         Some(Verdict::Inconclusive) | None => AnsiColor::Yellow.on_default(),
         Some(verdict) => verdict_style(verdict),
     };
-    if full >= 16 {
+    if full >= 10 {
         let scale = scale(metric, full.min(60), style);
         return format!("  {name} {style}{change}{style:#} {interval} {scale} {tail}");
     }
     let narrow = width.saturating_sub(taken(&[&name, &change, &tail]) + 4);
-    if narrow >= 12 {
+    if narrow >= 8 {
         let scale = scale(metric, narrow, style);
         return format!("  {name} {style}{change}{style:#} {scale} {tail}");
     }
@@ -267,8 +269,8 @@ mod tests {
         let wide = plain(&progress(Some(-0.03), 0.0, Some(0.03)), 110);
         assert_eq!(
             wide,
-            "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━·················· \
-             12 pairs, 3.2s, ~8.0s left"
+            "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
+             12 pairs, 3.2s/5m, ~8s left"
         );
     }
 
@@ -278,7 +280,7 @@ mod tests {
         let (benchmark, metric) = gating(&progress)[0];
         assert_eq!(
             log_line(&progress, benchmark, metric),
-            "wall_time +0.40% [unbounded, +3.00%], threshold +2.00%; 12 pairs, 3.2s, ~8.0s left"
+            "wall_time +0.40% [-∞, +3.00%], threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
         );
     }
 }

@@ -45,9 +45,16 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
-/// A bound, which there may be none of.
-pub(crate) fn bound(fraction: Option<f64>) -> String {
-    fraction.map_or("unbounded".to_owned(), percent)
+/// An interval, whose ends there may be none of.
+pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
+    let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
+    match (finite(lower), finite(upper)) {
+        (None, None) => "unbounded".to_owned(),
+        (lower, upper) => {
+            let (lower, upper) = (lower.unwrap_or("-∞".into()), upper.unwrap_or("+∞".into()));
+            format!("[{lower}, {upper}]")
+        }
+    }
 }
 
 /// A duration in seconds, for a person.
@@ -57,6 +64,15 @@ pub(crate) fn seconds(seconds: f64) -> String {
         s if s < 120.0 => format!("{s:.0}s"),
         s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
         s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+/// A duration in seconds, in its largest unit.
+pub(crate) fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.5 => format!("{s:.0}s"),
+        s if s < 5970.0 => format!("{:.0}m", s / 60.0),
+        s => format!("{:.0}h", s / 3600.0),
     }
 }
 
