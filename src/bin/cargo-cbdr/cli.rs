@@ -13,6 +13,10 @@ const DECIDING: &str = "Deciding";
 const STOPPING: &str = "Stopping";
 const OUTPUT: &str = "Output";
 
+const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical, and inconclusive or no \
+baseline unless told to fail), 2 usage, 100 regression, 101 could not finish, 102 inconclusive or \
+no baseline where that is to fail.";
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -31,16 +35,18 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare this branch with the place where it left BASE
+    ///
+    /// Checks out the merge-base of BASE and HEAD, and HEAD, into worktrees of
+    /// its own, builds the benchmark of both, and measures them in pairs until
+    /// it can say whether HEAD is slower by more than the threshold. Your
+    /// checkout is only read.
+    #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
     /// Show the comparison on a small repository with a planted slowdown
     Demo,
 }
 
-/// Compare this branch with the place where it left BASE.
-///
-/// Checks out the merge-base of BASE and HEAD, and HEAD, builds the benchmark
-/// of both, and measures them in pairs until it can say whether HEAD is
-/// slower by more than the threshold. Your checkout is not touched.
+/// The arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Branch, tag or commit to compare with [default: the pull request's
