@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::build::{Builder, Checkout, Group, label, spec};
 use super::{Prepared, State, Work, Workspaces, command, identical, lockfile, surroundings};
 use crate::cache::Artifact;
-use crate::cargo::{Build, Package, Target, Workspace};
+use crate::cargo::{self, Build, Package, Target, Workspace};
 use crate::error::Error;
 use crate::event::{Event, Notice};
 use crate::git::base::Sides;
@@ -162,10 +162,8 @@ impl Work<'_, '_> {
             let folder = has(workspaces, side, benchmark, target).unwrap_or_default();
             self.run_of(benchmark, target, build, side, artifact, folder)
         };
-        Ok(match (of_side(Side::Base), of_side(Side::Head)) {
-            (Some(base), Some(head)) => State::Ready(Box::new(Pair { base, head })),
-            _ => State::NoBaseline,
-        })
+        let (base, head) = (of_side(Side::Base)?, of_side(Side::Head)?);
+        Ok(State::Ready(Box::new(Pair { base, head })))
     }
 
     /// The command that runs an executable as cargo would.
@@ -177,8 +175,10 @@ impl Work<'_, '_> {
         side: Side,
         artifact: &Artifact,
         folder: PathBuf,
-    ) -> Option<Command> {
-        let executable = artifact.executable(&label(&folder, &self.room.tree(side), target))?;
+    ) -> Result<Command, Error> {
+        let executable = artifact.executable(&label(&folder, &self.room.tree(side), target));
+        let executable =
+            executable.ok_or_else(|| cargo::Error::NoExecutable(target.to_string()))?;
         let invocation = &executable.invocation;
         let mut argv: Vec<_> = invocation.before.iter().map(Into::into).collect();
         argv.push(self.room.target(side, &spec(build)).join(&executable.path).into());
@@ -188,7 +188,7 @@ impl Work<'_, '_> {
         for (name, value) in &invocation.env {
             command.set_var(name, value);
         }
-        Some(command)
+        Ok(command)
     }
 
     fn state_of_command(
@@ -203,39 +203,39 @@ impl Work<'_, '_> {
         if sides.base.tree == sides.head.tree && !must_run {
             return Ok(State::Identical);
         }
-        let mut commands = Vec::new();
-        for side in Side::BOTH {
+        let mut of_side = |side: Side| {
             let revision = if side == Side::Base { &sides.base } else { &sides.head };
-            let side_folder = self.room.side(side);
-            let toolchain = toolchains[side].as_deref();
-            let why = match package_folder(workspaces, side, &benchmark.package) {
-                Ok(folder) => {
-                    let tree = &revision.tree;
-                    let site = command::Site { side, side_folder, tree, folder, toolchain };
-                    (self.tell)(Event::Building(side, &benchmark.name));
-                    match build.map_or(Ok(()), |build| command::build(&self.tools, &site, build)) {
-                        Ok(()) => {
-                            let mut command = command::command(&self.tools, &site, words);
-                            command.argv.extend(benchmark.args.iter().map(Into::into));
-                            commands.push(command);
-                            continue;
-                        }
-                        Err(error) if side == Side::Head || error.is_interrupt() => {
-                            return Err(error);
-                        }
-                        Err(error) => error.to_string(),
-                    }
-                }
-                Err(why) => why,
+            let folder = match package_folder(workspaces, side, &benchmark.package) {
+                Ok(folder) => folder,
+                Err(why) => return Ok(Err(why)),
             };
-            self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
-            return Ok(State::NoBaseline);
+            let site = command::Site {
+                side,
+                side_folder: self.room.side(side),
+                tree: &revision.tree,
+                folder,
+                toolchain: toolchains[side].as_deref(),
+            };
+            if let Some(build) = build {
+                (self.tell)(Event::Building(side, &benchmark.name));
+                match command::build(&self.tools, &site, build) {
+                    Err(error) if side == Side::Base && !error.is_interrupt() => {
+                        return Ok(Err(error.to_string()));
+                    }
+                    built => built?,
+                }
+            }
+            let mut command = command::command(&self.tools, &site, words);
+            command.argv.extend(benchmark.args.iter().map(Into::into));
+            Ok::<_, Error>(Ok(command))
+        };
+        match (of_side(Side::Base)?, of_side(Side::Head)?) {
+            (Ok(base), Ok(head)) => Ok(State::Ready(Box::new(Pair { base, head }))),
+            (Err(why), _) | (_, Err(why)) => {
+                self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+                Ok(State::NoBaseline)
+            }
         }
-        let head = commands.pop();
-        Ok(match (commands.pop(), head) {
-            (Some(base), Some(head)) => State::Ready(Box::new(Pair { base, head })),
-            _ => State::NoBaseline,
-        })
     }
 
     /// Says so when files differ that an unchanged program may still read.
