@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexEntry, IndexTime, Oid, Repository, Status, StatusOptions};
+use git2::{ErrorCode, Index, IndexEntry, IndexTime, Oid, Repository, Status, StatusOptions};
 
 use super::base::head_commit;
 use super::worktree::Store;
@@ -53,7 +53,12 @@ impl Repo {
         let shown = path.display().to_string();
         let full = self.root().join(path);
         let Ok(metadata) = full.symlink_metadata() else {
-            return index.remove(path, 0).map_err(Error::git("snapshot", shown));
+            return match index.remove(path, 0) {
+                // Added to the user's index and deleted again, or in a folder
+                // that a file has taken the place of.
+                Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+                removed => removed.map_err(Error::git("snapshot", shown)),
+            };
         };
         let (mode, content) = if metadata.is_symlink() {
             let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
