@@ -9,19 +9,25 @@ pub mod worktree;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// An error of libgit2's, in its own words alone: its `Display` adds the
+/// error's class and code.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.message())]
+pub struct Said(git2::Error);
+
 /// What went wrong with git: the verb and the thing, then libgit2's own words
 /// where it had any.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// libgit2 said no.
-    #[error("could not {verb} `{thing}`: {}", .source.message())]
+    #[error("could not {verb} `{thing}`")]
     Git {
         /// What was tried.
         verb: &'static str,
         /// On what.
         thing: String,
         /// What libgit2 said.
-        source: git2::Error,
+        source: Said,
     },
     /// A file of the private repository could not be written.
     #[error("could not {verb} `{thing}`")]
@@ -139,7 +145,7 @@ impl Error {
 
     fn git(verb: &'static str, thing: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
         let thing = thing.into();
-        move |source| Error::Git { verb, thing, source }
+        move |source| Error::Git { verb, thing, source: Said(source) }
     }
 
     fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -239,7 +245,9 @@ impl Repo {
 fn refused(path: &Path, source: git2::Error) -> Error {
     let what = ["objectformat", "refstorage", "partialclone"];
     let words = ["SHA-256 object names", "the reftable format", "a partial clone"];
-    let named = what.iter().position(|key| source.message().to_lowercase().contains(key));
+    // It says `unknown object format`, but `extensions.refstorage`.
+    let said = source.message().to_lowercase().replace(' ', "");
+    let named = what.iter().position(|key| said.contains(key));
     match named {
         Some(index) => Error::Format { path: path.to_owned(), what: words[index] },
         None => Error::git("open", path.display().to_string())(source),
