@@ -210,7 +210,9 @@ pub fn run_args(
         let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
         let list = words.collect::<Vec<_>>().join(",");
         args.push("--config".into());
-        args.push(format!("target.\"cfg(all())\".runner=[{list}]").into());
+        // Under a key that nobody else writes: the user's runner must clash
+        // with it, not be replaced by it.
+        args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
     }
     args.push("--".into());
     args.extend_from_slice(arguments);
@@ -366,7 +368,7 @@ mod tests {
         assert_eq!(
             words(&args),
             "run --example it --profile fast --target-dir /t \
-             --config target.\"cfg(all())\".runner=[\"/a \\\"b\\\"\",\"c\"] -- --x"
+             --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] -- --x"
         );
     }
 
