@@ -36,7 +36,7 @@ impl Room {
     }
 
     /// Publishes the files `from` (paths below `root`, copied as they are) as
-    /// the artifact of a key.
+    /// the artifact of a key, with the empty `folders`.
     ///
     /// # Errors
     /// When they can't be copied.
@@ -45,6 +45,7 @@ impl Room {
         key: &Key,
         root: &Path,
         from: &[PathBuf],
+        folders: &[PathBuf],
         executables: Vec<Executable>,
     ) -> Result<Artifact, Error> {
         let builds = self.builds();
@@ -64,7 +65,12 @@ impl Room {
             let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
             files.push(Entry { path: relative.to_owned(), sha256 });
         }
-        let manifest = Manifest { key: key.text.clone(), files, executables };
+        let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
+        let folders: Vec<_> = folders.iter().filter_map(relative).collect();
+        for folder in &folders {
+            make_dir(&staging.path().join("files").join(folder))?;
+        }
+        let manifest = Manifest { key: key.text.clone(), files, folders, executables };
         let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
         let at = staging.path().join("manifest.json");
         std::fs::write(&at, text).map_err(io_error("write", &at))?;
@@ -78,6 +84,8 @@ impl Room {
 struct Manifest {
     key: String,
     files: Vec<Entry>,
+    /// Folders that are there although they may be empty.
+    folders: Vec<PathBuf>,
     executables: Vec<Executable>,
 }
 
@@ -121,6 +129,9 @@ impl Artifact {
             }
         }
         artifact.remove_strangers(&artifact.files()).ok()?;
+        for folder in &artifact.manifest.folders {
+            std::fs::create_dir_all(artifact.files().join(folder)).ok()?;
+        }
         Some(artifact)
     }
 

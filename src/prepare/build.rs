@@ -84,6 +84,7 @@ impl Builder<'_, '_> {
         self.room.point(at.side, &spec, &live)?;
         let target_folder = self.room.target(at.side, &spec);
         let mut files = BTreeMap::new();
+        let mut folders = Vec::new();
         let mut executables = Vec::new();
         for wanted in &group.wanted {
             let built = self.build(at, &group.build, wanted, &target_folder)?;
@@ -94,9 +95,11 @@ impl Builder<'_, '_> {
             let all =
                 built.files.into_iter().chain(built.out_dirs.iter().flat_map(|dir| needed(dir)));
             files.extend(all.map(|path| (path, ())));
+            folders.extend(built.out_dirs);
+            folders.extend(scratch_folder(&built.executable));
         }
         let files: Vec<_> = files.into_keys().filter(|path| path.is_file()).collect();
-        let artifact = self.room.publish(&key, &target_folder, &files, executables)?;
+        let artifact = self.room.publish(&key, &target_folder, &files, &folders, executables)?;
         self.room.point(at.side, &spec, &artifact.files())?;
         Ok(artifact)
     }
@@ -239,6 +242,13 @@ impl Builder<'_, '_> {
 fn describe(group: &Group) -> String {
     let names = group.wanted.iter().map(|(_, target)| target.to_string());
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// The folder that cargo makes for the executable of a bench target, and tells
+/// it of by `CARGO_TARGET_TMPDIR` when compiling: `tmp` beside the profile's.
+fn scratch_folder(executable: &Path) -> Option<PathBuf> {
+    let folder = executable.ancestors().nth(3)?.join("tmp");
+    folder.is_dir().then_some(folder)
 }
 
 /// The files of an `OUT_DIR` that a program may read when it runs: not what
