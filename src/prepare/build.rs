@@ -115,6 +115,8 @@ impl Builder<'_, '_> {
             ("identity", at.identity.clone()),
             ("targets", labels.collect::<Vec<_>>().join(" ")),
             ("build", format!("{:?}", group.build)),
+            // With it the variables by which rustup tells of its choice.
+            ("toolchain", format!("{:?}", at.toolchain)),
             ("rustc", at.rustc.clone()),
             ("lock", at.lock.clone()),
             ("environment", digest(shaping(env).as_bytes())),
@@ -308,8 +310,12 @@ impl Captured {
         if Path::new(program) != executable {
             return None;
         }
+        // Rustup puts its own folder in front of a PATH that lacks it, for
+        // cargo's sake. Kept, it would bring the PATH of the build's day.
         let inherited = |(name, value): &(String, String)| {
-            env.iter().any(|(n, v)| n == name.as_str() && v == value.as_str())
+            let found = env.iter().find(|(n, _)| n == name.as_str());
+            let had = found.and_then(|(_, value)| value.to_str());
+            had.is_some_and(|had| value == had || (name == "PATH" && value.ends_with(had)))
         };
         let env = self.env.into_iter().filter(|pair| !inherited(pair)).collect();
         Some(Invocation { before: Vec::new(), after: after.to_vec(), env })
