@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod compare;
+mod configuration;
 mod golden;
 mod sides;
 mod support;

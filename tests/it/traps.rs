@@ -1,1 +1,677 @@
-//! The traps of a comparison that measures the wrong thing.
+//! What must never happen: one side taken for the other, other surroundings,
+//! a trace in the user's repository.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Cbdr, Ran, Repo, git};
+
+/// What a run of the fixture `witness` saw.
+#[derive(Debug)]
+struct Seen {
+    library: String,
+    tool: String,
+    told: String,
+    args: Vec<String>,
+    here: String,
+    lock: String,
+    vars: BTreeMap<String, String>,
+}
+
+impl Seen {
+    fn parse(line: &str) -> Self {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [library, tool, told, args, here, lock, vars] = fields.try_into().unwrap();
+        let pair = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap();
+            (name.to_owned(), value.to_owned())
+        };
+        Seen {
+            library: library.to_owned(),
+            tool: tool.to_owned(),
+            told: told.to_owned(),
+            args: args.split('\u{1f}').map(str::to_owned).collect(),
+            here: here.to_owned(),
+            lock: lock.to_owned(),
+            vars: vars.split('\u{1f}').map(pair).collect(),
+        }
+    }
+
+    /// Demands that program, helper and data are those of the commit `who`.
+    #[track_caller]
+    fn assert_is(&self, who: &str) {
+        assert_eq!(self.library, format!("library of {who}"));
+        assert_eq!(self.tool, format!("tool of {who}"));
+        assert_eq!(self.told, format!("told by {who}"));
+    }
+}
+
+/// Both sides of one pair.
+struct Both {
+    ran: Ran,
+    base: Seen,
+    head: Seen,
+}
+
+/// The repository of the fixture, its commit `A` on main and `B` on feature.
+fn a_and_b() -> Repo {
+    let repo = Repo::new("witness");
+    repo.branch("feature");
+    becomes(&repo, "A", "B");
+    repo
+}
+
+/// Changes library, helper and data, and commits.
+fn becomes(repo: &Repo, old: &str, new: &str) -> String {
+    let places =
+        [("src/lib.rs", "library of"), ("src/bin/tool.rs", "tool of"), ("told.txt", "told by")];
+    for (file, word) in places {
+        repo.replace(file, &format!("{word} {old}"), &format!("{word} {new}"));
+    }
+    repo.commit(new)
+}
+
+/// Measures one pair of the witness, which gets the arguments `after`: what
+/// it saw on the sides that the rows of the samples name.
+#[track_caller]
+fn measure_with(repo: &Repo, cbdr: Cbdr, after: &[&str]) -> Both {
+    let folder = tempfile::tempdir_in(repo.around()).unwrap().keep();
+    let (log, rows) = (folder.join("log"), folder.join("rows.csv"));
+    let args = ["--always-run", "--warmup", "0", "--max-pairs", "1", "--samples"];
+    let cbdr = cbdr.args(args).args([&rows]).args(["--"]).args(after);
+    let ran = cbdr.env("WITNESS", &log).run().code(0);
+    let log = std::fs::read_to_string(log).unwrap();
+    // Where the user has a runner, it is also called while preparing.
+    let seen = log.lines().rev().map(Seen::parse).take(2);
+    let rows = std::fs::read_to_string(rows).unwrap();
+    let labels: Vec<&str> = rows.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+    assert_eq!(labels.len(), 2, "{rows}");
+    let mut by_label: BTreeMap<_, _> = labels.into_iter().rev().zip(seen).collect();
+    let (base, head) = (by_label.remove("base").unwrap(), by_label.remove("head").unwrap());
+    Both { ran, base, head }
+}
+
+#[track_caller]
+fn measure(repo: &Repo, cbdr: Cbdr) -> Both {
+    measure_with(repo, cbdr, &[])
+}
+
+#[track_caller]
+fn compare(repo: &Repo, args: &str) -> Both {
+    measure(repo, repo.cbdr(&format!("compare {args}")))
+}
+
+/// The artifacts in the cache.
+fn artifacts(repo: &Repo) -> Vec<PathBuf> {
+    let rooms = repo.cache().join("repositories-v1");
+    let room = std::fs::read_dir(rooms).unwrap().next().unwrap().unwrap().path();
+    std::fs::read_dir(room.join("builds")).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Every file under a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache() {
+    let repo = a_and_b();
+    let both = compare(&repo, "main");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    let both = compare(&repo, "main");
+    both.ran.says("Fresh base").says("Fresh head").never_says("Compiling");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    // Another commit comes between, and is built where B was.
+    becomes(&repo, "B", "C");
+    let both = compare(&repo, "main");
+    both.ran.says("Fresh base").says("Building head");
+    both.base.assert_is("A");
+    both.head.assert_is("C");
+    let both = compare(&repo, "main --head feature~1");
+    both.ran.says("Fresh base").says("Fresh head").never_says("Compiling");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    // And a commit that takes all of it back is not B for being older.
+    repo.git(&["revert", "--no-edit", "HEAD", "HEAD~1"]);
+    let both = compare(&repo, "main");
+    both.ran.says("Building head");
+    both.base.assert_is("A");
+    both.head.assert_is("A");
+}
+
+#[test]
+fn the_sides_may_change_places() {
+    let repo = a_and_b();
+    compare(&repo, "main");
+    let both = compare(&repo, "feature --exact-base --head main");
+    both.base.assert_is("B");
+    both.head.assert_is("A");
+    let both = compare(&repo, "main");
+    both.ran.says("Fresh base").says("Fresh head");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+}
+
+#[test]
+fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
+    let repo = Repo::new("witness");
+    let args = "compare main --max-pairs 1 --format json";
+    for (file, old) in [("src/bin/tool.rs", "tool of A"), ("told.txt", "told by A")] {
+        repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
+        repo.replace(file, old, "other");
+        repo.commit(file);
+        let object = repo.cbdr(args).run().code(0).json();
+        assert_eq!(object["verdict"], "inconclusive", "{file}");
+        assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    }
+    // What none of them reads is another matter, and said.
+    repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
+    repo.write("data.bin", "x");
+    repo.commit("data");
+    let ran = repo.cbdr(args).run().code(0).says("1 file that they may read differ, such as `data");
+    assert_eq!(ran.json()["verdict"], "identical");
+}
+
+#[test]
+fn debug_information_and_the_folder_in_the_program_are_no_difference() {
+    let repo = Repo::new("steady");
+    repo.write("Cargo.toml", &(manifest(&repo) + "[profile.bench]\ndebug = true\n"));
+    let shows =
+        "fn main() {\n    black_box(env!(\"CARGO_MANIFEST_DIR\"));\n    black_box(file!());";
+    repo.replace("benches/work.rs", "fn main() {", shows);
+    repo.commit("debug");
+    repo.branch("feature");
+    repo.write("README.md", "words\n");
+    repo.commit("words");
+    let object = repo.cbdr("compare main --format json").run().code(0).json();
+    assert_eq!(object["verdict"], "identical");
+    // The smallest change of the work is one.
+    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.commit("work");
+    let object = repo.cbdr("compare main --format json --max-pairs 1").run().code(0).json();
+    assert_eq!(object["verdict"], "inconclusive");
+}
+
+fn manifest(repo: &Repo) -> String {
+    std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap()
+}
+
+/// Lays a package `dep` of that version where cargo takes it for crates.io's;
+/// the folder around the repository says so.
+fn vendor(repo: &Repo, version: &str) {
+    let folder = repo.around().join("vendor").join(format!("dep-{version}"));
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    let manifest =
+        format!("[package]\nname = \"dep\"\nversion = \"{version}\"\nedition = \"2021\"\n");
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(folder.join("src/lib.rs"), "").unwrap();
+    std::fs::write(folder.join(".cargo-checksum.json"), "{\"files\":{}}").unwrap();
+    let config = "[source.crates-io]\nreplace-with = \"beside\"\n\
+                  [source.beside]\ndirectory = \"vendor\"\n";
+    std::fs::create_dir_all(repo.around().join(".cargo")).unwrap();
+    std::fs::write(repo.around().join(".cargo/config.toml"), config).unwrap();
+}
+
+/// A library that keeps its lock file to itself and depends on `dep`.
+fn without_lock() -> Repo {
+    let repo = Repo::new("witness");
+    vendor(&repo, "1.0.0");
+    std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
+    repo.write(".gitignore", "/target\n/Cargo.lock\n");
+    repo.write("Cargo.toml", &(manifest(&repo) + "[dependencies]\ndep = \"1\"\n"));
+    repo.commit("depend");
+    repo.branch("feature");
+    becomes(&repo, "A", "B");
+    repo
+}
+
+/// The version of `dep` in a lock file.
+#[track_caller]
+fn version(seen: &Seen) -> &str {
+    let (_, after) = seen.lock.split_once("name = \"dep\"\u{1e}version = \"").expect(&seen.lock);
+    after.split('"').next().unwrap()
+}
+
+#[test]
+fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept() {
+    let repo = without_lock();
+    let both = compare(&repo, "main");
+    both.base.assert_is("A");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+    // A version that appears between two comparisons changes neither side.
+    vendor(&repo, "1.1.0");
+    becomes(&repo, "B", "C");
+    let both = compare(&repo, "main");
+    both.ran.says("Fresh base").says("Building head");
+    both.head.assert_is("C");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+    assert!(!repo.path().join("Cargo.lock").exists());
+}
+
+#[test]
+fn the_users_ignored_lock_file_holds_for_both_sides() {
+    let repo = without_lock();
+    let mut cargo = Command::new("cargo");
+    cargo.args(["generate-lockfile", "--quiet"]).current_dir(repo.path());
+    assert!(cargo.status().unwrap().success());
+    vendor(&repo, "1.1.0");
+    let both = compare(&repo, "main");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+    // And when it is updated, both follow.
+    let mut cargo = Command::new("cargo");
+    cargo.args(["update", "--quiet"]).current_dir(repo.path());
+    assert!(cargo.status().unwrap().success());
+    let both = compare(&repo, "main");
+    both.ran.says("Building base").says("Building head");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
+}
+
+#[test]
+fn a_side_with_a_lock_file_of_its_own_lends_it_to_the_other() {
+    let repo = without_lock();
+    repo.write(".gitignore", "/target\n");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["generate-lockfile", "--quiet"]).current_dir(repo.path());
+    assert!(cargo.status().unwrap().success());
+    repo.commit("track the lock file");
+    std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
+    vendor(&repo, "1.1.0");
+    let both = compare(&repo, "main");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+}
+
+#[test]
+fn dependencies_are_compiled_once_for_both_sides() {
+    let repo = without_lock();
+    let both = compare(&repo, "main");
+    let count = |word| both.ran.stderr.matches(word).count();
+    assert_eq!((count("Compiling dep v1.0.0"), count("Compiling witness v0.1.0")), (1, 2));
+}
+
+#[test]
+fn what_a_hook_of_git_exports_leads_nobody_astray() {
+    let repo = a_and_b();
+    let other = Repo::new("steady");
+    let inside = other.path().join(".git");
+    let elsewhere = repo.around().join("linked");
+    repo.git(&["worktree", "add", "--quiet", "--detach", elsewhere.to_str().unwrap(), "feature"]);
+    let linked = git(&elsewhere, &["rev-parse", "--absolute-git-dir"]);
+    // As a pre-push hook in a linked worktree has it, and as one of another
+    // repository would.
+    for (dir, tree) in [(linked.clone(), &elsewhere), (inside.display().to_string(), &elsewhere)] {
+        let cbdr = repo.cbdr("compare main").folder(tree).env("GIT_DIR", &dir);
+        let cbdr = cbdr.env("GIT_INDEX_FILE", format!("{dir}/index")).env("GIT_PREFIX", "x/");
+        let cbdr = cbdr.env("GIT_WORK_TREE", other.path()).env("GIT_EXEC_PATH", "/nowhere");
+        let both = measure(&repo, cbdr);
+        both.base.assert_is("A");
+        both.head.assert_is("B");
+        for seen in [&both.base, &both.head] {
+            let names: Vec<_> = seen.vars.keys().filter(|name| name.starts_with("GIT_")).collect();
+            assert_eq!(names, <[&String; 0]>::default());
+        }
+        both.ran.says("Comparing HEAD (").says("with its merge-base with main (");
+    }
+}
+
+#[test]
+fn what_an_outer_cargo_sets_is_not_for_us_and_ours() {
+    let repo = a_and_b();
+    let target = repo.around().join("target of another");
+    let cbdr = repo.cbdr("compare main").env("RUSTUP_TOOLCHAIN", "no-such-toolchain");
+    let cbdr = cbdr.env("CARGO_TARGET_DIR", &target).env("CARGO", "/nowhere/cargo");
+    let cbdr = cbdr.env("CARGO_BUILD_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
+    let cbdr = cbdr.env("CARGO_PKG_NAME", "another").env("CARGO_MANIFEST_DIR", "/nowhere");
+    let cbdr = cbdr.env("CARGO_BIN_EXE_tool", "/nowhere/tool").env("OUT_DIR", "/nowhere");
+    let both = measure(&repo, cbdr);
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    assert!(!target.exists());
+    for seen in [&both.base, &both.head] {
+        let var = |name: &str| seen.vars.get(name).map(String::as_str);
+        assert_eq!(var("CARGO_PKG_NAME"), Some("witness"));
+        assert_eq!(var("CARGO_MANIFEST_DIR"), Some(seen.here.as_str()));
+        assert!(Path::new(var("CARGO").unwrap()).is_file(), "{:?}", var("CARGO"));
+        assert_ne!(var("RUSTUP_TOOLCHAIN"), Some("no-such-toolchain"));
+        let strangers = seen.vars.iter().filter(|(name, value)| {
+            value.contains("nowhere") || value.contains("target of another") || *name == "OUT_DIR"
+        });
+        // Cargo sets OUT_DIR itself for packages with a build script.
+        let strangers: Vec<_> = strangers.filter(|(_, v)| !v.contains("/t-")).collect();
+        assert!(strangers.is_empty(), "{strangers:?}");
+    }
+}
+
+/// A toolchain whose compiler is not the usual one: its name and what
+/// `rustc -V` says of it.
+fn another_toolchain() -> Option<(String, String)> {
+    let run = |args: &[&str]| {
+        let mut command = Command::new(args[0]);
+        command.args(&args[1..]).current_dir("/").env_remove("RUSTUP_TOOLCHAIN");
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let usual = run(&["rustc", "-V"])?;
+    let list = run(&["rustup", "toolchain", "list"])?;
+    let names = list.lines().filter_map(|line| line.split_whitespace().next());
+    let mut found = names.filter_map(|name| {
+        let version = run(&["rustup", "run", name, "rustc", "-V"])?;
+        (version != usual).then(|| (name.to_owned(), version))
+    });
+    found.next()
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
+    let Some((name, version)) = another_toolchain() else {
+        eprintln!("skipped: rustup with a second toolchain is needed");
+        return;
+    };
+    let repo = Repo::new("witness");
+    // Which compiler it was, in the data.
+    let rustc = "std::process::Command::new(std::env::var(\"RUSTC\").unwrap())";
+    let told = format!("String::from_utf8({rustc}.arg(\"-V\").output().unwrap().stdout).unwrap()");
+    repo.replace("build.rs", "std::fs::read_to_string(\"told.txt\").unwrap()", &told);
+    repo.commit("tell the compiler");
+    repo.branch("feature");
+    let channel = name.split("-x86").next().unwrap().split("-aarch").next().unwrap();
+    repo.write("rust-toolchain.toml", &format!("[toolchain]\nchannel = \"{channel}\"\n"));
+    repo.commit("a toolchain");
+    let both = compare(&repo, "main --format json");
+    assert_eq!((&both.base.told, &both.head.told), (&version, &version));
+    assert_eq!(both.ran.json()["toolchain"], version);
+    let both = compare(&repo, "main --format json --toolchain each");
+    assert_ne!(both.base.told, version);
+    assert_eq!(both.head.told, version);
+    let usual = both.base.told;
+    let both = compare(&repo, "main --format json --toolchain base");
+    assert_eq!((&both.base.told, &both.head.told), (&usual, &usual));
+    assert_eq!(both.ran.json()["toolchain"], usual);
+    let both = compare(&repo, &format!("feature --head main --exact-base --toolchain {name}"));
+    assert_eq!((&both.base.told, &both.head.told), (&version, &version));
+}
+
+/// Everything about a folder's files that writing would change.
+fn state(folder: &Path) -> Vec<(PathBuf, u32, std::time::SystemTime, Vec<u8>)> {
+    use std::os::unix::fs::PermissionsExt;
+    let about = |path: PathBuf| {
+        let metadata = path.symlink_metadata().unwrap();
+        let content = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+        (path, metadata.permissions().mode(), metadata.modified().unwrap(), content)
+    };
+    files(folder).into_iter().map(about).collect()
+}
+
+#[test]
+fn the_users_repository_is_not_written_to() {
+    let repo = a_and_b();
+    // Without a lock file, and with a target folder configured, there would
+    // be more to write.
+    std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
+    repo.write(".cargo/config.toml", "[build]\ntarget-dir = \"built\"\n");
+    repo.commit("no lock file");
+    repo.write("untracked", "x");
+    repo.git(&["config", "core.fsmonitor", "false"]);
+    let chmod = |mode: &str| {
+        let mut chmod = Command::new("chmod");
+        chmod.args(["-R", mode]).arg(repo.path());
+        assert!(chmod.status().unwrap().success());
+    };
+    chmod("a-w");
+    let before = state(repo.path());
+    let ran = repo.cbdr("compare main --max-pairs 1").run();
+    let dirty = repo.cbdr("compare main --max-pairs 1 --dirty").run();
+    let after = state(repo.path());
+    chmod("u+w");
+    ran.code(0);
+    dirty.code(0);
+    assert!(before == after, "something was written");
+    let around = std::fs::read_dir(repo.around()).unwrap().count();
+    assert_eq!(around, 2, "repository and cache");
+}
+
+#[test]
+fn a_target_folder_in_the_configuration_is_not_shared_by_the_sides() {
+    let repo = Repo::new("witness");
+    let shared = repo.around().join("shared");
+    let config = format!(
+        "[build]\ntarget-dir = \"{0}/target\"\nbuild-dir = \"{0}/build\"\n",
+        shared.display()
+    );
+    repo.write(".cargo/config.toml", &config);
+    repo.commit("configure");
+    repo.branch("feature");
+    becomes(&repo, "A", "B");
+    for _ in 0..2 {
+        let both = compare(&repo, "main");
+        both.base.assert_is("A");
+        both.head.assert_is("B");
+    }
+    assert!(!shared.exists());
+}
+
+#[test]
+fn a_runner_that_the_user_configured_is_honoured() {
+    let triple = Command::new("rustc").arg("-vV").output().unwrap();
+    let triple = String::from_utf8(triple.stdout).unwrap();
+    let triple = triple.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let repo = Repo::new("witness");
+    for (number, key) in
+        ["'cfg(all())'", "'cfg(unix)'", "'cfg(target_os = \"linux\")'", triple].iter().enumerate()
+    {
+        let runner = format!("[\"env\", \"MARK={number}\"]");
+        repo.git(&["checkout", "--quiet", "-B", "main", "main"]);
+        repo.write(".cargo/config.toml", &format!("[target.{key}]\nrunner = {runner}\n"));
+        repo.commit("a runner");
+        repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
+        becomes(&repo, "A", "B");
+        for _ in 0..2 {
+            let both = compare(&repo, "main");
+            both.base.assert_is("A");
+            both.head.assert_is("B");
+            for seen in [&both.base, &both.head] {
+                assert_eq!(seen.vars.get("MARK"), Some(&number.to_string()), "{key}");
+                assert_eq!(seen.args.last().map(String::as_str), Some("--bench"), "{key}");
+            }
+        }
+        repo.git(&["checkout", "--quiet", "main"]);
+    }
+}
+
+#[test]
+fn a_benchmark_is_run_as_cargo_runs_it_and_alike_on_both_sides() {
+    let repo = a_and_b();
+    let cbdr = repo.cbdr("compare main").env("MINE", "it is");
+    let both = measure_with(&repo, cbdr, &["one", "two words"]);
+    let (one, other) = (both.base, both.head);
+    for seen in [&one, &other] {
+        assert_eq!(seen.args[1..], ["one", "two words", "--bench"]);
+        assert!(seen.here.starts_with(repo.cache().to_str().unwrap()), "{}", seen.here);
+        assert!(seen.here.ends_with("/tree"), "{}", seen.here);
+        assert_eq!(seen.vars["CARGO_MANIFEST_DIR"], seen.here);
+        assert_eq!(seen.vars["MINE"], "it is");
+    }
+    assert_ne!(one.here, other.here);
+    assert_ne!(one.args[0], other.args[0]);
+    assert_eq!(one.here.len(), other.here.len());
+    assert_eq!(one.args[0].len(), other.args[0].len());
+    assert_same_vars(&one, &other);
+}
+
+/// Demands the same environment but for the sides' own paths.
+#[track_caller]
+fn assert_same_vars(one: &Seen, other: &Seen) {
+    let neutral = |seen: &Seen| -> BTreeMap<String, String> {
+        let side = Path::new(&seen.here).parent().unwrap().to_str().unwrap();
+        let vars = seen.vars.iter();
+        vars.map(|(name, value)| (name.clone(), value.replace(side, "SIDE"))).collect()
+    };
+    assert_eq!(neutral(one), neutral(other));
+}
+
+#[test]
+fn a_side_from_the_cache_does_not_bring_the_environment_of_then() {
+    let repo = a_and_b();
+    // Rustup puts its own folder in front of a PATH that lacks it.
+    let tools = repo.around().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for name in ["cargo", "rustc", "rustup"] {
+        let found = std::env::split_paths(&path).map(|folder| folder.join(name));
+        if let Some(found) = found.into_iter().find(|path| path.is_file()) {
+            std::os::unix::fs::symlink(found, tools.join(name)).unwrap();
+        }
+    }
+    let at = |folder: &str, args: &str| {
+        let path = format!("{}:/usr/bin:/bin:{folder}", tools.display());
+        let cbdr = repo.cbdr(&format!("compare main {args}")).env("PATH", path);
+        measure(&repo, cbdr.env("WHEN", folder))
+    };
+    at("/first", "");
+    becomes(&repo, "B", "C");
+    let both = at("/second", "");
+    both.ran.says("Fresh base").says("Building head");
+    both.head.assert_is("C");
+    for seen in [&both.base, &both.head] {
+        for name in ["PATH", "WHEN"] {
+            let value = &seen.vars[name];
+            assert!(value.contains("/second") && !value.contains("/first"), "{name}={value}");
+        }
+    }
+    assert_same_vars(&both.base, &both.head);
+    // Nor how the toolchain was chosen then.
+    becomes(&repo, "C", "D");
+    let both = at("/second", "--toolchain each");
+    assert_same_vars(&both.base, &both.head);
+}
+
+#[test]
+fn what_a_benchmark_leaves_behind_is_gone_the_next_time() {
+    let repo = a_and_b();
+    let left = "std::fs::write(\"Cargo.lock\", \"broken\").unwrap();\n    \
+                std::fs::write(\"told.txt\", \"told by nobody\").unwrap();\n    \
+                std::fs::write(\"src/bin/more.rs\", \"broken\").unwrap();\n    \
+                std::fs::write(Path::new(env!(\"OUT_DIR\")).join(\"told.txt\"), \"x\").unwrap();";
+    let end = "file.write_all(format!(\"{line}\\n\").as_bytes()).unwrap();";
+    repo.replace("benches/look.rs", end, &format!("{end}\n    {left}"));
+    repo.commit("leave a mess");
+    for _ in 0..3 {
+        let both = compare(&repo, "main");
+        both.base.assert_is("A");
+        both.head.assert_is("B");
+        assert!(both.base.lock.contains("name = \"witness\""));
+        assert!(both.head.lock.contains("name = \"witness\""));
+    }
+}
+
+#[test]
+fn the_scratch_folder_that_cargo_promises_is_there_also_from_the_cache() {
+    let repo = Repo::new("steady");
+    let write = "fn main() {\n    let folder = std::path::Path::new(env!(\"CARGO_TARGET_TMPDIR\"));\n    \
+                 std::fs::write(folder.join(\"scratch\"), \"x\").unwrap();";
+    repo.replace("benches/work.rs", "fn main() {", write);
+    repo.commit("scratch");
+    for _ in 0..2 {
+        repo.cbdr("compare --aa --max-pairs 1").run().code(0);
+    }
+}
+
+#[test]
+fn a_damaged_artifact_is_built_again() {
+    let repo = a_and_b();
+    compare(&repo, "main");
+    let whole = artifacts(&repo);
+    assert_eq!(whole.len(), 2);
+    for artifact in &whole {
+        let is_bench =
+            |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("look-");
+        let executable = files(artifact).into_iter().find(is_bench).unwrap();
+        let file = std::fs::File::options().write(true).open(executable).unwrap();
+        file.set_len(1000).unwrap();
+    }
+    let both = compare(&repo, "main");
+    both.ran.says("Building base").says("Building head");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    // A file that is missing is damage, too, and so is a manifest cut short.
+    let told = files(&artifacts(&repo)[0]).into_iter().find(|path| path.ends_with("told.txt"));
+    std::fs::remove_file(told.unwrap()).unwrap();
+    std::fs::write(artifacts(&repo)[1].join("manifest.json"), "{").unwrap();
+    let both = compare(&repo, "main");
+    both.ran.says("Building base").says("Building head");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+}
+
+#[test]
+fn submodules_are_filled_from_the_clone() {
+    let repo = Repo::new("witness");
+    let part = Repo::new("steady");
+    part.write("told.txt", "told by A");
+    let first = part.commit("first words");
+    part.write("told.txt", "told by B");
+    let second = part.commit("other words");
+    let url = part.path().to_str().unwrap();
+    let allow = "protocol.file.allow=always";
+    repo.git(&["-c", allow, "submodule", "--quiet", "add", "--name", "a part", url, "parts/one"]);
+    let at = repo.path().join("parts/one");
+    repo.replace("build.rs", "rerun-if-changed=told.txt", "rerun-if-changed=parts/one/told.txt");
+    repo.replace(
+        "build.rs",
+        "read_to_string(\"told.txt\")",
+        "read_to_string(\"parts/one/told.txt\")",
+    );
+    git(&at, &["checkout", "--quiet", &first]);
+    repo.commit("with a submodule");
+    repo.branch("feature");
+    git(&at, &["checkout", "--quiet", &second]);
+    repo.commit("with a later one");
+    let both = compare(&repo, "main");
+    assert_eq!((&*both.base.told, &*both.head.told), ("told by A", "told by B"));
+    // Also when it is only under `.git/modules`, and from a linked worktree.
+    let linked = repo.around().join("linked");
+    repo.git(&["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap(), "feature"]);
+    let both =
+        measure(&repo, repo.cbdr("compare feature --exact-base --head main").folder(&linked));
+    assert_eq!((&*both.base.told, &*both.head.told), ("told by B", "told by A"));
+    // A commit that the clone does not hold is an error that says so.
+    part.write("told.txt", "told by C");
+    let third = part.commit("more words");
+    repo.git(&["update-index", "--cacheinfo", &format!("160000,{third},parts/one")]);
+    repo.git(&["commit", "--quiet", "--message", "one that is not here"]);
+    let ran = repo.cbdr("compare main").run().code(101);
+    let ran = ran.says(&format!("does not hold commit {third} of the submodule `parts/one`\n"));
+    ran.says("hint: `git submodule update --init --recursive`");
+}
+
+#[test]
+fn a_build_script_may_ask_git_to_describe_its_commit() {
+    let repo = Repo::new("witness");
+    let git = "std::process::Command::new(\"git\").args([\"describe\", \"--tags\", \"--dirty\"])";
+    let told = format!("String::from_utf8({git}.output().unwrap().stdout).unwrap()");
+    repo.replace("build.rs", "std::fs::read_to_string(\"told.txt\").unwrap()", &told);
+    repo.commit("describe it");
+    repo.git(&["tag", "--annotate", "--message", "words", "v1.2.3"]);
+    repo.git(&["tag", "z-light", "HEAD~1"]);
+    repo.branch("feature");
+    let head = repo.commit("one more");
+    let both = compare(&repo, "main");
+    assert_eq!(both.base.told, "v1.2.3");
+    assert!(both.head.told.starts_with("v1.2.3-1-g"), "{}", both.head.told);
+    assert!(head.starts_with(both.head.told.trim_start_matches("v1.2.3-1-g")));
+}

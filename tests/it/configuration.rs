@@ -1,0 +1,337 @@
+//! The table in `Cargo.toml`, and the flags over it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Repo};
+
+/// One pair; with a command such as `true` nothing is built.
+const QUICK: &str = "--format json --max-pairs 1 --warmup 0";
+
+/// Writes `table` behind the manifest of a folder and commits it on `main`.
+fn configure(repo: &Repo, manifest: &str, table: &str) {
+    let text = std::fs::read_to_string(repo.path().join(manifest)).unwrap();
+    let text = text.split("\n# the table\n").next().unwrap().to_owned();
+    repo.write(manifest, &format!("{text}\n# the table\n{table}\n"));
+    repo.commit("configure");
+}
+
+/// The steady fixture with this table on both sides, and a commit between.
+fn configured(table: &str) -> Repo {
+    let repo = Repo::new("steady");
+    configure(&repo, "Cargo.toml", table);
+    repo.branch("feature");
+    repo.write("words.md", "words");
+    repo.commit("words");
+    repo
+}
+
+/// The gating metrics of a benchmark with their thresholds.
+fn gates(benchmark: &Value) -> BTreeMap<&str, f64> {
+    let metrics = benchmark["metrics"].as_array().unwrap().iter();
+    let gating = metrics.filter(|metric| metric["gates"] == true);
+    gating.map(|m| (m["name"].as_str().unwrap(), m["threshold"].as_f64().unwrap())).collect()
+}
+
+fn names(object: &Value) -> Vec<&str> {
+    let benchmarks = object["benchmarks"].as_array().unwrap().iter();
+    benchmarks.map(|benchmark| benchmark["name"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn quick(repo: &Repo, args: &str) -> Ran {
+    repo.cbdr(&format!("compare main {args} {QUICK}")).run()
+}
+
+#[test]
+fn the_table_says_what_runs_and_what_decides() {
+    let repo = configured(
+        "[package.metadata.cbdr]\ncommand = \"true 'one word'\"\nargs = [\"more\"]\n\
+         metrics = [\"cpu_time\", \"max_rss\"]\nthreshold = \"3%\"\n\
+         thresholds = { max_rss = \"7%\" }\nconfidence = \"99%\"\nestimator = \"median\"\n\
+         max-pairs = 3\nwarmup = 0\non-inconclusive = \"fail\"",
+    );
+    let ran = repo.cbdr("compare main --format json").run().code(102);
+    let object = ran.json();
+    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.99), &json!("median")));
+    assert_eq!((&object["verdict"], names(&object)), (&json!("inconclusive"), vec!["true"]));
+    assert_eq!(object["stopped_by"], "max-pairs");
+    let benchmark = &object["benchmarks"][0];
+    assert_eq!(benchmark["pairs"], 3);
+    assert_eq!(gates(benchmark), BTreeMap::from([("cpu_time", 0.03), ("max_rss", 0.07)]));
+}
+
+#[test]
+fn flags_win_over_the_package_and_the_package_over_the_workspace() {
+    let repo = Repo::new("members");
+    configure(
+        &repo,
+        "Cargo.toml",
+        "[workspace.metadata.cbdr]\ncommand = \"true workspace\"\nthreshold = \"1%\"\n\
+         confidence = \"91%\"\nthresholds = { sys_time = \"11%\" }\non-inconclusive = \"fail\"",
+    );
+    let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\nconfidence = \"92%\"\n\
+                 thresholds = { max_rss = \"22%\" }";
+    configure(&repo, "one/Cargo.toml", table);
+    repo.branch("feature");
+    repo.write("words.md", "words");
+    repo.commit("words");
+    // The workspace alone, from its other member.
+    let object = quick(&repo, "-p two").code(102).json();
+    let first = &object["benchmarks"][0];
+    assert_eq!(gates(first), BTreeMap::from([("wall_time", 0.01), ("sys_time", 0.11)]));
+    assert_eq!(object["confidence"], 0.91);
+    // The package over it, and what it leaves open from there.
+    let by_name = quick(&repo, "-p one").code(102).json();
+    let by_folder = repo.cbdr(&format!("compare main {QUICK}")).folder(&repo.path().join("one/src"));
+    for object in [by_name, by_folder.run().code(102).json()] {
+        let expected = [("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)];
+        assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
+        assert_eq!(object["confidence"], 0.92);
+    }
+    // And the flags over both.
+    let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 94% \
+                 --on-inconclusive pass";
+    let object = quick(&repo, flags).code(0).never_says("differently").json();
+    let expected = [("wall_time", 0.04), ("sys_time", 0.11), ("max_rss", 0.44)];
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
+    assert_eq!(object["confidence"], 0.94);
+    // Metrics that are named replace those of the table.
+    let object = quick(&repo, "-p two --metric cpu_time,sys_time").code(102).json();
+    let expected = BTreeMap::from([("cpu_time", 0.01), ("sys_time", 0.11)]);
+    assert_eq!(gates(&object["benchmarks"][0]), expected);
+}
+
+#[test]
+fn a_target_chosen_by_a_flag_clears_that_of_the_table() {
+    let repo = configured("[package.metadata.cbdr]\ncommand = \"false\"\nthreshold = \"9%\"");
+    let object = quick(&repo, "--command true").code(0).json();
+    assert_eq!(names(&object), ["true"]);
+    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.09);
+    let object = quick(&repo, "--bench work").code(0).json();
+    assert_eq!((names(&object), &object["verdict"]), (vec!["work"], &json!("identical")));
+    // And the table's own is run without.
+    quick(&repo, "").code(101).says("of `false` exited with code 1");
+}
+
+#[test]
+fn a_flag_also_clears_the_named_benchmarks() {
+    let repo = configured(
+        "[package.metadata.cbdr.benchmarks.one]\ncommand = \"false\"\n\
+         [package.metadata.cbdr.benchmarks.two]\nbench = \"work\"",
+    );
+    assert_eq!(names(&quick(&repo, "--command true").code(0).json()), ["true"]);
+}
+
+#[test]
+fn named_benchmarks_are_measured_under_their_names() {
+    let repo = configured(
+        "[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = \"3%\"\n\
+         [package.metadata.cbdr.benchmarks.small]\nargs = [\"1\"]\nthreshold = \"4%\"\n\
+         [package.metadata.cbdr.benchmarks.large]\ncommand = \"sh -c 'exit 0'\"\n\
+         [package.metadata.cbdr.benchmarks.built]\nbench = \"work\"",
+    );
+    let rows = repo.around().join("rows.csv");
+    let ran = quick(&repo, &format!("--always-run --samples {}", rows.display())).code(0);
+    let object = ran.json();
+    assert_eq!(names(&object), ["built", "large", "small"]);
+    for (benchmark, threshold) in object["benchmarks"].as_array().unwrap().iter().zip([3, 3, 4]) {
+        assert_eq!((&benchmark["status"], &benchmark["pairs"]), (&json!("compared"), &json!(1)));
+        assert_eq!(gates(benchmark)["wall_time"], f64::from(threshold) / 100.0);
+    }
+    let text = std::fs::read_to_string(rows).unwrap();
+    let mut labels: Vec<&str> =
+        text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    labels.sort_unstable();
+    let expected =
+        ["built/base", "built/head", "large/base", "large/head", "small/base", "small/head"];
+    assert_eq!(labels, expected);
+    // Without that the one that cargo builds is the same program.
+    let object = quick(&repo, "").code(0).says("`built` is the same program on both").json();
+    assert_eq!(object["benchmarks"][0]["pairs"], 0);
+    assert_eq!(object["benchmarks"][1]["pairs"], 1);
+    assert_eq!(object["verdict"], "inconclusive");
+}
+
+#[test]
+fn a_benchmark_that_one_side_names_alone_is_new_or_removed() {
+    let table = |name: &str| {
+        format!(
+            "[package.metadata.cbdr.benchmarks.both]\ncommand = \"true\"\n\
+             [package.metadata.cbdr.benchmarks.{name}]\nbench = \"work\""
+        )
+    };
+    let repo = configured(&table("old"));
+    configure(&repo, "Cargo.toml", &table("new"));
+    let ran = quick(&repo, "--always-run").code(0);
+    let object = ran.says("the head no longer has the benchmark `old`").json();
+    let found: BTreeMap<_, _> = object["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|b| (b["name"].as_str().unwrap(), b["status"].as_str().unwrap()))
+        .collect();
+    // The base has the target, if not the name: it can be measured there.
+    let expected = [("both", "compared"), ("new", "compared"), ("old", "removed")];
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+#[test]
+fn what_a_table_may_not_say_is_an_error_that_knows_better() {
+    let repo = Repo::new("steady");
+    let refused = |table: &str| {
+        repo.git(&["checkout", "--quiet", "main"]);
+        repo.git(&["checkout", "--quiet", "-B", "feature"]);
+        configure(&repo, "Cargo.toml", table);
+        quick(&repo, "").code(101)
+    };
+    let ran = refused("[package.metadata.cbdr]\ntreshold = \"2%\"");
+    let ran = ran.says("error: unknown key `treshold` in [package.metadata.cbdr]\n");
+    ran.says("hint: did you mean `threshold`?\n").never_says("Building");
+    let ran = refused("[workspace]\n[workspace.metadata.cbdr]\nmetric = [\"cpu_time\"]");
+    let ran = ran.says("error: unknown key `metric` in [workspace.metadata.cbdr]\n");
+    ran.says("hint: did you mean `metrics`?\n");
+    let ran = refused("[package.metadata.cbdr.benchmarks.small]\nagrs = [\"1\"]");
+    let ran = ran.says("error: unknown key `agrs` in [package.metadata.cbdr.benchmarks.small]\n");
+    ran.says("hint: did you mean `args`?\n");
+    let ran = refused("[package.metadata.cbdr]\nxyz = 1");
+    ran.says("error: unknown key `xyz`").says("hint: the keys are base, package, bench");
+    let ran = refused("[package.metadata.cbdr]\nmax-pairs = \"many\"");
+    ran.says("error: bad value in [package.metadata.cbdr]: `max-pairs`: ");
+    let ran = refused("[package.metadata.cbdr]\nbench = \"work\"\ncommand = \"true\"");
+    ran.says("error: [package.metadata.cbdr] names more than one of `bench`, `bin`, `example` and");
+    let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
+    ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`\n");
+    let ran = refused("[package.metadata.cbdr]\nbench = \"wrok\"");
+    let ran = ran.says("error: the package `steady` has no bench `wrok`\n");
+    ran.says("hint: did you mean `work`?\n");
+    let ran = refused("[package.metadata.cbdr]\npackage = \"stedy\"");
+    ran.says("the workspace has no package `stedy`\n").says("hint: did you mean `steady`?\n");
+    let ran = refused(
+        "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\nconfidence = \"99%\"\n\
+         [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"",
+    );
+    let ran = ran.says("error: the benchmarks disagree on `confidence`, of which a comparison has");
+    ran.says("hint: set `confidence` beside the benchmarks, not in them\n");
+}
+
+#[test]
+fn of_several_bench_targets_one_must_be_chosen() {
+    let repo = configured("[[bench]]\nname = \"other\"\npath = \"benches/work.rs\"\nharness = false");
+    let ran = quick(&repo, "").code(101);
+    let ran = ran.says("error: which benchmark? `steady` has several: `other`, `work`\n");
+    ran.says("hint: name one with `--bench`, or set `bench` in [package.metadata.cbdr]\n");
+    let ran = quick(&repo, "--bench othre").code(101);
+    let ran = ran.says("error: the package `steady` has no bench `othre`\n");
+    ran.says("hint: did you mean `other`?\n");
+    let ran = quick(&repo, "--bench zzz").code(101);
+    ran.says("hint: its targets of that kind: `other`, `work`\n");
+    let ran = quick(&repo, "--bin work").code(101);
+    ran.says("error: the package `steady` has no bin `work`\n");
+    assert_eq!(names(&quick(&repo, "--bench other").code(0).json()), ["other"]);
+}
+
+#[test]
+fn a_branch_cannot_loosen_its_own_gate_in_silence() {
+    let table = |threshold: &str| {
+        format!("[package.metadata.cbdr]\nmetrics = [\"cpu_time\"]\nthreshold = \"{threshold}\"")
+    };
+    let repo = Repo::new("steady");
+    configure(&repo, "Cargo.toml", &table("2%"));
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    configure(&repo, "Cargo.toml", &table("90%"));
+    let args = "compare main --format json";
+    let ran = repo.cbdr(args).run().code(100);
+    let ran = ran.says("warning: base and head set `threshold` differently; the base's setting");
+    let object = ran.json();
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.02)]));
+    assert!(object["notices"][0].as_str().unwrap().contains("`threshold`"));
+    let ran = repo.cbdr(&format!("{args} --policy-from head")).run().code(0);
+    let object = ran.json();
+    assert_eq!(object["verdict"], "no-regression");
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.9)]));
+    // A flag is the caller's word, not the branch's.
+    let object = repo.cbdr(&format!("{args} --threshold 80%")).run().code(0).json();
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.8)]));
+}
+
+#[test]
+fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
+    let repo = Repo::new("steady");
+    configure(&repo, "Cargo.toml", "[package.metadata.cbdr]\ncommand = \"false\"");
+    repo.branch("feature");
+    configure(
+        &repo,
+        "Cargo.toml",
+        "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"max_rss\"]\n\
+         thresholds = { max_rss = \"90%\" }\nconfidence = \"51%\"\nestimator = \"median\"\n\
+         time-limit = \"1s\"\nmax-pairs = 2\nwarmup = 0\non-inconclusive = \"fail\"\n\
+         on-no-baseline = \"fail\"",
+    );
+    let args = format!("compare main {QUICK}");
+    let ran = repo.cbdr(&args).run().code(0);
+    let keys = "`confidence`, `estimator`, `max-pairs`, `metrics`, `on-inconclusive`, \
+                `on-no-baseline`, `thresholds`, `time-limit`";
+    let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.02)]));
+    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("mean")));
+    let object = repo.cbdr(&format!("{args} --policy-from head")).run().code(102).json();
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));
+    // A base without a table has no policy to set against the head's.
+    let args = args.replace("main", "main~1 --exact-base");
+    let ran = repo.cbdr(&args).run().code(102).never_says("differently");
+    assert_eq!(ran.json()["confidence"], 0.51);
+}
+
+#[test]
+fn the_policy_of_a_named_benchmark_is_that_of_its_name_on_the_base() {
+    let table = |one: &str, two: &str| {
+        format!(
+            "[package.metadata.cbdr]\ncommand = \"true\"\n\
+             [package.metadata.cbdr.benchmarks.one]\nthreshold = \"{one}\"\n\
+             [package.metadata.cbdr.benchmarks.two]\nthreshold = \"{two}\""
+        )
+    };
+    let repo = configured(&table("3%", "4%"));
+    configure(&repo, "Cargo.toml", &table("80%", "4%"));
+    let object = quick(&repo, "").code(0).says("set `threshold` differently").json();
+    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
+    assert_eq!(gates(&object["benchmarks"][1])["wall_time"], 0.04);
+}
+
+#[test]
+fn an_uncommitted_table_does_not_loosen_the_gate_either() {
+    let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = \"3%\"");
+    repo.replace("Cargo.toml", "\"3%\"", "\"80%\"");
+    for args in ["", "--dirty"] {
+        let object = quick(&repo, args).code(0).says("set `threshold` differently").json();
+        assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
+    }
+    // Nor does leaving the key out.
+    repo.git(&["checkout", "--quiet", "Cargo.toml"]);
+    repo.replace("Cargo.toml", "threshold = \"3%\"", "");
+    repo.commit("no threshold");
+    let object = quick(&repo, "").code(0).says("set `threshold` differently").json();
+    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
+}
+
+#[test]
+fn the_table_of_another_head_is_that_heads() {
+    let repo = configured("[package.metadata.cbdr]\ncommand = \"false\"");
+    repo.replace("Cargo.toml", "\"false\"", "\"true\"");
+    repo.commit("another command");
+    repo.git(&["checkout", "--quiet", "main"]);
+    assert_eq!(names(&quick(&repo, "--head feature").code(0).json()), ["true"]);
+}
+
+#[test]
+fn a_threshold_of_a_metric_that_does_not_gate_is_a_mistake() {
+    let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"");
+    let ran = quick(&repo, "--metric cpu_time --threshold max_rss=3%").code(2);
+    ran.says("this metric does not gate: name it in `metrics`, too");
+    let object = quick(&repo, "--threshold max_rss=3% --threshold 5%").code(0).json();
+    let expected = BTreeMap::from([("max_rss", 0.03), ("wall_time", 0.05)]);
+    assert_eq!(gates(&object["benchmarks"][0]), expected);
+}
