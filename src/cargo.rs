@@ -232,11 +232,24 @@ fn common_args(
     args.extend(build.args(target.kind));
     args.push("--target-dir".into());
     args.push(into.into());
-    for config in configs {
+    args.extend(config_args(configs));
+    if !configs.is_empty() {
+        // One of them may name a build folder, which both sides would share;
+        // as an argument it outranks the variable that keeps them apart.
+        let into = Value::from(into.to_string_lossy());
         args.push("--config".into());
-        args.push(config.into());
+        args.push(format!("build.build-dir={into}").into());
     }
     args
+}
+
+fn config_args(configs: &[PathBuf]) -> impl Iterator<Item = OsString> {
+    configs.iter().flat_map(|config| ["--config".into(), config.into()])
+}
+
+/// The arguments that resolve a lock file.
+pub fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
+    std::iter::once("generate-lockfile".into()).chain(config_args(configs)).collect()
 }
 
 /// What a build made.
@@ -354,7 +367,8 @@ mod tests {
         assert_eq!(
             words(&args),
             "build --bin it --all-features --no-default-features --profile release \
-             --target-dir /t --config /c.toml --message-format=json-render-diagnostics"
+             --target-dir /t --config /c.toml --config build.build-dir=\"/t\" \
+             --message-format=json-render-diagnostics"
         );
         let build = Build { profile: Some("fast".into()), ..Build::default() };
         let args = run_args(

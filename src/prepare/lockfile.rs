@@ -5,18 +5,21 @@ use std::path::{Path, PathBuf};
 
 use super::tools::Tools;
 use crate::cache::{Room, digest};
+use crate::cargo;
 use crate::error::Error;
 use crate::side::{Pair, Side};
 
 /// Gives each workspace that has no `Cargo.lock` in its commit one: the
 /// user's, else the other side's, else the one that was resolved for this
 /// repository before, else a new one. `roots` are those of the workspaces, of
-/// a base that can be built and of the head. Returns what each file says.
+/// a base that can be built and of the head; `configs` are cargo's further
+/// configuration files. Returns what each file says.
 pub(super) fn provide(
     tools: &Tools<'_>,
     room: &Room,
     roots: &Pair<Option<PathBuf>>,
     user_root: &Path,
+    configs: &[PathBuf],
     toolchain: Option<&str>,
 ) -> Result<Pair<String>, Error> {
     let path = |root: &Path| root.join("Cargo.lock");
@@ -32,7 +35,7 @@ pub(super) fn provide(
         let content = match (known, &roots.head) {
             (Some(content), _) => content,
             (None, Some(root)) => {
-                let args = vec!["generate-lockfile".into()];
+                let args = cargo::lock_args(configs);
                 tools.output(tools.command("cargo", args, root, toolchain))?;
                 let made = path(root);
                 let content = fs_err::read(&made).map_err(Error::io("read", &made))?;

@@ -72,9 +72,11 @@ impl Work<'_, '_> {
             head: Some(workspaces.head.root.clone()),
         };
         let toolchain = toolchains.head.as_deref();
+        let env = &self.tools.env;
+        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
+        let user_root = &workspaces.user_root;
         let locks =
-            lockfile::provide(&self.tools, &self.room, &roots, &workspaces.user_root, toolchain)?;
-        let configs = surroundings::outer_configs(self.repo.root(), self.room.path());
+            lockfile::provide(&self.tools, &self.room, &roots, user_root, &configs, toolchain)?;
         Pair::try_both(|side| {
             let revision = if side == Side::Base { &sides.base } else { &sides.head };
             let tree = self.room.tree(side);

@@ -126,12 +126,27 @@ pub(crate) fn shaping(env: &[(OsString, OsString)]) -> String {
 }
 
 /// Cargo's configuration files in the folders around the repository `root`,
-/// which a worktree elsewhere does not see, outermost first.
-pub(crate) fn outer_configs(root: &Path, seen_from: &Path) -> Vec<PathBuf> {
-    let around = root.ancestors().skip(1).filter(|folder| !seen_from.starts_with(folder));
+/// which a worktree elsewhere does not see, outermost first. Not that of
+/// cargo's home, which cargo reads by itself wherever it is.
+pub(crate) fn outer_configs(
+    root: &Path,
+    seen_from: &Path,
+    env: &[(OsString, OsString)],
+) -> Vec<PathBuf> {
+    let home = cargo_home(env);
+    let is_home = |folder: &Path| home.as_ref().is_some_and(|home| folder.join(".cargo") == *home);
+    let around = root.ancestors().skip(1);
+    let around = around.filter(|folder| !seen_from.starts_with(folder) && !is_home(folder));
     let mut found: Vec<_> = around.filter_map(config_in).collect();
     found.reverse();
     found
+}
+
+/// Cargo's home in an environment.
+fn cargo_home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let var = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, v)| v);
+    let usual = || var("HOME").map(|home| Path::new(home).join(".cargo"));
+    var("CARGO_HOME").map(PathBuf::from).or_else(usual)
 }
 
 /// Cargo's configuration file of a folder.
@@ -147,8 +162,7 @@ pub(crate) fn config_texts(
     outer: &[PathBuf],
     env: &[(OsString, OsString)],
 ) -> Vec<String> {
-    let home = env.iter().find(|(name, _)| name == "CARGO_HOME").map(|(_, v)| PathBuf::from(v));
-    let home = home.into_iter().flat_map(|home| {
+    let home = cargo_home(env).into_iter().flat_map(|home| {
         ["config", "config.toml"].map(|name| home.join(name)).into_iter().filter(|p| p.is_file())
     });
     let seen = folder.ancestors().filter_map(config_in);
@@ -184,6 +198,33 @@ mod tests {
         );
         let kept = ["CARGO_HOME=/c", "CARGO_PROFILE_RELEASE_LTO=true", "LD_LIBRARY_PATH=/mine"];
         assert_eq!(got, kept);
+    }
+
+    #[test]
+    fn configurations_around_the_repository_count_unless_cargo_sees_them_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let config = |at: &str| {
+            let folder = root.join(at).join(".cargo");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("config.toml"), "").unwrap();
+            folder.join("config.toml")
+        };
+        let (home, code, _) = (config("home"), config("home/code"), config("home/code/repo"));
+        let found = |from: &str, vars: &[(&str, PathBuf)]| {
+            let env: Vec<_> =
+                vars.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            outer_configs(&root.join("home/code/repo"), &root.join(from), &env)
+        };
+        assert_eq!(found("cache/room", &[]), [home, code.clone()]);
+        assert_eq!(found("home/.cache/room", &[]), [code.clone()]);
+        assert_eq!(found("cache/room", &[("HOME", root.join("home"))]), [code.clone()]);
+        let set = [("HOME", root.join("x")), ("CARGO_HOME", root.join("home/.cargo"))];
+        assert_eq!(found("cache/room", &set), [code]);
+        // That of cargo's home belongs to the key all the same.
+        std::fs::write(root.join("home/.cargo/config.toml"), "at home").unwrap();
+        let env = [("HOME".into(), root.join("home").into())];
+        assert_eq!(config_texts(&root.join("cache"), &[], &env), ["at home"]);
     }
 
     #[test]

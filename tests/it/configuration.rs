@@ -84,7 +84,8 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     assert_eq!(object["confidence"], 0.91);
     // The package over it, and what it leaves open from there.
     let by_name = quick(&repo, "-p one").code(102).json();
-    let by_folder = repo.cbdr(&format!("compare main {QUICK}")).folder(&repo.path().join("one/src"));
+    let by_folder =
+        repo.cbdr(&format!("compare main {QUICK}")).folder(&repo.path().join("one/src"));
     for object in [by_name, by_folder.run().code(102).json()] {
         let expected = [("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)];
         assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
@@ -218,7 +219,8 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
 
 #[test]
 fn of_several_bench_targets_one_must_be_chosen() {
-    let repo = configured("[[bench]]\nname = \"other\"\npath = \"benches/work.rs\"\nharness = false");
+    let repo =
+        configured("[[bench]]\nname = \"other\"\npath = \"benches/work.rs\"\nharness = false");
     let ran = quick(&repo, "").code(101);
     let ran = ran.says("error: which benchmark? `steady` has several: `other`, `work`\n");
     ran.says("hint: name one with `--bench`, or set `bench` in [package.metadata.cbdr]\n");

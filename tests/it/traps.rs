@@ -296,6 +296,31 @@ fn a_side_with_a_lock_file_of_its_own_lends_it_to_the_other() {
 }
 
 #[test]
+fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewhere() {
+    let repo = without_lock();
+    let config = repo.around().join(".cargo/config.toml");
+    let shared = repo.around().join("shared");
+    let more = format!(
+        "[env]\nMARK = \"around\"\n\
+         [build]\ntarget-dir = \"{0}/target\"\nbuild-dir = \"{0}/build\"\n",
+        shared.display()
+    );
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(config, text + &more).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    // Nothing is to be fetched instead of the package that lies beside.
+    let cbdr = Cbdr::new(repo.path(), elsewhere.path()).args(["compare", "main"]);
+    let both = measure(&repo, cbdr.env("CARGO_NET_OFFLINE", "true"));
+    for seen in [&both.base, &both.head] {
+        assert_eq!(version(seen), "1.0.0");
+        assert_eq!(seen.vars.get("MARK").map(String::as_str), Some("around"));
+    }
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    assert!(!shared.exists());
+}
+
+#[test]
 fn dependencies_are_compiled_once_for_both_sides() {
     let repo = without_lock();
     let both = compare(&repo, "main");
