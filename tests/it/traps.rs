@@ -490,14 +490,19 @@ fn a_target_folder_in_the_configuration_is_not_shared_by_the_sides() {
     assert!(!shared.exists());
 }
 
+/// The target triple of this machine.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+}
+
 #[test]
 fn a_runner_that_the_user_configured_is_honoured() {
-    let triple = Command::new("rustc").arg("-vV").output().unwrap();
-    let triple = String::from_utf8(triple.stdout).unwrap();
-    let triple = triple.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let triple = host();
     let repo = Repo::new("witness");
     for (number, key) in
-        ["'cfg(all())'", "'cfg(unix)'", "'cfg(target_os = \"linux\")'", triple].iter().enumerate()
+        ["'cfg(all())'", "'cfg(unix)'", "'cfg(target_os = \"linux\")'", &triple].iter().enumerate()
     {
         let runner = format!("[\"env\", \"MARK={number}\"]");
         repo.git(&["checkout", "--quiet", "-B", "main", "main"]);
@@ -611,6 +616,12 @@ fn the_scratch_folder_that_cargo_promises_is_there_also_from_the_cache() {
                  std::fs::write(folder.join(\"scratch\"), \"x\").unwrap();";
     repo.replace("benches/work.rs", "fn main() {", write);
     repo.commit("scratch");
+    for _ in 0..2 {
+        repo.cbdr("compare --aa --max-pairs 1").run().code(0);
+    }
+    // With a target given there is one more level of folders.
+    repo.write(".cargo/config.toml", &format!("[build]\ntarget = \"{}\"\n", host()));
+    repo.commit("a target");
     for _ in 0..2 {
         repo.cbdr("compare --aa --max-pairs 1").run().code(0);
     }
