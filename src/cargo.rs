@@ -210,8 +210,7 @@ pub fn run_args(
         let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
         let list = words.collect::<Vec<_>>().join(",");
         args.push("--config".into());
-        // Under a key that nobody else writes: the user's runner must clash
-        // with it, not be replaced by it.
+        // A key that nobody else writes: it must not replace the user's.
         args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
     }
     args.push("--".into());
@@ -234,11 +233,10 @@ fn common_args(
     args.push(into.into());
     args.extend(config_args(configs));
     if !configs.is_empty() {
-        // One of them may name a build folder, which both sides would share;
-        // as an argument it outranks the variable that keeps them apart.
-        let into = Value::from(into.to_string_lossy());
-        args.push("--config".into());
-        args.push(format!("build.build-dir={into}").into());
+        // A build folder named in one of them outranks the variable that
+        // keeps the sides apart.
+        let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
+        args.extend(["--config".into(), build.into()]);
     }
     args
 }
