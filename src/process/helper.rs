@@ -7,15 +7,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::unix::{self, Fork};
+use super::unix::{self, Child, Fork, Launch, Spawner};
 use super::{Command, Exit, Interrupt, Outcome, RunError, Sink, Usage};
 
 /// How long a group has between SIGTERM and SIGKILL.
@@ -86,24 +84,30 @@ impl Drop for Helper {
     }
 }
 
+/// The signals that the helper survives: what a terminal sends to all at
+/// once, SIGPIPE, and SIGCHLD, which is to interrupt its waiting.
+const SURVIVED: [i32; 7] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGTSTP,
+    libc::SIGPIPE,
+    libc::SIGCHLD,
+];
+
 /// The helper's life: one request after the other until the socket closes.
 fn serve(socket: UnixStream, running: &AtomicI32) {
-    unix::survive(&[
-        libc::SIGINT,
-        libc::SIGTERM,
-        libc::SIGHUP,
-        libc::SIGQUIT,
-        libc::SIGTSTP,
-        libc::SIGCHLD,
-    ]);
+    unix::survive(SURVIVED);
     unix::block_sigchld();
+    let mut spawner = Spawner::new();
     while let Ok(Some(fields)) = read_frame(&mut &socket) {
         if fields.is_empty() {
             // "End it" for a program that has ended by itself meanwhile.
             continue;
         }
         let reply = match decode_request(fields) {
-            Some(command) => answer(&command, &socket, running),
+            Some(command) => answer(&command, &mut spawner, &socket, running),
             None => Err(io::ErrorKind::InvalidData.into()),
         };
         if (&socket).write_all(&encode_reply(&reply)).is_err() {
@@ -113,81 +117,84 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 }
 
 /// Spawns, waits, clears up.
-fn answer(command: &Command, socket: &UnixStream, running: &AtomicI32) -> io::Result<Outcome> {
-    let mut child = prepare(command)?;
+fn answer(
+    command: &Command,
+    spawner: &mut Spawner,
+    socket: &UnixStream,
+    running: &AtomicI32,
+) -> io::Result<Outcome> {
+    let files = [open(&Sink::Null)?, open(&command.stdout)?, open(&command.stderr)?];
+    let launch = Launch::new(command, files)?;
     unix::adopt_orphans(command.sweep);
-    let start = Instant::now();
-    let pid = child.spawn()?.id() as i32;
-    running.store(pid, Ordering::Release);
-    let timed_out = wait(pid, start, command.timeout, socket);
-    let wall = start.elapsed().as_secs_f64();
+    let (child, start) = spawner.spawn(&launch)?;
+    running.store(child.pid, Ordering::Release);
+    let (end, timed_out) = wait(&child, start, command.timeout, socket);
+    let wall = end.duration_since(start).as_secs_f64();
     // The group is ended before its leader is reaped: till then no other
     // process can have taken its number.
-    unix::signal_group(pid, libc::SIGKILL);
-    let (exit, usage) = unix::reap(pid)?;
+    unix::signal_group(child.pid, libc::SIGKILL);
+    let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if command.sweep { end_orphans() } else { 0 };
     running.store(0, Ordering::Release);
     Ok(Outcome { exit, wall, usage, timed_out, left_behind })
 }
 
-fn prepare(command: &Command) -> io::Result<std::process::Command> {
-    let program = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut child = std::process::Command::new(program);
-    child
-        .args(&command.argv[1..])
-        .env_clear()
-        .envs(command.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&command.cwd)
-        .stdin(Stdio::null())
-        .stdout(open(&command.stdout)?)
-        .stderr(open(&command.stderr)?)
-        .process_group(0);
-    Ok(child)
-}
-
-fn open(sink: &Sink) -> io::Result<Stdio> {
+fn open(sink: &Sink) -> io::Result<OwnedFd> {
+    let mut options = std::fs::OpenOptions::new();
     Ok(match sink {
-        Sink::Null => Stdio::null(),
-        Sink::Stderr => Stdio::from(io::stderr().as_fd().try_clone_to_owned()?),
-        Sink::File(path) => {
-            let file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-            Stdio::from(file)
-        }
+        Sink::Null => options.read(true).write(true).open("/dev/null")?.into(),
+        Sink::Stderr => io::stderr().as_fd().try_clone_to_owned()?,
+        Sink::File(path) => options.append(true).create(true).open(path)?.into(),
     })
 }
 
-/// Waits until `pid` has ended, and ends its group when its time is over or
-/// the asking side wants it or is gone. True when its time ran out.
-fn wait(pid: i32, start: Instant, timeout: Option<Duration>, socket: &UnixStream) -> bool {
+/// Waits until the child has ended, and ends its group when its time is over
+/// or the asking side wants it or is gone. When it ended, and whether its
+/// time ran out.
+fn wait(
+    child: &Child,
+    start: Instant,
+    timeout: Option<Duration>,
+    socket: &UnixStream,
+) -> (Instant, bool) {
     let mut due = timeout.map(|timeout| start + timeout);
-    // Once the group was told to end, nothing more is read.
     let mut control = Some(socket.as_fd());
     let mut timed_out = false;
+    let mut ending = false;
     loop {
         let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
-        let asked = unix::wait_for_event(control, patience);
-        if unix::has_ended(pid) {
-            return timed_out;
+        let seen = unix::wait_for_event(child, control, patience);
+        if seen.ended {
+            return (seen.at, timed_out);
         }
-        let late = due.is_some_and(|due| due <= Instant::now());
-        if control.is_some() && (asked || late) {
-            if asked {
-                let _ = read_frame(&mut &*socket);
-            }
-            timed_out = !asked;
+        let late = due.is_some_and(|due| due <= seen.at);
+        if !seen.asked && !late {
+            continue;
+        }
+        // A closed socket can be read for ever.
+        if seen.asked && !matches!(read_frame(&mut &*socket), Ok(Some(_))) {
             control = None;
-            due = Some(Instant::now() + GRACE);
-            unix::signal_group(pid, libc::SIGTERM);
-        } else if late {
+        }
+        if ending {
+            // Its grace is over, or nobody is there any more to grant it.
             due = None;
-            unix::signal_group(pid, libc::SIGKILL);
+            unix::signal_group(child.pid, libc::SIGKILL);
+        } else {
+            ending = true;
+            timed_out = !seen.asked;
+            due = Some(seen.at + GRACE);
+            unix::signal_group(child.pid, libc::SIGTERM);
         }
     }
 }
 
-/// Ends and reaps what the run left to us; how many there were.
+/// Ends and reaps what the run left to us; how many there were that had not
+/// ended by themselves.
 fn end_orphans() -> u32 {
     let mut count = 0;
+    if !unix::has_children() {
+        return count;
+    }
     // A family that forks faster than it dies is given up on after a while.
     for _ in 0..1000 {
         let children = children();
@@ -196,8 +203,8 @@ fn end_orphans() -> u32 {
         }
         for pid in children {
             unix::kill(pid);
-            unix::wait_for(pid);
-            count += 1;
+            let exit = unix::reap(pid).map(|(exit, _)| exit);
+            count += u32::from(exit.is_ok_and(|exit| exit == Exit::Signal(libc::SIGKILL)));
         }
     }
     count

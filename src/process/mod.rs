@@ -123,7 +123,8 @@ pub struct Usage {
 pub struct Outcome {
     /// How it ended.
     pub exit: Exit,
-    /// From just before the spawn to its end, seconds on the monotonic clock.
+    /// From just before its exec (where that can be seen, else its spawn) to
+    /// its end, seconds on the monotonic clock.
     pub wall: f64,
     /// What it used.
     pub usage: Usage,

@@ -1,12 +1,21 @@
 //! The system calls that std has no safe form of. All `unsafe` of the crate
 //! is in this file, each call wrapped so that its callers need none.
 
+use std::ffi::{CString, OsStr, OsString};
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(target_os = "linux")]
+use std::io::{BufRead, BufReader, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Exit, Usage};
+use super::{Command, Exit, Usage};
 
 /// Which side of a fork the caller is on.
 pub(super) enum Fork {
@@ -53,8 +62,8 @@ extern "C" fn nothing(_signal: libc::c_int) {}
 
 /// Catches `signals` and does nothing: the process survives them, and what it
 /// executes starts with their defaults (an ignored signal would stay ignored).
-pub(super) fn survive(signals: &[i32]) {
-    for &signal in signals {
+pub(super) fn survive(signals: impl IntoIterator<Item = i32>) {
+    for signal in signals {
         // SAFETY: the action is fully initialised (zeroed is a valid empty
         // mask and no flags) and its handler is async-signal-safe.
         unsafe {
@@ -68,43 +77,334 @@ pub(super) fn survive(signals: &[i32]) {
 /// Blocks SIGCHLD, so that it is seen only inside [`wait_for_event`] and none
 /// is lost between looking and waiting.
 pub(super) fn block_sigchld() {
-    // SAFETY: both sets are initialised by sigemptyset before use.
+    mask(libc::SIG_BLOCK, libc::SIGCHLD);
+}
+
+/// A set of signals.
+fn signals(members: &[i32]) -> libc::sigset_t {
+    // SAFETY: the set is initialised by sigemptyset before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        for &member in members {
+            libc::sigaddset(&raw mut set, member);
+        }
+        set
     }
 }
 
-/// Waits until `control` can be read, a signal arrives (SIGCHLD among them) or
-/// `patience` is over. True when `control` can be read.
-pub(super) fn wait_for_event(control: Option<BorrowedFd<'_>>, patience: Option<Duration>) -> bool {
+/// Blocks or unblocks a signal.
+fn mask(how: libc::c_int, signal: i32) {
+    let set = signals(&[signal]);
+    // SAFETY: the pointer is to a live local.
+    unsafe { libc::sigprocmask(how, &raw const set, std::ptr::null_mut()) };
+}
+
+/// A program, all made ready to be started: nothing is computed, looked up or
+/// allocated once the clock runs.
+pub(super) struct Launch {
+    program: CString,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    cwd: CString,
+    /// Standard input, output and error.
+    files: [OwnedFd; 3],
+}
+
+impl Launch {
+    /// Looks the program up as a shell would, in the command's own `PATH`.
+    pub(super) fn new(command: &Command, files: [OwnedFd; 3]) -> io::Result<Self> {
+        let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let string = |text: Vec<u8>| CString::new(text).map_err(io::Error::from);
+        let variable = |(name, value): &(OsString, OsString)| {
+            string([name.as_bytes(), b"=", value.as_bytes()].concat())
+        };
+        Ok(Launch {
+            program: string(look_up(name, command)?.into_os_string().into_vec())?,
+            argv: command
+                .argv
+                .iter()
+                .map(|word| string(word.as_bytes().to_vec()))
+                .collect::<Result<_, _>>()?,
+            env: command.env.iter().map(variable).collect::<Result<_, _>>()?,
+            cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
+            files,
+        })
+    }
+}
+
+/// The path of the program `name`.
+fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Ok(name.into());
+    }
+    let mut error = io::Error::from_raw_os_error(libc::ENOENT);
+    for folder in std::env::split_paths(command.var("PATH").unwrap_or("/bin:/usr/bin".as_ref())) {
+        let path = command.cwd.join(folder).join(name);
+        if !path.is_file() {
+            continue;
+        }
+        match may_execute(&path) {
+            Ok(()) => return Ok(path),
+            Err(refused) => error = refused,
+        }
+    }
+    Err(error)
+}
+
+fn may_execute(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a string that ends with a zero.
+    match unsafe { libc::access(path.as_ptr(), libc::X_OK) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A program that was started, in a process group of its own, and that
+/// nobody has waited for.
+pub(super) struct Child {
+    pub(super) pid: i32,
+    /// Readable once it has ended, where the system has that.
+    ended: Option<OwnedFd>,
+}
+
+/// The list of pointers that the system wants: one to each, and a null.
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// Where programs are started from: what can be had once is had once.
+#[cfg(target_os = "linux")]
+pub(super) struct Spawner {
+    /// The child's, until it has its own.
+    stack: Vec<u8>,
+    /// What this process can read from its files again.
+    unwritten: Vec<(usize, usize)>,
+    /// Takes the order to forget this process's peak memory.
+    peak: Option<File>,
+}
+
+/// What the child works from between clone and exec, and what it tells.
+#[cfg(target_os = "linux")]
+struct Start {
+    program: *const libc::c_char,
+    argv: *const *const libc::c_char,
+    env: *const *const libc::c_char,
+    cwd: *const libc::c_char,
+    files: [libc::c_int; 3],
+    /// What is to be blocked: no signals.
+    mask: libc::sigset_t,
+    /// The last moment before exec.
+    at: Instant,
+    /// Why there is no program, if there is none.
+    error: libc::c_int,
+}
+
+/// The child's way to its program; only system calls. Its signals' handlers
+/// become defaults with exec (see [`survive`]).
+#[cfg(target_os = "linux")]
+extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
+    // while it shares this memory.
+    unsafe {
+        let start = &mut *start.cast::<Start>();
+        // Should the helper be killed, nobody else would end this one.
+        let ready = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::setpgid(0, 0) == 0
+            && libc::chdir(start.cwd) == 0
+            && libc::dup2(start.files[0], 0) == 0
+            && libc::dup2(start.files[1], 1) == 1
+            && libc::dup2(start.files[2], 2) == 2
+            && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
+                == 0;
+        if ready {
+            start.at = Instant::now();
+            libc::execve(start.program, start.argv, start.env);
+        }
+        start.error = *libc::__errno_location();
+        libc::_exit(127)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Spawner {
+    pub(super) fn new() -> Self {
+        let peak = File::options().write(true).open("/proc/self/clear_refs").ok();
+        Spawner { stack: vec![0; 16 << 10], unwritten: unwritten(), peak }
+    }
+
+    /// Starts a program; returns when, too: the clock starts in the child,
+    /// right before exec.
+    ///
+    /// This is `posix_spawn` without its two system calls for each of 64
+    /// signals, and with a descriptor that tells of the end.
+    pub(super) fn spawn(&mut self, launch: &Launch) -> io::Result<(Child, Instant)> {
+        let (argv, env) = (pointers(&launch.argv), pointers(&launch.env));
+        let mut start = Start {
+            program: launch.program.as_ptr(),
+            argv: argv.as_ptr(),
+            env: env.as_ptr(),
+            cwd: launch.cwd.as_ptr(),
+            files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
+            mask: signals(&[]),
+            at: Instant::now(),
+            error: 0,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
+        let mut ended: libc::c_int = -1;
+        self.shrink();
+        // SAFETY: the child has a stack of its own (its top is rounded down to
+        // the alignment that every ABI asks of it), shares the memory only
+        // while this thread, the only one, sleeps (CLONE_VFORK), and makes
+        // nothing but system calls. A kernel without CLONE_PIDFD leaves
+        // `ended` alone.
+        let pid = unsafe {
+            let top = self.stack.as_mut_ptr().add(self.stack.len());
+            let top = top.sub(top as usize % 64);
+            libc::clone(begin, top.cast(), flags, (&raw mut start).cast(), &raw mut ended)
+        };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel made this descriptor for us.
+        let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
+        if start.error != 0 {
+            wait_for(pid);
+            return Err(io::Error::from_raw_os_error(start.error));
+        }
+        Ok((Child { pid, ended }, start.at))
+    }
+
+    /// Makes this process as small as it can be, and makes the kernel believe
+    /// that it never was larger: the child's peak begins where ours is. The
+    /// code comes back page by page, as it is needed.
+    fn shrink(&mut self) {
+        for &(start, length) in &self.unwritten {
+            // SAFETY: nothing was or will be written there, so that the kernel
+            // finds in the file what was dropped.
+            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
+        }
+        if let Some(peak) = &mut self.peak {
+            let _ = peak.write_all(b"5");
+        }
+    }
+}
+
+/// Where files are mapped of which this process has written nothing, and
+/// can't, its code above all: starts and lengths.
+#[cfg(target_os = "linux")]
+fn unwritten() -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let Ok(maps) = File::open("/proc/self/smaps") else {
+        return found;
+    };
+    let mut latest = None;
+    for line in BufReader::new(maps).lines().map_while(Result::ok) {
+        match line.strip_prefix("Anonymous:") {
+            None => latest = read_only(&line).or(latest),
+            Some(written) => found.extend(latest.take().filter(|_| written.trim() == "0 kB")),
+        }
+    }
+    found
+}
+
+/// The place in a line that begins a mapping, if it is a file's and can't be
+/// written to.
+#[cfg(target_os = "linux")]
+fn read_only(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let may = words.next()?;
+    let is_file = words.nth(3)?.starts_with('/');
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let (start, end) = (number(start)?, number(end)?);
+    (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, end - start))
+}
+
+/// Where programs are started from.
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Spawner;
+
+#[cfg(not(target_os = "linux"))]
+impl Spawner {
+    pub(super) fn new() -> Self {
+        Spawner
+    }
+
+    /// Starts a program.
+    pub(super) fn spawn(&mut self, launch: &Launch) -> io::Result<(Child, Instant)> {
+        use std::os::unix::process::CommandExt;
+        let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
+        let [stdin, stdout, stderr] = &launch.files;
+        let mut command = std::process::Command::new(text(&launch.program));
+        command.arg0(text(&launch.argv[0])).args(launch.argv[1..].iter().map(text));
+        command.env_clear().current_dir(text(&launch.cwd)).process_group(0);
+        for variable in &launch.env {
+            let bytes = variable.as_bytes();
+            let at = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
+            let value = bytes.get(at + 1..).unwrap_or_default();
+            command.env(OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(value));
+        }
+        command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+        // The program starts with the signals that are blocked here.
+        mask(libc::SIG_UNBLOCK, libc::SIGCHLD);
+        let began = Instant::now();
+        let child = command.spawn();
+        mask(libc::SIG_BLOCK, libc::SIGCHLD);
+        Ok((Child { pid: child?.id() as i32, ended: None }, began))
+    }
+}
+
+/// What [`wait_for_event`] saw, and when.
+pub(super) struct Seen {
+    pub(super) at: Instant,
+    pub(super) ended: bool,
+    /// `control` can be read.
+    pub(super) asked: bool,
+}
+
+/// Waits until `child` has ended, `control` can be read or `patience` is over;
+/// sometimes also returns for nothing. The ended child stays a zombie, so that
+/// its process group still names only its own family.
+pub(super) fn wait_for_event(
+    child: &Child,
+    control: Option<BorrowedFd<'_>>,
+    patience: Option<Duration>,
+) -> Seen {
     let limit = patience.map(|patience| libc::timespec {
         tv_sec: patience.as_secs().min(1 << 30) as libc::time_t,
         tv_nsec: patience.subsec_nanos() as libc::c_long,
     });
-    // SAFETY: the sets are initialised before use, `control` is open
-    // (borrowed) and far below FD_SETSIZE (the helper opens next to nothing),
-    // and the pointers outlive the call.
-    unsafe {
+    let control = control.map(|control| control.as_raw_fd());
+    let ended = child.ended.as_ref().map(AsRawFd::as_raw_fd);
+    // SAFETY: the sets are initialised before use, the descriptors are open
+    // and far below FD_SETSIZE (the helper opens next to nothing), and the
+    // pointers outlive the call.
+    let (at, is_readable) = unsafe {
         let mut readable: libc::fd_set = std::mem::zeroed();
         libc::FD_ZERO(&raw mut readable);
-        if let Some(control) = control {
-            libc::FD_SET(control.as_raw_fd(), &raw mut readable);
+        for fd in [control, ended].into_iter().flatten() {
+            libc::FD_SET(fd, &raw mut readable);
         }
-        let mut none_blocked: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none_blocked);
+        // The descriptor tells of the end without a handler's detour.
+        let blocked = if ended.is_some() { signals(&[libc::SIGCHLD]) } else { signals(&[]) };
         let count = libc::pselect(
-            control.map_or(0, |control| control.as_raw_fd() + 1),
+            control.max(ended).map_or(0, |highest| highest + 1),
             &raw mut readable,
             std::ptr::null_mut(),
             std::ptr::null_mut(),
             limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-            &raw const none_blocked,
+            &raw const blocked,
         );
-        count > 0
-    }
+        let at = Instant::now();
+        let is_readable = |fd: Option<i32>| {
+            count > 0 && fd.is_some_and(|fd| libc::FD_ISSET(fd, &raw const readable))
+        };
+        (at, (is_readable(control), is_readable(ended)))
+    };
+    let (asked, told) = is_readable;
+    Seen { at, asked, ended: told || (ended.is_none() && has_ended(child.pid)) }
 }
 
 /// Waits until one of the two can be read: `(first, second)`. Interrupted
@@ -126,9 +426,8 @@ pub(super) fn poll_two(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Res
     }
 }
 
-/// True when the child `pid` has ended; it stays a zombie, so that its
-/// process group still names only its own family.
-pub(super) fn has_ended(pid: i32) -> bool {
+/// True when the child `pid` has ended; it stays a zombie.
+fn has_ended(pid: i32) -> bool {
     // SAFETY: `info` is zeroed and outlives the call.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -198,6 +497,16 @@ pub(super) fn adopt_orphans(adopt: bool) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = adopt;
+}
+
+/// Whether there are children, zombies among them.
+pub(super) fn has_children() -> bool {
+    // SAFETY: `info` is zeroed and outlives the call.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_ALL, 0, &raw mut info, flags) == 0
+    }
 }
 
 /// Waits for the child `pid`, whatever became of it.
