@@ -98,7 +98,12 @@ const SURVIVED: [i32; 7] = [
 
 /// The helper's life: one request after the other until the socket closes.
 fn serve(socket: UnixStream, running: &AtomicI32) {
-    unix::survive(SURVIVED);
+    // What was ignored (by `nohup`, say) stays so, also for the programs; but
+    // SIGPIPE is only ignored because this program is written in Rust.
+    let ours = |&signal: &i32| {
+        [libc::SIGPIPE, libc::SIGCHLD].contains(&signal) || !unix::is_ignored(signal)
+    };
+    unix::survive(SURVIVED.into_iter().filter(ours));
     unix::block_sigchld();
     let mut spawner = Spawner::new();
     while let Ok(Some(fields)) = read_frame(&mut &socket) {

@@ -162,7 +162,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Begins to listen for the three signals.
+    /// Begins to listen for the three signals, but not for one that this
+    /// process was started to ignore (by `nohup`, say).
     ///
     /// # Errors
     /// When a handler can't be installed.
@@ -170,7 +171,8 @@ impl Interrupt {
         let (wake, ring) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
         let armed = Arc::new(AtomicBool::new(false));
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+        let heeded = |&number: &i32| !unix::is_ignored(number);
+        for number in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(heeded) {
             // In this order: the first signal arms, the second finds it so.
             flag::register_conditional_default(number, Arc::clone(&armed))?;
             flag::register(number, Arc::clone(&armed))?;

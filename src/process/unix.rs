@@ -58,6 +58,16 @@ pub(super) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Whether this process ignores `signal`.
+pub(super) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: the action is zeroed and only written to.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 extern "C" fn nothing(_signal: libc::c_int) {}
 
 /// Catches `signals` and does nothing: the process survives them, and what it
