@@ -6,6 +6,8 @@
 mod compare;
 mod configuration;
 mod golden;
+#[cfg(target_os = "linux")]
+mod process;
 mod sides;
 mod support;
 mod tidy;

@@ -1,0 +1,520 @@
+//! Nothing is left running, and nothing that was measured is lost, however a
+//! comparison ends.
+//!
+//! The benchmarks are shell scripts that leave notes in the folder `$NOTES`.
+//! That variable is also how their processes are found: every one of them,
+//! the tool's own included, has it in its environment.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::support::Repo;
+
+/// How long the slowest machine may take to do what it should.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How long the processes of a killed tool may live on.
+const GONE: Duration = Duration::from_secs(20);
+
+/// Where a script counts its runs, as a function for scripts.
+const COUNT: &str = "echo run >> $NOTES/runs\nruns=$(wc -l < $NOTES/runs)\n";
+
+/// Asks again and again until there is an answer.
+#[track_caller]
+fn until<T>(what: &str, limit: Duration, mut answer: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(start.elapsed() < limit, "after {limit:?} still not: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A repository whose benchmark is a script, and a folder for its notes.
+struct Stage {
+    repo: Repo,
+    notes: PathBuf,
+}
+
+impl Stage {
+    fn new(script: &str) -> Self {
+        let repo = Repo::new("steady");
+        repo.write("run.sh", script);
+        repo.commit("a script");
+        repo.branch("feature");
+        repo.write("other.txt", "so that the trees differ\n");
+        repo.commit("other");
+        let notes = repo.around().join("notes");
+        std::fs::create_dir(&notes).unwrap();
+        Stage { repo, notes }
+    }
+
+    /// A comparison of the script on both sides.
+    fn compare(&self, args: &str) -> crate::support::Cbdr {
+        let cbdr = self.repo.cbdr(&format!("compare main {args}")).env("NOTES", &self.notes);
+        cbdr.args(["--command", "sh run.sh"])
+    }
+
+    fn samples(&self) -> PathBuf {
+        self.repo.around().join("out.csv")
+    }
+
+    fn note(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.notes.join(name)).ok().filter(|text| text.ends_with('\n'))
+    }
+
+    /// Waits for a note.
+    #[track_caller]
+    fn wait_for(&self, live: &mut Live, name: &str) {
+        until(name, LIMIT, || {
+            let ended = live.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended without {name}: {}", live.stderr());
+            self.note(name)
+        });
+    }
+
+    /// The processes that live, with the notes in their environment.
+    fn processes(&self) -> Vec<String> {
+        let marker = format!("NOTES={}", self.notes.display());
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let about = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            if about("environ").split(|&byte| byte == 0).any(|word| word == marker.as_bytes()) {
+                let line = String::from_utf8_lossy(&about("cmdline")).replace('\0', " ");
+                found.push(format!("{}: {line}", entry.file_name().display()));
+            }
+        }
+        found
+    }
+
+    /// Demands that none of them lives on.
+    #[track_caller]
+    fn assert_gone(&self) {
+        let start = Instant::now();
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(start.elapsed() < GONE, "still there: {left:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The tool at work.
+struct Live {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Live {
+    fn start(stage: &Stage, cbdr: crate::support::Cbdr) -> Self {
+        let mut command = cbdr.into_command();
+        // SAFETY: signal is async-signal-safe. A test run in the background
+        // may ignore SIGINT, and what it starts would, too.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
+        Live::spawn(stage, command)
+    }
+
+    fn spawn(stage: &Stage, mut command: Command) -> Self {
+        let (out, err) = (stage.repo.around().join("stdout"), stage.repo.around().join("stderr"));
+        command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+        Live { child: command.spawn().unwrap(), out, err }
+    }
+
+    /// Kills the tool's only child.
+    #[track_caller]
+    fn kill_helper(&self) {
+        let pid = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        let line = format!("kill -9 {children}");
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+
+    #[track_caller]
+    fn signal(&self, signal: i32) {
+        let line = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        until("the end of the tool", LIMIT, || child.try_wait().unwrap())
+    }
+
+    fn stdout(&self) -> String {
+        std::fs::read_to_string(&self.out).unwrap()
+    }
+
+    fn stderr(&self) -> String {
+        std::fs::read_to_string(&self.err).unwrap()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Every file below a folder, with what it holds.
+fn picture(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(picture(&path));
+        } else {
+            let content = std::fs::read(&path).unwrap();
+            found.insert(path, content);
+        }
+    }
+    found
+}
+
+/// The rows of a samples file, by their labels.
+#[track_caller]
+fn labels(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'), "half a row: {text:?}");
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().starts_with("benchmark,wall_time,"));
+    lines.map(|line| line.split(',').next().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn assert_whole_pairs(path: &Path, pairs: usize) {
+    let labels = labels(path);
+    assert_eq!(labels.len(), 2 * pairs, "{labels:?}");
+    assert!(labels.chunks(2).all(|pair| pair[0] != pair[1]), "{labels:?}");
+}
+
+#[test]
+fn a_killed_tool_leaves_no_benchmark_running() {
+    let families = [
+        // With a child of its own.
+        "sleep 1000 &\necho $$ > $NOTES/runs\nwait\n",
+        // Deaf to what is polite, and so are its children.
+        "trap '' TERM INT HUP\necho $$ > $NOTES/runs\nwhile :; do sleep 1000; done\n",
+        // With a child that made itself a session of its own.
+        "setsid sleep 1000 &\necho $$ > $NOTES/runs\nwait\n",
+    ];
+    for script in families {
+        let stage = Stage::new(script);
+        let before = picture(stage.repo.path());
+        let mut live = Live::start(&stage, stage.compare(""));
+        stage.wait_for(&mut live, "runs");
+        live.signal(libc::SIGKILL);
+        assert_eq!(live.end().signal(), Some(libc::SIGKILL));
+        stage.assert_gone();
+        assert!(picture(stage.repo.path()) == before, "the repository was written to");
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_comparison_is_as_any_other() {
+    let script = format!("{COUNT}[ $runs -ne 5 ] || sleep 1000\n");
+    let stage = Stage::new(&script);
+    let mut live = Live::start(&stage, stage.compare(""));
+    until("the fifth run", LIMIT, || stage.note("runs").filter(|runs| runs.lines().count() == 5));
+    live.signal(libc::SIGKILL);
+    live.end();
+    stage.assert_gone();
+    stage.compare("--max-pairs 1").run().code(0).never_says("Blocking");
+}
+
+/// A repository whose build script blocks.
+fn blocked_build() -> Stage {
+    let stage = Stage::new("");
+    let script = "fn main() {\n    let notes = std::env::var(\"NOTES\").unwrap();\n    \
+                  std::fs::write(notes + \"/building\", \"yes\\n\").unwrap();\n    \
+                  std::thread::sleep(std::time::Duration::from_secs(1000));\n}\n";
+    stage.repo.write("build.rs", script);
+    stage.repo.commit("a build script");
+    stage
+}
+
+#[test]
+fn a_tool_killed_while_cargo_builds_leaves_no_cargo() {
+    let stage = blocked_build();
+    let before = picture(stage.repo.path());
+    // The base has no build script.
+    let compare = stage.repo.cbdr("compare main").env("NOTES", &stage.notes);
+    let mut live = Live::start(&stage, compare);
+    stage.wait_for(&mut live, "building");
+    assert!(stage.processes().iter().any(|line| line.contains("build-script-build")));
+    live.signal(libc::SIGKILL);
+    live.end();
+    stage.assert_gone();
+    assert!(picture(stage.repo.path()) == before, "the repository was written to");
+}
+
+#[test]
+fn a_signal_while_cargo_builds_ends_both() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let stage = blocked_build();
+        let compare = stage.repo.cbdr("compare main").env("NOTES", &stage.notes);
+        let mut live = Live::start(&stage, compare);
+        stage.wait_for(&mut live, "building");
+        live.signal(signal);
+        assert_eq!(live.end().signal(), Some(signal));
+        assert_eq!(live.stdout(), "");
+        assert!(!live.stderr().contains("error: the head does not build"), "{}", live.stderr());
+        stage.assert_gone();
+    }
+}
+
+#[test]
+fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // Two runs to warm up, three pairs, and one run of a fourth.
+        let stage = Stage::new(&format!(
+            "{COUNT}[ $runs -lt 10 ] || {{ echo yes > $NOTES/blocked; sleep 1000; }}\n"
+        ));
+        let before = picture(stage.repo.path());
+        let samples = stage.samples();
+        let args = format!("--threshold 0% --samples {}", samples.display());
+        let mut live = Live::start(&stage, stage.compare(&args));
+        stage.wait_for(&mut live, "blocked");
+        live.signal(signal);
+        assert_eq!(live.end().signal(), Some(signal), "{}", live.stderr());
+        let said = live.stdout();
+        assert!(said.contains("sh: 3 pairs"), "{said}");
+        assert!(said.contains("inconclusive: the interval still holds"), "{said}");
+        assert!(said.contains("interrupted after"), "{said}");
+        assert_whole_pairs(&samples, 3);
+        let about = std::fs::read_to_string(samples.with_extension("csv.json")).unwrap();
+        let about: serde_json::Value = serde_json::from_str(&about).unwrap();
+        assert_eq!(about["head"]["commit"], stage.repo.head());
+        stage.assert_gone();
+        assert!(picture(stage.repo.path()) == before, "the repository was written to");
+    }
+}
+
+#[test]
+fn a_signal_in_the_warm_up_is_what_the_tool_dies_of() {
+    let stage = Stage::new("echo yes > $NOTES/runs\nsleep 1000\n");
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    live.signal(libc::SIGINT);
+    assert_eq!(live.end().signal(), Some(libc::SIGINT));
+    assert_eq!(live.stdout(), "");
+    stage.assert_gone();
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_the_benchmark() {
+    // It notes that it was asked to end, and goes on.
+    let script = "trap 'echo yes > $NOTES/asked' TERM\necho yes > $NOTES/runs\n\
+                  while :; do sleep 1000 & wait; done\n";
+    let stage = Stage::new(script);
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    live.signal(libc::SIGINT);
+    stage.wait_for(&mut live, "asked");
+    live.signal(libc::SIGINT);
+    assert_eq!(live.end().signal(), Some(libc::SIGINT));
+    stage.assert_gone();
+}
+
+#[test]
+fn a_benchmark_deaf_to_sigterm_is_ended_all_the_same() {
+    let script = "trap '' TERM\necho yes > $NOTES/runs\nwhile :; do sleep 1000; done\n";
+    let stage = Stage::new(script);
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.end().signal(), Some(libc::SIGTERM));
+    stage.assert_gone();
+}
+
+#[test]
+fn a_daemon_is_ended_with_its_run_and_said() {
+    // Each run goes on only once its daemon lives.
+    let script = "rm -f $NOTES/daemon\n\
+                  setsid sh -c 'echo yes > $NOTES/daemon; exec sleep 1000' &\n\
+                  until [ -s $NOTES/daemon ]; do :; done\n";
+    let stage = Stage::new(script);
+    let ran = stage.compare("--max-pairs 1").run().code(0);
+    assert_eq!(stage.processes(), Vec::<String>::new());
+    ran.says("warning: `sh` left 4 processes running, which were ended");
+}
+
+#[test]
+fn children_that_ended_by_themselves_are_not_said() {
+    // A child that nobody waited for, but that is over.
+    let script = "sh -c 'sh -c \"exit 0\" & echo $! > $NOTES/child; exec sleep 0.1'\n\
+                  while kill -0 $(cat $NOTES/child) 2>/dev/null; do \
+                  grep -q '^State:.Z' /proc/$(cat $NOTES/child)/status && break; done\n";
+    let stage = Stage::new(script);
+    stage.compare("--max-pairs 1").run().code(0).never_says("left");
+}
+
+#[test]
+fn a_benchmark_starts_with_its_signals_as_they_should_be() {
+    let stage = Stage::new("grep ^Sig /proc/self/status > $NOTES/signals\n");
+    stage.compare("--max-pairs 1").run().code(0);
+    let status = stage.note("signals").unwrap();
+    let set = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    assert_eq!(set("SigBlk:"), 0, "{status}");
+    assert_eq!(set("SigIgn:") & (1 << (libc::SIGPIPE - 1)), 0, "{status}");
+}
+
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_so() {
+    let script = "echo yes > $NOTES/runs\ngrep ^SigIgn /proc/self/status > $NOTES/signals\n\
+                  sleep 1000\n";
+    let stage = Stage::new(script);
+    let mut command = stage.compare("").into_command();
+    // SAFETY: signal is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let mut live = Live::spawn(&stage, command);
+    stage.wait_for(&mut live, "signals");
+    let ignored = stage.note("signals").unwrap();
+    let ignored = u64::from_str_radix(ignored.split_whitespace().nth(1).unwrap(), 16).unwrap();
+    assert_eq!(ignored & 1, 1, "the benchmark does not ignore SIGHUP");
+    live.signal(libc::SIGHUP);
+    // Were the first heeded, this would be the second, and would be obeyed at
+    // once, before the helper has ended the benchmark.
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.end().signal(), Some(libc::SIGTERM));
+    assert_eq!(stage.processes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_helper_is_an_error_and_leaves_no_benchmark() {
+    let stage = Stage::new("sleep 1000 &\necho yes > $NOTES/runs\nwait\n");
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    live.kill_helper();
+    assert_eq!(live.end().code(), Some(101), "{}", live.stderr());
+    assert!(live.stderr().contains("error: the helper process that runs the programs is gone"));
+    stage.assert_gone();
+}
+
+#[test]
+fn a_benchmark_does_not_outlive_tool_and_helper() {
+    let stage = Stage::new("echo yes > $NOTES/runs\nexec sleep 1000\n");
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    // First stopped, so that it can't end the benchmark when the helper goes.
+    live.signal(libc::SIGSTOP);
+    live.kill_helper();
+    live.signal(libc::SIGKILL);
+    live.end();
+    stage.assert_gone();
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_that_names_it() {
+    let stage = Stage::new("");
+    let missing = |program: &str| {
+        let compare = stage.repo.cbdr("compare main").args(["--command", program]);
+        let said = format!("could not start `{program}`");
+        compare.run().code(101).says(&said).says("No such file or directory");
+    };
+    missing("no-such-program");
+    missing("./no-such-program");
+}
+
+#[test]
+fn a_benchmark_that_crashes_is_an_error_that_names_the_signal() {
+    let stage = Stage::new("kill -SEGV $$\n");
+    let ran = stage.compare("").run().code(101);
+    ran.says("error: the base of `sh` was killed by SIGSEGV: `sh run.sh`");
+}
+
+#[test]
+fn a_failure_after_good_runs_says_whose_it_is_and_keeps_the_samples() {
+    let script =
+        format!("{COUNT}[ $runs -ne 7 ] || {{ echo my last words >&2; exit 3; }}\necho fine >&2\n");
+    let stage = Stage::new(&script);
+    let samples = stage.samples();
+    let args = format!("--threshold 0% --seed 1 --samples {}", samples.display());
+    let ran = stage.compare(&args).run().code(101);
+    let sides = ["base", "head"];
+    let named = sides.map(|side| format!("error: the {side} of `sh` exited with code 3: `sh run"));
+    assert!(named.iter().any(|line| ran.stderr.contains(line)), "{}", ran.stderr);
+    let ran = ran.says("my last words");
+    // Its own, not those of the runs before.
+    ran.never_says("fine");
+    assert_whole_pairs(&samples, 2);
+}
+
+#[test]
+fn a_talkative_benchmark_is_no_trouble_and_its_last_words_are_the_last() {
+    let script = format!(
+        "{COUNT}yes out | head -c 100000000\nyes err | head -c 100000000 >&2\n\
+         [ $runs -lt 4 ] || {{ echo my last words >&2; exit 1; }}\n"
+    );
+    let stage = Stage::new(&script);
+    let ran = stage.compare("").run().code(101);
+    assert!(ran.stderr.len() < 10_000, "{} bytes", ran.stderr.len());
+    ran.says("my last words");
+}
+
+#[test]
+fn a_benchmark_without_output_finds_an_empty_input() {
+    let stage = Stage::new("exec >&- 2>&-\n[ -z \"$(cat)\" ]\n");
+    stage.compare("--max-pairs 1").run().code(0);
+}
+
+/// Compiles a static program; `None`, said loudly, where that is impossible.
+fn static_program(folder: &Path, source: &str) -> Option<PathBuf> {
+    let (code, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&code, source).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-static", "-o"]).args([&program, &code]);
+    let done = cc.output().is_ok_and(|output| output.status.success());
+    if !done {
+        let mut err = std::io::stderr();
+        let _ = std::io::Write::write_all(&mut err, b"SKIPPED: no cc that links statically\n");
+    }
+    done.then_some(program)
+}
+
+#[test]
+fn the_harness_is_not_in_the_memory_of_a_small_program() {
+    let stage = Stage::new("");
+    let Some(program) = static_program(&stage.notes, "int main(void) { return 0; }\n") else {
+        return;
+    };
+    let compare = stage
+        .repo
+        .cbdr("compare main --max-pairs 3 --format json")
+        .args(["--command".as_ref(), program.as_os_str()]);
+    let object = compare.run().code(0).json();
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    let size = metrics.iter().find(|metric| metric["name"] == "max_rss").unwrap();
+    for side in ["base", "head"] {
+        let bytes = size[side].as_f64().unwrap();
+        assert!(bytes < 1.5e6, "the {side} of a program that does nothing took {bytes} bytes");
+    }
+}
