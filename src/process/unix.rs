@@ -241,7 +241,8 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
 impl Spawner {
     pub(super) fn new() -> Self {
         let peak = File::options().write(true).open("/proc/self/clear_refs").ok();
-        Spawner { stack: vec![0; 16 << 10], unwritten: unwritten(), peak }
+        // So large that it is mapped by itself, and next to nothing of it used.
+        Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
     }
 
     /// Starts a program; returns when, too: the clock starts in the child,

@@ -119,6 +119,11 @@ struct Live {
 
 impl Live {
     fn start(stage: &Stage, cbdr: crate::support::Cbdr) -> Self {
+        Live::onto(stage, cbdr, &stage.repo.around().join("stdout"))
+    }
+
+    /// With standard output onto a file.
+    fn onto(stage: &Stage, cbdr: crate::support::Cbdr, out: &Path) -> Self {
         let mut command = cbdr.into_command();
         // SAFETY: signal is async-signal-safe. A test run in the background
         // may ignore SIGINT, and what it starts would, too.
@@ -130,13 +135,13 @@ impl Live {
                 Ok(())
             });
         }
-        Live::spawn(stage, command)
+        Live::spawn(stage, command, out)
     }
 
-    fn spawn(stage: &Stage, mut command: Command) -> Self {
-        let (out, err) = (stage.repo.around().join("stdout"), stage.repo.around().join("stderr"));
-        command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
-        Live { child: command.spawn().unwrap(), out, err }
+    fn spawn(stage: &Stage, mut command: Command, out: &Path) -> Self {
+        let err = stage.repo.around().join("stderr");
+        command.stdout(File::create(out).unwrap()).stderr(File::create(&err).unwrap());
+        Live { child: command.spawn().unwrap(), out: out.to_owned(), err }
     }
 
     /// Kills the tool's only child.
@@ -311,6 +316,18 @@ fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
 }
 
 #[test]
+fn a_hangup_takes_the_terminal_with_it() {
+    let stage = Stage::new(&format!(
+        "{COUNT}[ $runs -lt 5 ] || {{ echo yes > $NOTES/blocked; sleep 1000; }}\n"
+    ));
+    let mut live = Live::onto(&stage, stage.compare(""), Path::new("/dev/full"));
+    stage.wait_for(&mut live, "blocked");
+    live.signal(libc::SIGHUP);
+    assert_eq!(live.end().signal(), Some(libc::SIGHUP), "{}", live.stderr());
+    stage.assert_gone();
+}
+
+#[test]
 fn a_signal_in_the_warm_up_is_what_the_tool_dies_of() {
     let stage = Stage::new("echo yes > $NOTES/runs\nsleep 1000\n");
     let mut live = Live::start(&stage, stage.compare(""));
@@ -395,7 +412,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_so() {
             Ok(())
         });
     }
-    let mut live = Live::spawn(&stage, command);
+    let mut live = Live::spawn(&stage, command, Path::new("/dev/null"));
     stage.wait_for(&mut live, "signals");
     let ignored = stage.note("signals").unwrap();
     let ignored = u64::from_str_radix(ignored.split_whitespace().nth(1).unwrap(), 16).unwrap();

@@ -31,13 +31,15 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
         }
         outcome => outcome?,
     };
-    match args.format {
-        Format::Human => report::human::print(&report)?,
-        Format::Json => report::json::print(&report)?,
-    }
+    let printed = match args.format {
+        Format::Human => report::human::print(&report),
+        Format::Json => report::json::print(&report),
+    };
+    // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
     }
+    printed?;
     Ok(Exit::of(&report))
 }
 
