@@ -7,7 +7,8 @@
 //! methods take turns, in an order that turns around every round; what counts
 //! is the ratio to the bare loop within a round. The bare loop runs in a
 //! process forked right after the helper, so both spawn from a process of the
-//! same size.
+//! same size. Its clock starts before `posix_spawn`, as does hyperfine's; that
+//! of the helper starts in the child, right before exec.
 //!
 //! `cargo bench --bench spawn` prints the table. With `-- --runs N` it only
 //! makes N runs through the helper: that is what `cargo cbdr` compares of
@@ -171,7 +172,7 @@ impl Bare {
     fn program(&mut self, program: &Path) -> std::io::Result<()> {
         let mut words = vec![program.as_os_str().to_owned()];
         words.extend(std::env::vars_os().map(|(name, value)| {
-            let mut word = OsString::from(name);
+            let mut word: OsString = name;
             word.push("=");
             word.push(value);
             word

@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::unix::{self, Child, Fork, Launch, Spawner};
+use super::launch::Launch;
+use super::unix::{self, Child, Fork, Spawner};
 use super::{Command, Exit, Interrupt, Outcome, RunError, Sink, Usage};
 
 /// How long a group has between SIGTERM and SIGKILL.

@@ -8,6 +8,7 @@
 //! is told to, and when this process is gone, however it went.
 
 mod helper;
+mod launch;
 mod unix;
 
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,9 @@
 //! The system calls that std has no safe form of. All `unsafe` of the crate
 //! is in this file, each call wrapped so that its callers need none.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::CString;
+#[cfg(not(target_os = "linux"))]
+use std::ffi::OsStr;
 #[cfg(target_os = "linux")]
 use std::fs::File;
 use std::io;
@@ -10,12 +12,13 @@ use std::io::{BufRead, BufReader, Write};
 #[cfg(target_os = "linux")]
 use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use super::{Command, Exit, Usage};
+use super::launch::Launch;
+use super::{Exit, Usage};
 
 /// Which side of a fork the caller is on.
 pub(super) enum Fork {
@@ -110,59 +113,8 @@ fn mask(how: libc::c_int, signal: i32) {
     unsafe { libc::sigprocmask(how, &raw const set, std::ptr::null_mut()) };
 }
 
-/// A program, all made ready to be started: nothing is computed, looked up or
-/// allocated once the clock runs.
-pub(super) struct Launch {
-    program: CString,
-    argv: Vec<CString>,
-    env: Vec<CString>,
-    cwd: CString,
-    /// Standard input, output and error.
-    files: [OwnedFd; 3],
-}
-
-impl Launch {
-    /// Looks the program up as a shell would, in the command's own `PATH`.
-    pub(super) fn new(command: &Command, files: [OwnedFd; 3]) -> io::Result<Self> {
-        let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-        let string = |text: Vec<u8>| CString::new(text).map_err(io::Error::from);
-        let variable = |(name, value): &(OsString, OsString)| {
-            string([name.as_bytes(), b"=", value.as_bytes()].concat())
-        };
-        Ok(Launch {
-            program: string(look_up(name, command)?.into_os_string().into_vec())?,
-            argv: command
-                .argv
-                .iter()
-                .map(|word| string(word.as_bytes().to_vec()))
-                .collect::<Result<_, _>>()?,
-            env: command.env.iter().map(variable).collect::<Result<_, _>>()?,
-            cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
-            files,
-        })
-    }
-}
-
-/// The path of the program `name`.
-fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return Ok(name.into());
-    }
-    let mut error = io::Error::from_raw_os_error(libc::ENOENT);
-    for folder in std::env::split_paths(command.var("PATH").unwrap_or("/bin:/usr/bin".as_ref())) {
-        let path = command.cwd.join(folder).join(name);
-        if !path.is_file() {
-            continue;
-        }
-        match may_execute(&path) {
-            Ok(()) => return Ok(path),
-            Err(refused) => error = refused,
-        }
-    }
-    Err(error)
-}
-
-fn may_execute(path: &Path) -> io::Result<()> {
+/// Whether this process may execute the file.
+pub(super) fn may_execute(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the path is a string that ends with a zero.
     match unsafe { libc::access(path.as_ptr(), libc::X_OK) } {
@@ -177,11 +129,6 @@ pub(super) struct Child {
     pub(super) pid: i32,
     /// Readable once it has ended, where the system has that.
     ended: Option<OwnedFd>,
-}
-
-/// The list of pointers that the system wants: one to each, and a null.
-fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
-    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 /// Where programs are started from: what can be had once is had once.
@@ -235,6 +182,12 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
         start.error = *libc::__errno_location();
         libc::_exit(127)
     }
+}
+
+/// The list of pointers that the system wants: one to each, and a null.
+#[cfg(target_os = "linux")]
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -384,7 +337,7 @@ pub(super) fn wait_for_event(
     patience: Option<Duration>,
 ) -> Seen {
     let limit = patience.map(|patience| libc::timespec {
-        tv_sec: patience.as_secs().min(1 << 30) as libc::time_t,
+        tv_sec: patience.as_secs().min(1 << 30) as _,
         tv_nsec: patience.subsec_nanos() as libc::c_long,
     });
     let control = control.map(|control| control.as_raw_fd());
