@@ -132,16 +132,15 @@ fn answer(
     let files = [open(&Sink::Null)?, open(&command.stdout)?, open(&command.stderr)?];
     let launch = Launch::new(command, files)?;
     unix::adopt_orphans(command.sweep);
-    let (child, start) = spawner.spawn(&launch)?;
-    running.store(child.pid, Ordering::Release);
+    let (child, start) = spawner.spawn(&launch, running)?;
     let (end, timed_out) = wait(&child, start, command.timeout, socket);
     let wall = end.duration_since(start).as_secs_f64();
-    // The group is ended before its leader is reaped: till then no other
-    // process can have taken its number.
+    // The group is ended, and forgotten, before its leader is reaped: till
+    // then no other process can have taken its number.
     unix::signal_group(child.pid, libc::SIGKILL);
+    running.store(0, Ordering::Release);
     let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if command.sweep { end_orphans() } else { 0 };
-    running.store(0, Ordering::Release);
     Ok(Outcome { exit, wall, usage, timed_out, left_behind })
 }
 

@@ -14,7 +14,7 @@ use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::AtomicI32;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::launch::Launch;
@@ -152,6 +152,8 @@ struct Start {
     files: [libc::c_int; 3],
     /// What is to be blocked: no signals.
     mask: libc::sigset_t,
+    /// Gets the child's number.
+    running: *const AtomicI32,
     /// The last moment before exec.
     at: Instant,
     /// Why there is no program, if there is none.
@@ -176,6 +178,7 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
                 == 0;
         if ready {
+            (*start.running).store(libc::getpid(), Ordering::Release);
             start.at = Instant::now();
             libc::execve(start.program, start.argv, start.env);
         }
@@ -199,11 +202,15 @@ impl Spawner {
     }
 
     /// Starts a program; returns when, too: the clock starts in the child,
-    /// right before exec.
+    /// right before exec. `running` has its number before it can do anything.
     ///
     /// This is `posix_spawn` without its two system calls for each of 64
     /// signals, and with a descriptor that tells of the end.
-    pub(super) fn spawn(&mut self, launch: &Launch) -> io::Result<(Child, Instant)> {
+    pub(super) fn spawn(
+        &mut self,
+        launch: &Launch,
+        running: &AtomicI32,
+    ) -> io::Result<(Child, Instant)> {
         let (argv, env) = (pointers(&launch.argv), pointers(&launch.env));
         let mut start = Start {
             program: launch.program.as_ptr(),
@@ -212,6 +219,7 @@ impl Spawner {
             cwd: launch.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
             mask: signals(&[]),
+            running,
             at: Instant::now(),
             error: 0,
         };
@@ -234,6 +242,7 @@ impl Spawner {
         // SAFETY: the kernel made this descriptor for us.
         let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
         if start.error != 0 {
+            running.store(0, Ordering::Release);
             wait_for(pid);
             return Err(io::Error::from_raw_os_error(start.error));
         }
@@ -297,7 +306,11 @@ impl Spawner {
     }
 
     /// Starts a program.
-    pub(super) fn spawn(&mut self, launch: &Launch) -> io::Result<(Child, Instant)> {
+    pub(super) fn spawn(
+        &mut self,
+        launch: &Launch,
+        running: &AtomicI32,
+    ) -> io::Result<(Child, Instant)> {
         use std::os::unix::process::CommandExt;
         let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
         let [stdin, stdout, stderr] = &launch.files;
@@ -316,7 +329,9 @@ impl Spawner {
         let began = Instant::now();
         let child = command.spawn();
         mask(libc::SIG_BLOCK, libc::SIGCHLD);
-        Ok((Child { pid: child?.id() as i32, ended: None }, began))
+        let pid = child?.id() as i32;
+        running.store(pid, Ordering::Release);
+        Ok((Child { pid, ended: None }, began))
     }
 }
 
