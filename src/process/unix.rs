@@ -8,10 +8,10 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 #[cfg(target_os = "linux")]
-use std::io::{BufRead, BufReader, Write};
-#[cfg(target_os = "linux")]
-use std::os::fd::FromRawFd;
+use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::{FromRawFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -138,8 +138,9 @@ pub(super) struct Spawner {
     stack: Vec<u8>,
     /// What this process can read from its files again.
     unwritten: Vec<(usize, usize)>,
-    /// Takes the order to forget this process's peak memory.
-    peak: Option<File>,
+    /// Takes the order to forget this process's peak memory; -1 where there
+    /// is nothing that does.
+    peak: libc::c_int,
 }
 
 /// What the child works from between clone and exec, and what it tells.
@@ -196,7 +197,8 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
 #[cfg(target_os = "linux")]
 impl Spawner {
     pub(super) fn new() -> Self {
-        let peak = File::options().write(true).open("/proc/self/clear_refs").ok();
+        let peak = File::options().write(true).open("/proc/self/clear_refs");
+        let peak = peak.map_or(-1, IntoRawFd::into_raw_fd);
         // So large that it is mapped by itself, and next to nothing of it used.
         Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
     }
@@ -252,15 +254,15 @@ impl Spawner {
     /// Makes this process as small as it can be, and makes the kernel believe
     /// that it never was larger: the child's peak begins where ours is. The
     /// code comes back page by page, as it is needed.
-    fn shrink(&mut self) {
+    fn shrink(&self) {
         for &(start, length) in &self.unwritten {
             // SAFETY: nothing was or will be written there, so that the kernel
             // finds in the file what was dropped.
             unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
         }
-        if let Some(peak) = &mut self.peak {
-            let _ = peak.write_all(b"5");
-        }
+        // SAFETY: the pointer is to a byte. A plain call, since from here to
+        // the child every further function costs memory.
+        unsafe { libc::write(self.peak, b"5".as_ptr().cast(), 1) };
     }
 }
 
