@@ -9,6 +9,7 @@
 
 mod helper;
 mod launch;
+mod spawn;
 mod unix;
 
 use std::ffi::{OsStr, OsString};

@@ -1,23 +1,15 @@
-//! The system calls that std has no safe form of. All `unsafe` of the crate
-//! is in this file, each call wrapped so that its callers need none.
+//! The system calls that std has no safe form of, each wrapped so that its
+//! callers need no `unsafe`. The rest of the crate's `unsafe` is in `spawn`.
 
 use std::ffi::CString;
-#[cfg(not(target_os = "linux"))]
-use std::ffi::OsStr;
-#[cfg(target_os = "linux")]
-use std::fs::File;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::io::{BufRead, BufReader};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-#[cfg(target_os = "linux")]
-use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use super::launch::Launch;
+use super::spawn::Child;
 use super::{Exit, Usage};
 
 /// Which side of a fork the caller is on.
@@ -94,7 +86,7 @@ pub(super) fn block_sigchld() {
 }
 
 /// A set of signals.
-fn signals(members: &[i32]) -> libc::sigset_t {
+pub(super) fn signals(members: &[i32]) -> libc::sigset_t {
     // SAFETY: the set is initialised by sigemptyset before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -107,7 +99,7 @@ fn signals(members: &[i32]) -> libc::sigset_t {
 }
 
 /// Blocks or unblocks a signal.
-fn mask(how: libc::c_int, signal: i32) {
+pub(super) fn mask(how: libc::c_int, signal: i32) {
     let set = signals(&[signal]);
     // SAFETY: the pointer is to a live local.
     unsafe { libc::sigprocmask(how, &raw const set, std::ptr::null_mut()) };
@@ -120,220 +112,6 @@ pub(super) fn may_execute(path: &Path) -> io::Result<()> {
     match unsafe { libc::access(path.as_ptr(), libc::X_OK) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// A program that was started, in a process group of its own, and that
-/// nobody has waited for.
-pub(super) struct Child {
-    pub(super) pid: i32,
-    /// Readable once it has ended, where the system has that.
-    ended: Option<OwnedFd>,
-}
-
-/// Where programs are started from: what can be had once is had once.
-#[cfg(target_os = "linux")]
-pub(super) struct Spawner {
-    /// The child's, until it has its own.
-    stack: Vec<u8>,
-    /// What this process can read from its files again.
-    unwritten: Vec<(usize, usize)>,
-    /// Takes the order to forget this process's peak memory; -1 where there
-    /// is nothing that does.
-    peak: libc::c_int,
-}
-
-/// What the child works from between clone and exec, and what it tells.
-#[cfg(target_os = "linux")]
-struct Start {
-    program: *const libc::c_char,
-    argv: *const *const libc::c_char,
-    env: *const *const libc::c_char,
-    cwd: *const libc::c_char,
-    files: [libc::c_int; 3],
-    /// What is to be blocked: no signals.
-    mask: libc::sigset_t,
-    /// Gets the child's number.
-    running: *const AtomicI32,
-    /// The last moment before exec.
-    at: Instant,
-    /// Why there is no program, if there is none.
-    error: libc::c_int,
-}
-
-/// The child's way to its program; only system calls. Its signals' handlers
-/// become defaults with exec (see [`survive`]).
-#[cfg(target_os = "linux")]
-extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
-    // while it shares this memory.
-    unsafe {
-        let start = &mut *start.cast::<Start>();
-        // Should the helper be killed, nobody else would end this one.
-        let ready = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-            && libc::setpgid(0, 0) == 0
-            && libc::chdir(start.cwd) == 0
-            && libc::dup2(start.files[0], 0) == 0
-            && libc::dup2(start.files[1], 1) == 1
-            && libc::dup2(start.files[2], 2) == 2
-            && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
-                == 0;
-        if ready {
-            (*start.running).store(libc::getpid(), Ordering::Release);
-            start.at = Instant::now();
-            libc::execve(start.program, start.argv, start.env);
-        }
-        start.error = *libc::__errno_location();
-        libc::_exit(127)
-    }
-}
-
-/// The list of pointers that the system wants: one to each, and a null.
-#[cfg(target_os = "linux")]
-fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
-    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
-}
-
-#[cfg(target_os = "linux")]
-impl Spawner {
-    pub(super) fn new() -> Self {
-        let peak = File::options().write(true).open("/proc/self/clear_refs");
-        let peak = peak.map_or(-1, IntoRawFd::into_raw_fd);
-        // So large that it is mapped by itself, and next to nothing of it used.
-        Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
-    }
-
-    /// Starts a program; returns when, too: the clock starts in the child,
-    /// right before exec. `running` has its number before it can do anything.
-    ///
-    /// This is `posix_spawn` without its two system calls for each of 64
-    /// signals, and with a descriptor that tells of the end.
-    pub(super) fn spawn(
-        &mut self,
-        launch: &Launch,
-        running: &AtomicI32,
-    ) -> io::Result<(Child, Instant)> {
-        let (argv, env) = (pointers(&launch.argv), pointers(&launch.env));
-        let mut start = Start {
-            program: launch.program.as_ptr(),
-            argv: argv.as_ptr(),
-            env: env.as_ptr(),
-            cwd: launch.cwd.as_ptr(),
-            files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
-            mask: signals(&[]),
-            running,
-            at: Instant::now(),
-            error: 0,
-        };
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-        let mut ended: libc::c_int = -1;
-        self.shrink();
-        // SAFETY: the child has a stack of its own (its top is rounded down to
-        // the alignment that every ABI asks of it), shares the memory only
-        // while this thread, the only one, sleeps (CLONE_VFORK), and makes
-        // nothing but system calls. A kernel without CLONE_PIDFD leaves
-        // `ended` alone.
-        let pid = unsafe {
-            let top = self.stack.as_mut_ptr().add(self.stack.len());
-            let top = top.sub(top as usize % 64);
-            libc::clone(begin, top.cast(), flags, (&raw mut start).cast(), &raw mut ended)
-        };
-        if pid < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel made this descriptor for us.
-        let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
-        if start.error != 0 {
-            running.store(0, Ordering::Release);
-            wait_for(pid);
-            return Err(io::Error::from_raw_os_error(start.error));
-        }
-        Ok((Child { pid, ended }, start.at))
-    }
-
-    /// Makes this process as small as it can be, and makes the kernel believe
-    /// that it never was larger: the child's peak begins where ours is. The
-    /// code comes back page by page, as it is needed.
-    fn shrink(&self) {
-        for &(start, length) in &self.unwritten {
-            // SAFETY: nothing was or will be written there, so that the kernel
-            // finds in the file what was dropped.
-            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
-        }
-        // SAFETY: the pointer is to a byte. A plain call, since from here to
-        // the child every further function costs memory.
-        unsafe { libc::write(self.peak, b"5".as_ptr().cast(), 1) };
-    }
-}
-
-/// Where files are mapped of which this process has written nothing, and
-/// can't, its code above all: starts and lengths.
-#[cfg(target_os = "linux")]
-fn unwritten() -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let Ok(maps) = File::open("/proc/self/smaps") else {
-        return found;
-    };
-    let mut latest = None;
-    for line in BufReader::new(maps).lines().map_while(Result::ok) {
-        match line.strip_prefix("Anonymous:") {
-            None => latest = read_only(&line).or(latest),
-            Some(written) => found.extend(latest.take().filter(|_| written.trim() == "0 kB")),
-        }
-    }
-    found
-}
-
-/// The place in a line that begins a mapping, if it is a file's and can't be
-/// written to.
-#[cfg(target_os = "linux")]
-fn read_only(line: &str) -> Option<(usize, usize)> {
-    let mut words = line.split_ascii_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
-    let may = words.next()?;
-    let is_file = words.nth(3)?.starts_with('/');
-    let number = |text| usize::from_str_radix(text, 16).ok();
-    let (start, end) = (number(start)?, number(end)?);
-    (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, end - start))
-}
-
-/// Where programs are started from.
-#[cfg(not(target_os = "linux"))]
-pub(super) struct Spawner;
-
-#[cfg(not(target_os = "linux"))]
-impl Spawner {
-    pub(super) fn new() -> Self {
-        Spawner
-    }
-
-    /// Starts a program.
-    pub(super) fn spawn(
-        &mut self,
-        launch: &Launch,
-        running: &AtomicI32,
-    ) -> io::Result<(Child, Instant)> {
-        use std::os::unix::process::CommandExt;
-        let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
-        let [stdin, stdout, stderr] = &launch.files;
-        let mut command = std::process::Command::new(text(&launch.program));
-        command.arg0(text(&launch.argv[0])).args(launch.argv[1..].iter().map(text));
-        command.env_clear().current_dir(text(&launch.cwd)).process_group(0);
-        for variable in &launch.env {
-            let bytes = variable.as_bytes();
-            let at = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
-            let value = bytes.get(at + 1..).unwrap_or_default();
-            command.env(OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(value));
-        }
-        command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-        // The program starts with the signals that are blocked here.
-        mask(libc::SIG_UNBLOCK, libc::SIGCHLD);
-        let began = Instant::now();
-        let child = command.spawn();
-        mask(libc::SIG_BLOCK, libc::SIGCHLD);
-        let pid = child?.id() as i32;
-        running.store(pid, Ordering::Release);
-        Ok((Child { pid, ended: None }, began))
     }
 }
 

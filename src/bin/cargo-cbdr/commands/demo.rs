@@ -64,11 +64,12 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         }
         outcome => outcome?,
     };
-    writeln!(out)?;
-    report::human::print(&report)?;
+    let printed = writeln!(out).and_then(|()| report::human::print(&report));
+    // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
     }
+    printed?;
     if report.verdict != Verdict::Regression {
         let what = format!("the demo planted a slowdown, but found: {}", report.verdict);
         return Err(Failure::Demo(what));
