@@ -255,3 +255,17 @@ fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
     let about: Value = serde_json::from_str(&beside).unwrap();
     assert_eq!((&about["seed"], &about["head"]["commit"]), (&json!(5), &json!(repo.head())));
 }
+
+#[test]
+fn the_whole_gate_is_repeated_and_its_verdicts_are_counted() {
+    let repo = Repo::new("steady");
+    let ran = repo.cbdr("compare --aa --repeat 3 --max-pairs 2 --seed 7 --format json").run();
+    let object = ran.code(0).says("Compared 3 of 3: inconclusive").json();
+    assert_eq!(object["repeat"], 3);
+    let expected = json!({"inconclusive": 3, "no-regression": 0, "regression": 0});
+    assert_eq!(object["verdicts"], expected);
+    let seeds: Vec<_> =
+        (0..3).map(|number| object["comparisons"][number]["seed"].clone()).collect();
+    assert_eq!(seeds, [7, 8, 9]);
+    repo.cbdr("compare main --repeat 3").run().code(2);
+}

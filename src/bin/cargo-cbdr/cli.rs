@@ -71,6 +71,13 @@ pub(crate) struct Compare {
     #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]
     pub(crate) aa: bool,
 
+    /// With --aa: make the whole comparison N times, and report how often
+    /// each verdict came out
+    #[arg(long, value_name = "N", requires = "aa",
+          conflicts_with_all = ["base", "exact_base", "samples"],
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
+    pub(crate) repeat: Option<u64>,
+
     /// Package of the benchmark
     #[arg(short, long, value_name = "NAME", help_heading = BENCHMARK)]
     pub(crate) package: Option<String>,

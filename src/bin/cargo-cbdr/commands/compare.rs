@@ -23,6 +23,9 @@ use crate::ui::{Failure, Ui};
 pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args, std::env::current_dir()?)?;
+    if let Some(times) = args.repeat {
+        return super::repeat::run(times, options, args.format, helper, interrupt, ui);
+    }
     let outcome = observed(&options, args.samples.clone(), helper, interrupt, &mut ui);
     ui.end();
     let report = match outcome {

@@ -88,15 +88,10 @@ fn meaning(report: &Report) -> String {
     format!(
         "  Each bound holds with {}% confidence{shared},\n  however often it is looked at (the \
          two together: {}%). Estimator: {}.",
-        rounded(confidence),
-        rounded(2.0 * confidence - 100.0),
+        text::rounded(confidence),
+        text::rounded(2.0 * confidence - 100.0),
         report.policy.estimator,
     )
-}
-
-/// A percentage without the noise of its last digits.
-fn rounded(percent: f64) -> f64 {
-    (percent * 1e6).round() / 1e6
 }
 
 /// Why the verdict is what it is, in one sentence.

@@ -1,5 +1,6 @@
 //! The result as one JSON object, `"schema": 1`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use cargo_cbdr::Report;
@@ -8,6 +9,7 @@ use cargo_cbdr::git::base::Rule;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
 use serde::Serialize;
 
+use super::repeated::{VERDICTS, count};
 use crate::ui::text;
 
 #[derive(Serialize)]
@@ -60,9 +62,38 @@ struct Metric<'a> {
     verdict: Option<&'static str>,
 }
 
+/// Many comparisons.
+#[derive(Serialize)]
+struct All<'a> {
+    schema: u32,
+    repeat: usize,
+    verdicts: BTreeMap<&'static str, u64>,
+    comparisons: Vec<Object<'a>>,
+}
+
 /// Prints the object on a line of its own.
 pub(crate) fn print(report: &Report) -> std::io::Result<()> {
-    let object = Object {
+    print_line(&object(report))
+}
+
+/// Prints one object for many comparisons.
+pub(crate) fn print_all(reports: &[Report]) -> std::io::Result<()> {
+    let verdicts = VERDICTS.map(|verdict| (verdict.name(), count(reports, verdict)));
+    print_line(&All {
+        schema: 1,
+        repeat: reports.len(),
+        verdicts: verdicts.into_iter().collect(),
+        comparisons: reports.iter().map(object).collect(),
+    })
+}
+
+fn print_line(value: &impl Serialize) -> std::io::Result<()> {
+    let line = serde_json::to_string(value)?;
+    writeln!(std::io::stdout().lock(), "{line}")
+}
+
+fn object(report: &Report) -> Object<'_> {
+    Object {
         schema: 1,
         verdict: report.verdict.name(),
         base: commit(&report.sides.base),
@@ -77,9 +108,7 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
         prepare_seconds: report.prepare_seconds,
         benchmarks: report.sampled.benchmarks.iter().map(benchmark).collect(),
         notices: report.notices.iter().map(text::notice).collect(),
-    };
-    let line = serde_json::to_string(&object)?;
-    writeln!(std::io::stdout().lock(), "{line}")
+    }
 }
 
 /// One side of a report.

@@ -2,4 +2,5 @@
 
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod repeated;
 pub(crate) mod samples;

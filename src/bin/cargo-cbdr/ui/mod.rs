@@ -95,11 +95,12 @@ fn status_line(verb: &str, thing: &str) -> String {
 /// What a comparison shows while it runs.
 pub(crate) struct Ui {
     live: live::Live,
+    hushed: bool,
 }
 
 impl Ui {
     pub(crate) fn new() -> Self {
-        Ui { live: live::Live::new(std::io::stderr().is_terminal()) }
+        Ui { live: live::Live::new(std::io::stderr().is_terminal()), hushed: false }
     }
 
     /// Prints a status line, above the live lines if there are any.
@@ -107,8 +108,17 @@ impl Ui {
         self.live.line(&status_line(verb, thing));
     }
 
+    /// From now on shows nothing but the live lines: what else there is to say
+    /// has been said.
+    pub(crate) fn hush(&mut self) {
+        self.hushed = true;
+    }
+
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
+        if self.hushed && !matches!(event, Event::Pair(_)) {
+            return;
+        }
         match event {
             Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
             Event::Waiting(holder) => {

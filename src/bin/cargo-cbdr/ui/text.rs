@@ -1,9 +1,11 @@
 //! The words: numbers, commits and notices as a person reads them.
 
+use cargo_cbdr::Report;
 use cargo_cbdr::event::Notice;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::metric::Unit;
+use cargo_cbdr::verdict::MetricResult;
 
 /// Text of others, fit for a terminal: control characters are shown, not
 /// obeyed.
@@ -93,6 +95,25 @@ pub(crate) fn value(value: f64, unit: Unit) -> String {
     let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
     let digits = if unit == Unit::Bytes && scale == 1.0 { 0 } else { digits };
     format!("{scaled:.digits$} {name}")
+}
+
+/// A percentage without the noise of its last digits.
+pub(crate) fn rounded(percent: f64) -> f64 {
+    (percent * 1e6).round() / 1e6
+}
+
+/// What a comparison came to, in a few words.
+pub(crate) fn outcome(report: &Report) -> String {
+    let metrics = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+    let change = |metric: &MetricResult| {
+        let summary = &metric.summary;
+        let change = summary.change.map_or("?".to_owned(), percent);
+        format!("{} {change} {}", metric.metric.name, interval(summary.lower, summary.upper))
+    };
+    let gating = metrics.filter(|metric| metric.threshold.is_some()).map(change);
+    let changes = gating.collect::<Vec<_>>().join(", ");
+    let pairs = count(report.sampled.pairs(), "pair");
+    format!("{}, {changes}, {pairs}, {}", report.verdict, seconds(report.sampled.elapsed))
 }
 
 /// A commit as it is named, and its first letters.

@@ -1,0 +1,60 @@
+//! `cargo cbdr compare --aa --repeat N`: the whole gate, many times on no
+//! change at all.
+
+use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::{Options, Report};
+
+use super::compare::observed;
+use crate::cli::Format;
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui, text};
+
+/// The seeds stay below this, so that JSON can hold them.
+const SEEDS: u64 = 1 << 53;
+
+/// Makes the comparison `times` times, each with the next seed. A regression
+/// is no failure here: it is what is counted.
+pub(crate) fn run(
+    times: u64,
+    mut options: Options,
+    format: Format,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    mut ui: Ui,
+) -> Result<Exit, Failure> {
+    let mut reports: Vec<Report> = Vec::new();
+    let mut stopped = false;
+    for time in 1..=times {
+        let outcome = observed(&options, None, helper, interrupt, &mut ui);
+        ui.end();
+        match outcome {
+            Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
+            outcome => {
+                let report = outcome?;
+                stopped = report.sampled.stopped_by == StoppedBy::Interrupt;
+                if !stopped {
+                    let verdict = text::outcome(&report);
+                    ui.status("Compared", &format!("{time} of {times}: {verdict}"));
+                    reports.push(report);
+                }
+            }
+        }
+        if stopped {
+            break;
+        }
+        options.seed = (options.seed + 1) % SEEDS;
+        // From now on all is built.
+        ui.hush();
+    }
+    let printed = match format {
+        Format::Human => report::repeated::print(&reports),
+        Format::Json => report::json::print_all(&reports),
+    };
+    if stopped {
+        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+    }
+    printed?;
+    Ok(Exit::Success)
+}
