@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::launch::Launch;
-use super::spawn::{Child, Spawner};
-use super::unix::{self, Fork};
+use super::spawn::Spawner;
+use super::unix::{self, Child, Fork};
 use super::{Command, Exit, Interrupt, Outcome, RunError, Sink, Usage};
 
 /// How long a group has between SIGTERM and SIGKILL.

@@ -18,17 +18,9 @@ use std::time::Instant;
 
 use super::launch::Launch;
 #[cfg(not(target_os = "linux"))]
-use super::unix::mask;
+use super::unix::{Child, mask};
 #[cfg(target_os = "linux")]
-use super::unix::{signals, wait_for};
-
-/// A program that was started, in a process group of its own, and that
-/// nobody has waited for.
-pub(super) struct Child {
-    pub(super) pid: i32,
-    /// Readable once it has ended, where the system has that.
-    pub(super) ended: Option<OwnedFd>,
-}
+use super::unix::{Child, signals, wait_for};
 
 /// Where programs are started from: what can be had once is had once.
 #[cfg(target_os = "linux")]

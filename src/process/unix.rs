@@ -3,13 +3,12 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use super::spawn::Child;
 use super::{Exit, Usage};
 
 /// Which side of a fork the caller is on.
@@ -113,6 +112,14 @@ pub(super) fn may_execute(path: &Path) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// A program that was started, in a process group of its own, and that
+/// nobody has waited for.
+pub(super) struct Child {
+    pub(super) pid: i32,
+    /// Readable once it has ended, where the system has that.
+    pub(super) ended: Option<OwnedFd>,
 }
 
 /// What [`wait_for_event`] saw, and when.

@@ -1,19 +1,18 @@
 //! `cargo cbdr compare`.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
 
+use cargo_cbdr::Options;
 use cargo_cbdr::config::Table;
-use cargo_cbdr::event::Event;
 use cargo_cbdr::options::threshold_flag;
 use cargo_cbdr::prepare::Request;
 use cargo_cbdr::process::{Helper, Interrupt};
 use cargo_cbdr::side::Side;
 use cargo_cbdr::verdict::StoppedBy;
-use cargo_cbdr::{Options, Report};
 
 use super::capture;
+use super::observe::{observed, random_seed};
 use crate::cli::{Compare, Format, From};
 use crate::exit::Exit;
 use crate::report;
@@ -46,32 +45,6 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     Ok(Exit::of(&report))
 }
 
-/// Compares, shows what happens and keeps the samples.
-pub(crate) fn observed(
-    options: &Options,
-    samples: Option<PathBuf>,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    ui: &mut Ui,
-) -> Result<Report, Failure> {
-    let mut file = report::samples::File::new(samples)?;
-    let mut failed = None;
-    let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
-        ui.show(&event);
-        if let Err(error) = file.take(&event) {
-            failed.get_or_insert(error);
-        }
-    });
-    // A comparison goes on when its file can't be written, but does not end
-    // as though it had been.
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    let report = result?;
-    file.finish(&report)?;
-    Ok(report)
-}
-
 fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
     let request = Request {
         folder,
@@ -96,12 +69,6 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
 /// The cache's place, when the environment names one.
 fn cache_dir() -> Option<PathBuf> {
     std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
-}
-
-/// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
-pub(crate) fn random_seed() -> u64 {
-    // The standard library's keys come from the system's random numbers.
-    std::hash::RandomState::new().build_hasher().finish() >> 11
 }
 
 /// The flags as a layer over the tables.

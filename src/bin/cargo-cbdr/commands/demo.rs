@@ -13,7 +13,7 @@ use cargo_cbdr::verdict::{StoppedBy, Verdict};
 use cargo_cbdr::{Error, Options};
 
 use super::capture;
-use super::compare::{observed, random_seed};
+use super::observe::{observed, random_seed};
 use crate::exit::Exit;
 use crate::report;
 use crate::ui::{Failure, Ui};

@@ -2,6 +2,7 @@
 
 mod compare;
 mod demo;
+mod observe;
 mod repeat;
 
 use std::ffi::OsString;

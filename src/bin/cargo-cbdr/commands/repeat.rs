@@ -5,7 +5,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use cargo_cbdr::verdict::StoppedBy;
 use cargo_cbdr::{Options, Report};
 
-use super::compare::observed;
+use super::observe::observed;
 use crate::cli::Format;
 use crate::exit::Exit;
 use crate::report;

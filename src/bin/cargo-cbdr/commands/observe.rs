@@ -1,0 +1,43 @@
+//! A comparison with somebody watching.
+
+use std::hash::{BuildHasher, Hasher};
+use std::path::PathBuf;
+
+use cargo_cbdr::event::Event;
+use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::{Options, Report};
+
+use crate::report;
+use crate::ui::{Failure, Ui};
+
+/// Compares, shows what happens and keeps the samples.
+pub(crate) fn observed(
+    options: &Options,
+    samples: Option<PathBuf>,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    ui: &mut Ui,
+) -> Result<Report, Failure> {
+    let mut file = report::samples::File::new(samples)?;
+    let mut failed = None;
+    let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
+        ui.show(&event);
+        if let Err(error) = file.take(&event) {
+            failed.get_or_insert(error);
+        }
+    });
+    // A comparison goes on when its file can't be written, but does not end
+    // as though it had been.
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let report = result?;
+    file.finish(&report)?;
+    Ok(report)
+}
+
+/// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
+pub(crate) fn random_seed() -> u64 {
+    // The standard library's keys come from the system's random numbers.
+    std::hash::RandomState::new().build_hasher().finish() >> 11
+}
