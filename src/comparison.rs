@@ -75,6 +75,7 @@ pub fn compare(
         sampled
     };
     notices.extend(small_changes(&sampled));
+    notices.extend(shapes(&sampled));
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Verdict::Identical,
         StoppedBy::NoBaseline => Verdict::NoBaseline,
@@ -238,6 +239,21 @@ fn small_changes(sampled: &Sampled) -> Vec<Notice> {
                 let metric = result.metric.name.clone();
                 notices.push(Notice::SmallChange { benchmark: benchmark.name.clone(), metric });
             }
+        }
+    }
+    notices
+}
+
+/// What about the noise of the gating metrics matters.
+fn shapes(sampled: &Sampled) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for benchmark in &sampled.benchmarks {
+        for result in &benchmark.metrics {
+            notices.extend(result.findings.iter().map(|&finding| Notice::Shape {
+                benchmark: benchmark.name.clone(),
+                metric: result.metric.name.clone(),
+                finding,
+            }));
         }
     }
     notices

@@ -7,6 +7,7 @@ use crate::git::base::Sides;
 use crate::runner::Progress;
 use crate::sample::Sample;
 use crate::side::Side;
+use crate::stats::shape::Finding;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
 /// is told anything.
@@ -121,5 +122,14 @@ pub enum Notice {
         benchmark: String,
         /// The metric.
         metric: String,
+    },
+    /// Something about the noise of a gating metric matters.
+    Shape {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// What it is.
+        finding: Finding,
     },
 }

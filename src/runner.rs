@@ -11,6 +11,7 @@ use crate::schedule::Schedule;
 use crate::side::{Pair, Side};
 use crate::stats::estimator::{Direction, Estimator, Levels, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
+use crate::stats::shape::Shape;
 use crate::verdict::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 
 /// What one run came to.
@@ -104,6 +105,7 @@ struct Question {
     metric: Metric,
     threshold: Option<f64>,
     running: Running,
+    shape: Shape,
     /// What was said when it was decided.
     decided: Option<MetricResult>,
 }
@@ -115,7 +117,14 @@ impl Question {
             threshold: self.threshold,
             summary: self.running.summary(),
             verdict: self.threshold.map(|_| Verdict::Inconclusive),
+            findings: Vec::new(),
         })
+    }
+
+    /// The result when sampling is over.
+    fn end(&self) -> MetricResult {
+        let findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
+        MetricResult { findings, ..self.result() }
     }
 
     fn is_open(&self) -> bool {
@@ -124,7 +133,7 @@ impl Question {
 
     /// Takes in a pair, unless the verdict is in: what is said of a metric is
     /// what decided it.
-    fn push(&mut self, pair: &Pair<Sample>) {
+    fn push(&mut self, first: Side, pair: &Pair<Sample>) {
         let values = pair.as_ref().map(|sample| sample.get(&self.metric.name));
         let (Some(base), Some(head)) = (values.base, values.head) else {
             return;
@@ -133,6 +142,7 @@ impl Question {
             return;
         }
         self.running.push(base, head);
+        self.shape.push(base, head, first == Side::Base);
         let Some(decision) = self.threshold.and_then(|limit| self.running.decide(limit)) else {
             return;
         };
@@ -164,6 +174,7 @@ impl Track {
                 metric: metric.clone(),
                 threshold: gate.map(|&(_, threshold)| threshold),
                 running: Running::new(plan.estimator, direction, plan.levels()),
+                shape: Shape::new(),
                 decided: None,
             }
         };
@@ -186,21 +197,21 @@ impl Track {
         decided.into_iter().any(|result| result.verdict == Some(Verdict::Regression))
     }
 
-    fn push(&mut self, pair: &Pair<Sample>, seconds: f64) {
+    fn push(&mut self, first: Side, pair: &Pair<Sample>, seconds: f64) {
         for question in &mut self.questions {
-            question.push(pair);
+            question.push(first, pair);
         }
         self.pairs += 1;
         self.spent += seconds;
         self.pair_seconds = self.spent / self.pairs as f64;
     }
 
-    fn result(&self) -> BenchmarkResult {
+    fn result(&self, of: impl Fn(&Question) -> MetricResult) -> BenchmarkResult {
         BenchmarkResult {
             name: self.name.clone(),
             status: Status::Compared,
             pairs: self.pairs,
-            metrics: self.questions.iter().map(Question::result).collect(),
+            metrics: self.questions.iter().map(of).collect(),
         }
     }
 
@@ -262,14 +273,14 @@ pub fn sample<E>(
             break stop;
         }
         elapsed = clock() - start;
-        track.push(&in_sides(&runs), elapsed - now);
+        track.push(first, &in_sides(&runs), elapsed - now);
         let progress = progress(&tracks, number, elapsed, limit);
         tell(Step::Pair(number, &runs, &progress));
         if plan.fail_fast && tracks[number].has_regression() {
             break StoppedBy::Verdict;
         }
     };
-    let benchmarks = tracks.iter().map(Track::result).collect();
+    let benchmarks = tracks.iter().map(|track| track.result(Question::end)).collect();
     Ok(Sampled { benchmarks, stopped_by, elapsed })
 }
 
@@ -300,7 +311,7 @@ fn in_sides(runs: &[(Side, Sample)]) -> Pair<Sample> {
 
 fn progress(tracks: &[Track], latest: usize, elapsed: f64, limit: f64) -> Progress {
     Progress {
-        benchmarks: tracks.iter().map(Track::result).collect(),
+        benchmarks: tracks.iter().map(|track| track.result(Question::result)).collect(),
         latest,
         elapsed,
         limit,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::metric::Metric;
 use crate::stats::estimator::{Decision, Estimator, Summary};
+use crate::stats::shape::Finding;
 
 /// The answer to the question "did it get slower by more than the threshold?",
 /// for one metric or for all of them.
@@ -140,6 +141,9 @@ pub struct MetricResult {
     pub summary: Summary,
     /// The verdict, where the metric gates.
     pub verdict: Option<Verdict>,
+    /// What about the noise matters, where the metric gates; none before the
+    /// end of the sampling.
+    pub findings: Vec<Finding>,
 }
 
 /// What is said of one benchmark.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::metric::Unit;
+use crate::stats::shape::Finding;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
@@ -184,4 +185,18 @@ fn benchmarks_take_turns_and_a_decided_one_leaves() {
     assert!(sampled.benchmarks[0].pairs < 30);
     assert_eq!(sampled.benchmarks[1].pairs, 30);
     assert_eq!(sampled.verdict(), Verdict::Regression);
+}
+
+#[test]
+fn what_matters_about_the_noise_is_said_of_gating_metrics_at_the_end() {
+    let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02)]) };
+    // The second run of each pair is slower, and the change is the threshold.
+    let noise = |run: u64| jitter(run * run) * if run % 2 == 1 { 1.05 } else { 1.0 };
+    let factor = |side| if side == Side::Head { 1.02 } else { 1.0 };
+    let (sampled, _) = feed(&plan, |side, run| noise(run) * factor(side));
+    let metrics = &sampled.benchmarks[0].metrics;
+    let slot =
+        |finding: &Finding| matches!(finding, Finding::Slot { effect, .. } if *effect > 0.04);
+    assert!(metrics[0].findings.iter().any(slot), "{:?}", metrics[0].findings);
+    assert_eq!((metrics[0].summary.pairs, metrics[1].findings.len()), (60, 0));
 }

@@ -20,6 +20,7 @@
 //! - [`estimator`] puts these together for each way of estimating a change: ratio
 //!   of means, of geometric means, median of ratios, ratio of minima.
 //! - [`forecast`] says how many pairs the verdict will need.
+//! - [`shape`] says what about the noise matters: outliers, drift and the like.
 //!
 //! For samples of a fixed size, looked at once, [`welch`] has the interval of the
 //! difference and [`ratio`] that of the ratio, with the quantiles of [`quantile`].
@@ -35,6 +36,7 @@ pub mod moments;
 pub mod quantile;
 pub mod ratio;
 pub mod sequential;
+pub mod shape;
 pub mod welch;
 
 #[cfg(test)]

@@ -228,6 +228,7 @@ mod tests {
             threshold: Some(0.02),
             summary,
             verdict: Some(Verdict::Inconclusive),
+            findings: Vec::new(),
         };
         let benchmark = BenchmarkResult {
             name: "sum".into(),
