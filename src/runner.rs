@@ -123,7 +123,8 @@ impl Question {
 
     /// The result when sampling is over.
     fn end(&self) -> MetricResult {
-        let findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
+        let mut findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
+        findings.retain(|finding| finding.matters_to(self.running.estimator()));
         MetricResult { findings, ..self.result() }
     }
 

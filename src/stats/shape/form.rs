@@ -22,6 +22,10 @@ const OUTLYING: f64 = 5.0;
 const OUTLIERS_SHARE: f64 = 0.5;
 /// More than this share of the pairs are no outliers.
 const OUTLIERS_MOST: f64 = 0.25;
+/// So many robust deviations from the median are differences cut short for the
+/// skewness. Further out, the sides that a handful of outliers fell on by chance would
+/// decide (on recorded timings with random labels, at 5: in up to 0.7 %).
+const CUT: f64 = 3.0;
 /// The least skewness. A chi-square with 32 degrees of freedom has it.
 const SKEWNESS: f64 = 0.5;
 /// The least distance of the average change from the typical one.
@@ -75,7 +79,7 @@ fn outliers(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
 /// The skewness of the differences, those of outliers cut short: so it is the many
 /// that say it, or outliers that are all on the same side.
 fn skewed(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
-    let cut = |value: &f64| ((value - centre) / scale).clamp(-OUTLYING, OUTLYING);
+    let cut = |value: &f64| ((value - centre) / scale).clamp(-CUT, CUT);
     let values: Vec<f64> = order.iter().map(cut).collect();
     let (skewness, z) = skewness(&values)?;
     let average = (order.iter().sum::<f64>() / order.len() as f64).exp_m1();

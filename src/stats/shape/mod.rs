@@ -25,6 +25,8 @@
 //! is kept; and so on. What is kept is spread evenly over the whole time, in
 //! its order, and neighbours are neighbours.
 
+use super::estimator::Estimator;
+
 mod form;
 mod modes;
 mod order;
@@ -96,6 +98,15 @@ pub enum Finding {
         /// The squared correlation with normal scores (Shapiro and Francia's W').
         fit: f64,
     },
+}
+
+impl Finding {
+    /// Whether it matters where changes are estimated in this way: the median
+    /// goes by signs, and needs no form of the noise.
+    pub fn matters_to(&self, estimator: Estimator) -> bool {
+        let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
+        !(of_means && estimator == Estimator::Median)
+    }
 }
 
 /// Two kinds of runs.

@@ -79,6 +79,7 @@ fn outliers_are_counted_with_their_share() {
     });
     let [Finding::Outliers { one_in, share }] = found[..] else { panic!("{found:?}") };
     assert!((one_in - 20.0).abs() < 1e-9 && (0.8..0.98).contains(&share), "{found:?}");
+    assert!(found[0].matters_to(Estimator::Mean) && !found[0].matters_to(Estimator::Median));
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn a_change_of_the_tail_alone_is_skewed() {
         _ => None,
     });
     let (skewness, average, typical) = skewed.unwrap_or_else(|| panic!("{found:?}"));
-    assert!(skewness > 1.0 && average > 0.02 && typical < 0.02, "{found:?}");
+    assert!(skewness > 0.6 && average > 0.02 && typical < 0.02, "{found:?}");
 }
 
 #[test]
