@@ -74,8 +74,10 @@ pub fn compare(
         }
         sampled
     };
-    notices.extend(small_changes(&sampled));
-    notices.extend(shapes(&sampled));
+    for notice in [small_changes(&sampled), shapes(&sampled)].concat() {
+        tell(Event::Notice(&notice));
+        notices.push(notice);
+    }
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Verdict::Identical,
         StoppedBy::NoBaseline => Verdict::NoBaseline,
