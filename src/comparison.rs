@@ -74,7 +74,7 @@ pub fn compare(
         }
         sampled
     };
-    for notice in [small_changes(&sampled), shapes(&sampled)].concat() {
+    for notice in remarks(&sampled) {
         tell(Event::Notice(&notice));
         notices.push(notice);
     }
@@ -231,31 +231,27 @@ impl Session<'_, '_> {
     }
 }
 
-/// Regressions so small that the placement of code alone could make them.
-fn small_changes(sampled: &Sampled) -> Vec<Notice> {
+/// What there is to say of the gating metrics' results: a regression so small
+/// that the placement of code alone could make it, noise that matters, an
+/// estimator that would have been faster.
+fn remarks(sampled: &Sampled) -> Vec<Notice> {
     let mut notices = Vec::new();
-    for benchmark in &sampled.benchmarks {
-        for result in &benchmark.metrics {
+    for of in &sampled.benchmarks {
+        for result in &of.metrics {
+            let (benchmark, metric) = (of.name.clone(), result.metric.name.clone());
             let change = result.summary.change.map_or(0.0, f64::abs);
             if result.verdict == Some(Verdict::Regression) && change < 0.05 {
-                let metric = result.metric.name.clone();
-                notices.push(Notice::SmallChange { benchmark: benchmark.name.clone(), metric });
+                let (benchmark, metric) = (benchmark.clone(), metric.clone());
+                notices.push(Notice::SmallChange { benchmark, metric });
             }
-        }
-    }
-    notices
-}
-
-/// What about the noise of the gating metrics matters.
-fn shapes(sampled: &Sampled) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    for benchmark in &sampled.benchmarks {
-        for result in &benchmark.metrics {
-            notices.extend(result.findings.iter().map(|&finding| Notice::Shape {
-                benchmark: benchmark.name.clone(),
-                metric: result.metric.name.clone(),
-                finding,
+            notices.extend(result.findings.iter().map(|&finding| {
+                let (benchmark, metric) = (benchmark.clone(), metric.clone());
+                Notice::Shape { benchmark, metric, finding }
             }));
+            if let Some((estimator, needed)) = result.earlier {
+                let pairs = result.summary.pairs;
+                notices.push(Notice::Earlier { benchmark, metric, estimator, needed, pairs });
+            }
         }
     }
     notices

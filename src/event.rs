@@ -7,6 +7,7 @@ use crate::git::base::Sides;
 use crate::runner::Progress;
 use crate::sample::Sample;
 use crate::side::Side;
+use crate::stats::estimator::Estimator;
 use crate::stats::shape::Finding;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
@@ -131,5 +132,18 @@ pub enum Notice {
         metric: String,
         /// What it is.
         finding: Finding,
+    },
+    /// Another estimator would have needed less than half of the pairs.
+    Earlier {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// The other estimator.
+        estimator: Estimator,
+        /// The pairs that it would have needed.
+        needed: u64,
+        /// The pairs that there were.
+        pairs: u64,
     },
 }

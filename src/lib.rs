@@ -21,6 +21,7 @@
 //! - [`schedule`]: who goes first, from a seed. Pure.
 //! - [`verdict`]: the question, the answer, and what a finished comparison
 //!   says.
+//! - [`question`]: one metric from its first pair to its verdict.
 //! - [`git`]: the user's repository, read only, and the private one with the
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has
@@ -50,6 +51,8 @@ pub mod stats;
 pub mod schedule;
 
 pub mod verdict;
+
+pub mod question;
 
 pub mod git;
 

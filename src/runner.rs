@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use crate::metric::{Better, Metric};
+use crate::metric::Metric;
+use crate::question::Question;
 use crate::sample::Sample;
 use crate::schedule::Schedule;
 use crate::side::{Pair, Side};
-use crate::stats::estimator::{Direction, Estimator, Levels, Running};
-use crate::stats::forecast::{Forecast, pairs_to_verdict};
-use crate::stats::shape::Shape;
+use crate::stats::estimator::{Estimator, Levels};
+use crate::stats::forecast::Forecast;
 use crate::verdict::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 
 /// What one run came to.
@@ -100,58 +100,6 @@ pub enum Step<'a> {
     Pair(usize, &'a [(Side, Sample)], &'a Progress),
 }
 
-/// One metric of a benchmark.
-struct Question {
-    metric: Metric,
-    threshold: Option<f64>,
-    running: Running,
-    shape: Shape,
-    /// What was said when it was decided.
-    decided: Option<MetricResult>,
-}
-
-impl Question {
-    fn result(&self) -> MetricResult {
-        self.decided.clone().unwrap_or_else(|| MetricResult {
-            metric: self.metric.clone(),
-            threshold: self.threshold,
-            summary: self.running.summary(),
-            verdict: self.threshold.map(|_| Verdict::Inconclusive),
-            findings: Vec::new(),
-        })
-    }
-
-    /// The result when sampling is over.
-    fn end(&self) -> MetricResult {
-        let mut findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
-        findings.retain(|finding| finding.matters_to(self.running.estimator()));
-        MetricResult { findings, ..self.result() }
-    }
-
-    fn is_open(&self) -> bool {
-        self.threshold.is_some() && self.decided.is_none()
-    }
-
-    /// Takes in a pair, unless the verdict is in: what is said of a metric is
-    /// what decided it.
-    fn push(&mut self, first: Side, pair: &Pair<Sample>) {
-        let values = pair.as_ref().map(|sample| sample.get(&self.metric.name));
-        let (Some(base), Some(head)) = (values.base, values.head) else {
-            return;
-        };
-        if self.decided.is_some() {
-            return;
-        }
-        self.running.push(base, head);
-        self.shape.push(base, head, first == Side::Base);
-        let Some(decision) = self.threshold.and_then(|limit| self.running.decide(limit)) else {
-            return;
-        };
-        let verdict = Some(Verdict::from(Some(decision)));
-        self.decided = Some(MetricResult { verdict, ..self.result() });
-    }
-}
-
 /// One benchmark in the loop.
 struct Track {
     name: String,
@@ -167,17 +115,8 @@ impl Track {
         let subject = &plan.subjects[number];
         let question = |metric: &Metric| {
             let gate = subject.gates.iter().find(|(name, _)| *name == metric.name);
-            let direction = match metric.better {
-                Better::Lower => Direction::LowerIsBetter,
-                Better::Higher => Direction::HigherIsBetter,
-            };
-            Question {
-                metric: metric.clone(),
-                threshold: gate.map(|&(_, threshold)| threshold),
-                running: Running::new(plan.estimator, direction, plan.levels()),
-                shape: Shape::new(),
-                decided: None,
-            }
+            let threshold = gate.map(|&(_, threshold)| threshold);
+            Question::new(metric.clone(), threshold, plan.estimator, plan.levels())
         };
         Track {
             name: subject.name.clone(),
@@ -194,13 +133,16 @@ impl Track {
     }
 
     fn has_regression(&self) -> bool {
-        let decided = self.questions.iter().filter_map(|question| question.decided.as_ref());
-        decided.into_iter().any(|result| result.verdict == Some(Verdict::Regression))
+        let mut verdicts = self.questions.iter().map(Question::verdict);
+        verdicts.any(|verdict| verdict == Some(Verdict::Regression))
     }
 
     fn push(&mut self, first: Side, pair: &Pair<Sample>, seconds: f64) {
         for question in &mut self.questions {
-            question.push(first, pair);
+            let name = &question.metric().name;
+            if let (Some(base), Some(head)) = (pair.base.get(name), pair.head.get(name)) {
+                question.push(base, head, first);
+            }
         }
         self.pairs += 1;
         self.spent += seconds;
@@ -220,7 +162,7 @@ impl Track {
     fn remaining(&self) -> Option<f64> {
         let mut most = 0;
         for question in self.questions.iter().filter(|question| question.is_open()) {
-            match pairs_to_verdict(&question.running, question.threshold?) {
+            match question.forecast() {
                 Forecast::Pairs(pairs) => most = most.max(pairs.saturating_sub(self.pairs)),
                 _ => return None,
             }

@@ -144,6 +144,9 @@ pub struct MetricResult {
     /// What about the noise matters, where the metric gates; none before the
     /// end of the sampling.
     pub findings: Vec<Finding>,
+    /// Another estimator that would have needed less than half of the pairs
+    /// for its verdict, and how many.
+    pub earlier: Option<(Estimator, u64)>,
 }
 
 /// What is said of one benchmark.

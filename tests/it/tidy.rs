@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "side",
     "metric",
     "sample",
     "stats",
     "schedule",
     "verdict",
+    "question",
     "git",
     "process",
     "cargo",

@@ -229,6 +229,7 @@ mod tests {
             summary,
             verdict: Some(Verdict::Inconclusive),
             findings: Vec::new(),
+            earlier: None,
         };
         let benchmark = BenchmarkResult {
             name: "sum".into(),

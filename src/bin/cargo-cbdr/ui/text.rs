@@ -195,6 +195,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Shape { benchmark, metric, finding: found } => {
             format!("`{metric}` of `{benchmark}`: {}", finding(found))
         }
+        Notice::Earlier { benchmark, metric, estimator, needed, pairs } => format!(
+            "`{metric}` of `{benchmark}`: `--estimator {estimator}` would have had a verdict after \
+             {needed} of the {pairs} pairs"
+        ),
     }
 }
 

@@ -1,0 +1,114 @@
+//! One metric of one benchmark, from its first pair to its verdict: what a
+//! comparison that is running and an analysis of its samples have in common.
+
+use crate::metric::{Better, Metric};
+use crate::side::Side;
+use crate::stats::estimator::{Direction, Estimator, Levels, Running};
+use crate::stats::forecast::{Forecast, pairs_to_verdict};
+use crate::stats::shape::Shape;
+use crate::verdict::{MetricResult, Verdict};
+
+/// A metric, the sums of its pairs, and the answer once there is one.
+#[derive(Clone, Debug)]
+pub struct Question {
+    metric: Metric,
+    threshold: Option<f64>,
+    running: Running,
+    shape: Shape,
+    /// What was said when it was decided.
+    decided: Option<MetricResult>,
+    /// Other estimators of a metric that gates, fed alongside, with the pairs
+    /// that each needed for a verdict.
+    others: Vec<(Running, Option<u64>)>,
+}
+
+impl Question {
+    /// Without a threshold nothing is decided, only estimated.
+    pub fn new(
+        metric: Metric,
+        threshold: Option<f64>,
+        estimator: Estimator,
+        levels: Levels,
+    ) -> Self {
+        let direction = match metric.better {
+            Better::Lower => Direction::LowerIsBetter,
+            Better::Higher => Direction::HigherIsBetter,
+        };
+        let running = |estimator| Running::new(estimator, direction, levels);
+        // `Min` is fed minima, of which the others would make something else.
+        let comparable = |other: &Estimator| {
+            threshold.is_some()
+                && *other != estimator
+                && ![estimator, *other].contains(&Estimator::Min)
+        };
+        let others = Estimator::ALL.into_iter().filter(comparable);
+        let others = others.map(|estimator| (running(estimator), None)).collect();
+        let running = running(estimator);
+        Question { metric, threshold, running, shape: Shape::new(), decided: None, others }
+    }
+
+    /// What is measured.
+    pub fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// What is to be said of it: of one that is decided, what was said then.
+    pub fn result(&self) -> MetricResult {
+        self.decided.clone().unwrap_or_else(|| MetricResult {
+            metric: self.metric.clone(),
+            threshold: self.threshold,
+            summary: self.running.summary(),
+            verdict: self.threshold.map(|_| Verdict::Inconclusive),
+            findings: Vec::new(),
+            earlier: None,
+        })
+    }
+
+    /// The result when sampling is over: with what is to be said of the noise,
+    /// and of another estimator that would have needed less than half of the
+    /// pairs.
+    pub fn end(&self) -> MetricResult {
+        let mut findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
+        findings.retain(|finding| finding.matters_to(self.running.estimator()));
+        let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
+        let least = self.others.iter().filter_map(needed).min_by_key(|&(_, pairs)| pairs);
+        let earlier = least.filter(|&(_, pairs)| 2 * pairs < self.running.pairs());
+        MetricResult { findings, earlier, ..self.result() }
+    }
+
+    /// The answer, once there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.decided.as_ref().and_then(|result| result.verdict)
+    }
+
+    /// Whether it gates and has no answer yet.
+    pub fn is_open(&self) -> bool {
+        self.threshold.is_some() && self.decided.is_none()
+    }
+
+    /// Takes in a pair, of which `first` was measured first, unless the
+    /// verdict is in: what is said of a metric is what decided it.
+    pub fn push(&mut self, base: f64, head: f64, first: Side) {
+        if self.decided.is_some() {
+            return;
+        }
+        self.running.push(base, head);
+        self.shape.push(base, head, first == Side::Base);
+        let Some(threshold) = self.threshold else {
+            return;
+        };
+        for (other, needed) in self.others.iter_mut().filter(|(_, needed)| needed.is_none()) {
+            other.push(base, head);
+            *needed = other.decide(threshold).map(|_| other.pairs());
+        }
+        if let Some(decision) = self.running.decide(threshold) {
+            let verdict = Some(Verdict::from(Some(decision)));
+            self.decided = Some(MetricResult { verdict, ..self.result() });
+        }
+    }
+
+    /// When the answer is to be expected; never without a threshold.
+    pub fn forecast(&self) -> Forecast {
+        self.threshold.map_or(Forecast::Never, |limit| pairs_to_verdict(&self.running, limit))
+    }
+}
