@@ -166,18 +166,30 @@ impl Session<'_, '_> {
         let start = self.start;
         let (benches, tell) = (&mut self.benches, &mut *self.tell);
         let (helper, interrupt) = (self.helper, self.interrupt);
+        let mut foreseen = Vec::new();
         let sampled = runner::sample(
             plan,
             &mut || start.elapsed().as_secs_f64(),
             &mut |number, side, left| benches[number].run(side, Some(left), helper, interrupt),
-            &mut |Step::Pair(number, runs, progress)| {
-                for (side, sample) in runs {
-                    let label = label(number, *side);
-                    tell(Event::Run { label: &label, sample });
+            &mut |step| match step {
+                Step::Pair(number, runs, progress) => {
+                    for (side, sample) in runs {
+                        let label = label(number, *side);
+                        tell(Event::Run { label: &label, sample });
+                    }
+                    tell(Event::Pair(progress));
                 }
-                tell(Event::Pair(progress));
+                Step::Unlikely(unlikely) => {
+                    let notice = Notice::Unlikely(unlikely.clone());
+                    tell(Event::Notice(&notice));
+                    foreseen.push(notice);
+                }
             },
         )?;
+        // Forecasts are rough: one that did not come true is forgotten.
+        if sampled.verdict() == Verdict::Inconclusive {
+            notices.append(&mut foreseen);
+        }
         let left = self.benches.iter().map(|bench| bench.left_behind);
         for (processes, benchmark) in left.collect::<Vec<_>>().into_iter().zip(names) {
             if processes > 0 {

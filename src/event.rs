@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::git::Revision;
 use crate::git::base::Sides;
-use crate::runner::Progress;
+use crate::runner::{Progress, Unlikely};
 use crate::sample::Sample;
 use crate::side::Side;
 use crate::stats::estimator::Estimator;
@@ -124,6 +124,8 @@ pub enum Notice {
         /// The metric.
         metric: String,
     },
+    /// A verdict within the limit is unlikely.
+    Unlikely(Unlikely),
     /// Something about the noise of a gating metric matters.
     Shape {
         /// The benchmark.

@@ -52,6 +52,11 @@ impl Question {
         &self.metric
     }
 
+    /// The largest change that passes, where it gates.
+    pub fn threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
     /// What is to be said of it: of one that is decided, what was said then.
     pub fn result(&self) -> MetricResult {
         self.decided.clone().unwrap_or_else(|| MetricResult {
@@ -105,6 +110,30 @@ impl Question {
             let verdict = Some(Verdict::from(Some(decision)));
             self.decided = Some(MetricResult { verdict, ..self.result() });
         }
+    }
+
+    /// How far from the threshold a change has to be, as a fraction, to be told
+    /// from it within `pairs` pairs at this noise. `None` when that can't be
+    /// said.
+    pub fn reach(&self, pairs: u64) -> Option<f64> {
+        let change = self.running.summary().change?;
+        let within = |distance: f64| {
+            let forecast = pairs_to_verdict(&self.running, change + distance);
+            matches!(forecast, Forecast::Pairs(needed) if needed <= pairs)
+        };
+        let mut far = 0.001;
+        while !within(far) {
+            far *= 2.0;
+            if far > 100.0 {
+                return None;
+            }
+        }
+        let mut near = far / 2.0;
+        for _ in 0..10 {
+            let middle = f64::midpoint(near, far);
+            if within(middle) { far = middle } else { near = middle }
+        }
+        Some(far)
     }
 
     /// When the answer is to be expected; never without a threshold.

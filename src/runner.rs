@@ -98,7 +98,33 @@ pub enum Step<'a> {
     /// A pair is complete: the benchmark's number, its runs in their order,
     /// and what would be said now.
     Pair(usize, &'a [(Side, Sample)], &'a Progress),
+    /// A verdict within the limit is unlikely. Said once, early.
+    Unlikely(&'a Unlikely),
 }
+
+/// Why a verdict within the limit is unlikely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unlikely {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The metric.
+    pub metric: String,
+    /// Its threshold.
+    pub threshold: f64,
+    /// Seconds that the verdict would take at this noise; `None` when it is
+    /// not to be expected at all.
+    pub needed: Option<f64>,
+    /// How far from the threshold a change has to be to be told from it within
+    /// the limit; `None` when no change could be.
+    pub reach: Option<f64>,
+}
+
+/// How many pairs there are before anything is said of the rest: fewer know
+/// too little of the noise.
+const PAIRS_TO_FORESEE: u64 = 20;
+
+/// How far beyond the limit a forecast has to be, which is rough.
+const CLEARLY: f64 = 2.0;
 
 /// One benchmark in the loop.
 struct Track {
@@ -156,6 +182,33 @@ impl Track {
             pairs: self.pairs,
             metrics: self.questions.iter().map(of).collect(),
         }
+    }
+
+    /// The first question whose verdict is not to be expected by `limit`, of
+    /// which `left` seconds are left.
+    fn unlikely(&self, elapsed: f64, limit: f64, most: Option<u64>) -> Option<Unlikely> {
+        if self.pairs != PAIRS_TO_FORESEE {
+            return None;
+        }
+        let in_time = self.pairs + ((limit - elapsed) / self.pair_seconds).max(0.0) as u64;
+        let affordable = most.map_or(in_time, |most| most.min(in_time));
+        self.questions.iter().filter(|question| question.is_open()).find_map(|question| {
+            let needed = match question.forecast() {
+                Forecast::Pairs(pairs) => Some(pairs),
+                Forecast::Never => None,
+                Forecast::Unknown => return None,
+            };
+            if needed.is_some_and(|needed| (needed as f64) < CLEARLY * affordable as f64) {
+                return None;
+            }
+            Some(Unlikely {
+                benchmark: self.name.clone(),
+                metric: question.metric().name.clone(),
+                threshold: question.threshold()?,
+                needed: needed.map(|pairs| pairs as f64 * self.pair_seconds),
+                reach: question.reach(affordable),
+            })
+        })
     }
 
     /// Seconds until its verdicts.
@@ -219,6 +272,9 @@ pub fn sample<E>(
         track.push(first, &in_sides(&runs), elapsed - now);
         let progress = progress(&tracks, number, elapsed, limit);
         tell(Step::Pair(number, &runs, &progress));
+        if let Some(unlikely) = tracks[number].unlikely(elapsed, limit, plan.max_pairs) {
+            tell(Step::Unlikely(&unlikely));
+        }
         if plan.fail_fast && tracks[number].has_regression() {
             break StoppedBy::Verdict;
         }

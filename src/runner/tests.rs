@@ -138,7 +138,8 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
             let size = if side == Side::Head { 1.3 } else { 1.0 };
             Ok(Run::Measured(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
         },
-        &mut |Step::Pair(_, _, progress)| {
+        &mut |step| {
+            let Step::Pair(_, _, progress) = step else { return };
             let result = &progress.benchmarks[0].metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
@@ -218,4 +219,46 @@ fn an_estimator_that_would_have_needed_less_than_half_is_named() {
     assert_eq!(sampled.benchmarks[0].metrics[1].earlier, None);
     let (quick, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
     assert_eq!(quick.benchmarks[0].metrics[0].earlier, None);
+}
+
+/// Feeds a loop whose runs take a second each, and takes down what is said of
+/// a verdict that is unlikely.
+fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
+    let time_limit = Duration::from_secs(limit);
+    let plan = Plan { time_limit, ..plan(&[("wall_time", 0.02)]) };
+    let seconds = std::cell::Cell::new(0.0);
+    let mut told = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |_, side, _| {
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            let scrambled = (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let noise = 1.0 + 0.03 * (scrambled as f64 / (1 << 24) as f64);
+            let value = noise * if side == Side::Head { factor } else { 1.0 };
+            Ok(Run::Measured(Sample::from_iter([("wall_time", value)])))
+        },
+        &mut |step| {
+            if let Step::Unlikely(unlikely) = step {
+                told.push(unlikely.clone());
+            }
+        },
+    );
+    assert!(sampled.is_ok());
+    told
+}
+
+#[test]
+fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
+    // At the threshold, with room for 50 pairs.
+    let told = foreseen(100, 1.019);
+    let [unlikely] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((unlikely.metric.as_str(), unlikely.threshold), ("wall_time", 0.02));
+    assert!(unlikely.needed.is_none_or(|needed| needed > 200.0), "{unlikely:?}");
+    let reach = unlikely.reach.unwrap();
+    assert!((0.001..0.02).contains(&reach), "{reach}");
+    // Far from it, or with time enough, nothing is said.
+    assert_eq!(foreseen(100, 1.0), []);
+    assert_eq!(foreseen(1_000_000, 1.01), []);
 }

@@ -5,6 +5,7 @@ use cargo_cbdr::event::Notice;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::metric::Unit;
+use cargo_cbdr::runner::Unlikely;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
 use cargo_cbdr::verdict::MetricResult;
 
@@ -192,6 +193,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ \
              by it, but the placement of code alone can do that"
         ),
+        Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Shape { benchmark, metric, finding: found } => {
             format!("`{metric}` of `{benchmark}`: {}", finding(found))
         }
@@ -275,6 +277,24 @@ fn slower(change: f64) -> String {
 
 fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
+}
+
+/// Why a verdict is unlikely, and what could be told.
+fn unlikely(unlikely: &Unlikely) -> String {
+    let Unlikely { benchmark, metric, threshold, needed, reach } = unlikely;
+    let needed = match needed {
+        Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
+        None => "the change is too close to the threshold".to_owned(),
+    };
+    let told = match reach {
+        Some(reach) => format!(
+            "; only a change below {} or above {} can be told from it in time",
+            percent(threshold - reach),
+            percent(threshold + reach)
+        ),
+        None => String::new(),
+    };
+    format!("a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: {needed}{told}")
 }
 
 fn quoted(words: &[&str]) -> String {
