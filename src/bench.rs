@@ -1,6 +1,6 @@
 //! One run of one side, to one sample.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Kind};
@@ -61,32 +61,56 @@ impl<'a> Bench<'a> {
         helper: &Helper,
         interrupt: &Interrupt,
     ) -> Result<Run, Error> {
-        let limit = self.benchmark.run_timeout;
-        let command = &mut self.commands[side];
-        command.timeout = Some(left.map_or(limit, |left| left.min(limit)));
-        if self.said.metadata().is_ok_and(|file| file.len() > 0) {
-            fs_err::write(&self.said, "").map_err(Error::io("empty", &self.said))?;
-        }
-        let outcome = match helper.run(command, interrupt) {
-            Ok(outcome) => outcome,
-            Err(RunError::Interrupted) => return Ok(Run::Interrupted),
-            Err(error) => return Err(error.into()),
-        };
-        self.left_behind += u64::from(outcome.left_behind);
-        if outcome.timed_out && left.is_some_and(|left| left < limit) {
-            return Ok(Run::OutOfTime);
-        }
-        let what = if outcome.timed_out {
-            format!("ran longer than {}", humantime::format_duration(limit))
-        } else if outcome.exit.success() {
-            return Ok(Run::Measured(sample(&outcome)));
-        } else {
-            outcome.exit.to_string()
-        };
-        let (benchmark, command) = (self.benchmark.name.clone(), self.commands[side].shown());
-        let said = tail(&self.said);
-        Err(Kind::Benchmark { side, benchmark, what, command, said }.into())
+        let (limit, command) = (self.benchmark.run_timeout, &mut self.commands[side]);
+        let (ran, left_behind) = run_once(command, &self.said, limit, left, helper, interrupt)?;
+        self.left_behind += left_behind;
+        ran.map_err(|Failed { what, said }| {
+            let (benchmark, command) = (self.benchmark.name.clone(), self.commands[side].shown());
+            Kind::Benchmark { side, benchmark, what, command, said }.into()
+        })
     }
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// What it did.
+    pub(crate) what: String,
+    /// The end of its standard error.
+    pub(crate) said: String,
+}
+
+/// Runs a program once, whose standard error goes to `said`. It may take
+/// `limit`; where `left` is shorter, running into that is no failure. Says
+/// also how many processes it left behind.
+pub(crate) fn run_once(
+    command: &mut Command,
+    said: &Path,
+    limit: Duration,
+    left: Option<Duration>,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<(Result<Run, Failed>, u64), Error> {
+    command.timeout = Some(left.map_or(limit, |left| left.min(limit)));
+    if said.metadata().is_ok_and(|file| file.len() > 0) {
+        fs_err::write(said, "").map_err(Error::io("empty", said))?;
+    }
+    let outcome = match helper.run(command, interrupt) {
+        Ok(outcome) => outcome,
+        Err(RunError::Interrupted) => return Ok((Ok(Run::Interrupted), 0)),
+        Err(error) => return Err(error.into()),
+    };
+    let left_behind = u64::from(outcome.left_behind);
+    let what = if outcome.timed_out && left.is_some_and(|left| left < limit) {
+        return Ok((Ok(Run::OutOfTime), left_behind));
+    } else if outcome.timed_out {
+        format!("ran longer than {}", humantime::format_duration(limit))
+    } else if outcome.exit.success() {
+        return Ok((Ok(Run::Measured(sample(&outcome))), left_behind));
+    } else {
+        outcome.exit.to_string()
+    };
+    Ok((Err(Failed { what, said: tail(said) }), left_behind))
 }
 
 fn sample(outcome: &Outcome) -> Sample {

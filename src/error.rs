@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::process::{Exit, RunError};
 use crate::side::Side;
-use crate::{cache, cargo, config, git, options, process};
+use crate::{analysis, cache, cargo, config, git, options, process};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     #[error(transparent)]
     Options(#[from] options::Error),
     #[error(transparent)]
+    Analysis(#[from] analysis::Error),
+    #[error(transparent)]
     Process(#[from] process::RunError),
     #[error("could not {verb} `{}`", .path.display())]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
@@ -38,6 +40,8 @@ pub(crate) enum Kind {
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {what}: `{command}`")]
     Benchmark { side: Side, benchmark: String, what: String, command: String, said: String },
+    #[error("`{label}` {what}: `{command}`")]
+    Command { label: String, what: String, command: String, said: String },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
     #[error(
@@ -73,10 +77,13 @@ impl Error {
             Kind::Cache(error) => error.hint(),
             Kind::Config(error) => error.hint(),
             Kind::Options(error) => error.hint(),
+            Kind::Analysis(error) => error.hint(),
             Kind::NotCommitted { .. } => {
                 Some("commit it, or compare the working tree as it is: `--dirty`".to_owned())
             }
-            Kind::Benchmark { what, .. } if what.starts_with("ran longer") => {
+            Kind::Benchmark { what, .. } | Kind::Command { what, .. }
+                if what.starts_with("ran longer") =>
+            {
                 Some("allow more with `--run-timeout`".to_owned())
             }
             Kind::NoMetric { measured, metric, .. } => {
@@ -100,7 +107,7 @@ impl Error {
     /// What the failed program said last, to be shown as it is.
     pub fn said(&self) -> Option<&str> {
         match &*self.0 {
-            Kind::Tool { said, .. } | Kind::Benchmark { said, .. } => {
+            Kind::Tool { said, .. } | Kind::Benchmark { said, .. } | Kind::Command { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())
             }
             _ => None,

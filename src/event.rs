@@ -53,6 +53,8 @@ pub enum Event<'a> {
     },
     /// A pair is complete.
     Pair(&'a Progress),
+    /// A round of any commands is complete, the one of this number.
+    Round(u64),
     /// Something the user should know; it is in the result, too.
     Notice(&'a Notice),
 }
@@ -148,4 +150,18 @@ pub enum Notice {
         /// The pairs that there were.
         pairs: u64,
     },
+    /// A side of a benchmark whose other side has no row.
+    Alone {
+        /// The label.
+        label: String,
+    },
+    /// The rows of two labels stop to pair.
+    Unpaired {
+        /// The comparison.
+        benchmark: String,
+        /// Where.
+        line: u64,
+    },
+    /// Intervals that are meant to be looked at once.
+    OneLook,
 }

@@ -34,9 +34,11 @@
 //! - [`runner`]: the loop. Takes a function that measures, so that tests feed
 //!   it numbers.
 //! - [`event`]: what the outside may learn.
+//! - [`analysis`]: rows of samples to intervals and verdicts.
 //! - [`error`]: what went wrong, with a hint.
 //! - [`prepare`]: revisions to worktrees to builds.
 //! - `bench`: one run of one side to a sample.
+//! - [`sampler`]: any commands in turn.
 //! - `comparison`: the whole way, [`compare`].
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif.
@@ -70,11 +72,15 @@ pub mod runner;
 
 pub mod event;
 
+pub mod analysis;
+
 pub mod error;
 
 pub mod prepare;
 
 mod bench;
+
+pub mod sampler;
 
 mod comparison;
 

@@ -9,6 +9,8 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
+    /// Nobody said.
+    Unknown,
 }
 
 impl Unit {
@@ -17,6 +19,7 @@ impl Unit {
         match self {
             Unit::Seconds => "s",
             Unit::Bytes => "B",
+            Unit::Unknown => "",
         }
     }
 }

@@ -5,6 +5,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use values::{command_words, run_timeout};
 use values::{confidence, duration, on_doubt, threshold, words};
 
 use crate::cargo::{Build, Kind, Package, Target};
@@ -260,7 +261,6 @@ pub fn benchmark(
             program.to_owned()
         }
     };
-    let run_timeout = table.run_timeout.as_deref().unwrap_or("10m");
     Ok(Benchmark {
         name: name.map_or(own, str::to_owned),
         package: package.name.clone(),
@@ -268,12 +268,15 @@ pub fn benchmark(
         args: table.args.clone().unwrap_or_default(),
         gates: gates(table)?,
         warmup: table.warmup.unwrap_or(1),
-        run_timeout: duration("run-timeout", run_timeout)?,
+        run_timeout: run_timeout(table.run_timeout.as_deref())?,
     })
 }
 
 /// The metrics that gate, each with its threshold.
-fn gates(table: &Table) -> Result<Vec<(String, f64)>, Error> {
+///
+/// # Errors
+/// When a threshold is no percentage, or of a metric that does not gate.
+pub fn gates(table: &Table) -> Result<Vec<(String, f64)>, Error> {
     let usual = threshold(table.threshold.as_deref().unwrap_or("2%"))?;
     let own = table.thresholds.clone().unwrap_or_default();
     let own: BTreeMap<_, _> = own

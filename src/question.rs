@@ -59,13 +59,10 @@ impl Question {
 
     /// What is to be said of it: of one that is decided, what was said then.
     pub fn result(&self) -> MetricResult {
-        self.decided.clone().unwrap_or_else(|| MetricResult {
-            metric: self.metric.clone(),
-            threshold: self.threshold,
-            summary: self.running.summary(),
-            verdict: self.threshold.map(|_| Verdict::Inconclusive),
-            findings: Vec::new(),
-            earlier: None,
+        self.decided.clone().unwrap_or_else(|| {
+            let verdict = self.threshold.map(|_| Verdict::Inconclusive);
+            let summary = self.running.summary();
+            MetricResult::new(self.metric.clone(), self.threshold, summary, verdict)
         })
     }
 

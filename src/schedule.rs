@@ -28,6 +28,60 @@ impl Schedule {
     }
 }
 
+/// The order of rounds in which each of several labels runs once.
+///
+/// The first round has the order in which the labels were given, so that who
+/// reads the rows meets them in it; the others are shuffled by the seed. Two
+/// labels go in blocks of two rounds, as the sides of a comparison do. More of
+/// them go in blocks of as many rounds as there are labels: a Latin square
+/// with its rounds, its slots and its labels shuffled, so that after every
+/// block each label has had each slot equally often.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    schedule: Schedule,
+    labels: usize,
+}
+
+impl Rounds {
+    /// The order of `labels` labels under `seed`.
+    pub fn new(seed: u64, labels: usize) -> Self {
+        Rounds { schedule: Schedule::new(seed, 0), labels }
+    }
+
+    /// The labels of the round number `round`, counted from 0, in their order.
+    pub fn order(self, round: u64) -> Vec<usize> {
+        let first = self.shuffled(0);
+        let mut place = vec![0; self.labels];
+        for (slot, &label) in first.iter().enumerate() {
+            place[label] = slot;
+        }
+        self.shuffled(round).into_iter().map(|label| place[label]).collect()
+    }
+
+    fn shuffled(self, round: u64) -> Vec<usize> {
+        if self.labels == 2 {
+            let first = usize::from(self.schedule.first(round) == Side::Head);
+            return vec![first, 1 - first];
+        }
+        let count = self.labels.max(1);
+        let (block, row) = (round / count as u64, (round % count as u64) as usize);
+        let mut state = scramble(self.schedule.seed.wrapping_add(block));
+        let (rows, slots) = (permutation(count, &mut state), permutation(count, &mut state));
+        let labels = permutation(count, &mut state);
+        (0..self.labels).map(|slot| labels[(rows[row] + slots[slot]) % count]).collect()
+    }
+}
+
+/// A permutation of `0..count` (Fisher and Yates, from the end).
+fn permutation(count: usize, state: &mut u64) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        *state = scramble(*state);
+        all.swap(last, (*state % (last as u64 + 1)) as usize);
+    }
+    all
+}
+
 /// The output function of SplitMix64 (Steele, Lea and Flood, *Fast splittable
 /// pseudorandom number generators*, OOPSLA 2014). Written out, not taken from
 /// a crate, because a seed in a report must give the same order for ever.
@@ -66,6 +120,37 @@ mod tests {
     }
 
     const PINNED: &str = "hbhbbhhbbhbhhbbh";
+
+    #[test]
+    fn two_labels_go_as_the_sides_do() {
+        for seed in 0..50 {
+            let schedule = Schedule::new(seed, 0);
+            for round in 0..40 {
+                let order = Rounds::new(seed, 2).order(round);
+                let same = schedule.first(round) == schedule.first(0);
+                assert_eq!(order, if same { [0, 1] } else { [1, 0] });
+            }
+        }
+    }
+
+    #[test]
+    fn each_label_has_each_slot_equally_often() {
+        for labels in [1, 3, 4, 5, 7] {
+            let rounds = Rounds::new(7, labels);
+            assert_eq!(rounds.order(0), (0..labels).collect::<Vec<_>>());
+            let blocks = 6;
+            let mut counts = vec![vec![0; labels]; labels];
+            for round in 0..(blocks * labels) as u64 {
+                for (slot, label) in rounds.order(round).into_iter().enumerate() {
+                    counts[label][slot] += 1;
+                }
+            }
+            assert!(counts.iter().flatten().all(|&count| count == blocks), "{counts:?}");
+        }
+        let orders: std::collections::BTreeSet<_> =
+            (0..300).map(|round| Rounds::new(7, 3).order(round)).collect();
+        assert_eq!(orders.len(), 6);
+    }
 
     #[test]
     fn both_kinds_of_block_are_equally_likely() {

@@ -90,6 +90,8 @@ pub enum StoppedBy {
     Identical,
     /// There was nothing to measure against.
     NoBaseline,
+    /// The samples that were measured before came to their end.
+    EndOfData,
 }
 
 impl StoppedBy {
@@ -102,6 +104,7 @@ impl StoppedBy {
             StoppedBy::Interrupt => "interrupt",
             StoppedBy::Identical => "identical",
             StoppedBy::NoBaseline => "no-baseline",
+            StoppedBy::EndOfData => "end-of-data",
         }
     }
 }
@@ -147,6 +150,19 @@ pub struct MetricResult {
     /// Another estimator that would have needed less than half of the pairs
     /// for its verdict, and how many.
     pub earlier: Option<(Estimator, u64)>,
+}
+
+impl MetricResult {
+    /// One of which nothing else is to be said.
+    pub fn new(
+        metric: Metric,
+        threshold: Option<f64>,
+        summary: Summary,
+        verdict: Option<Verdict>,
+    ) -> Self {
+        let (findings, earlier) = (Vec::new(), None);
+        MetricResult { metric, threshold, summary, verdict, findings, earlier }
+    }
 }
 
 /// What is said of one benchmark.

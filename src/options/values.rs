@@ -69,6 +69,22 @@ pub(super) fn words(what: &'static str, text: &str) -> Result<Vec<String>, Error
     }
 }
 
+/// The words of a command, as a shell would split them.
+///
+/// # Errors
+/// When there is none, or a quote stays open.
+pub fn command_words(text: &str) -> Result<Vec<String>, Error> {
+    words("command", text)
+}
+
+/// How long one run may take; ten minutes where nothing else is said.
+///
+/// # Errors
+/// When it is no duration.
+pub fn run_timeout(text: Option<&str>) -> Result<Duration, Error> {
+    duration("run-timeout", text.unwrap_or("10m"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ mod helper;
 mod launch;
 mod spawn;
 mod unix;
+mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

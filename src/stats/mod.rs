@@ -23,7 +23,8 @@
 //! - [`shape`] says what about the noise matters: outliers, drift and the like.
 //!
 //! For samples of a fixed size, looked at once, [`welch`] has the interval of the
-//! difference and [`ratio`] that of the ratio, with the quantiles of [`quantile`].
+//! difference and [`ratio`] that of the ratio, with the quantiles of [`quantile`];
+//! [`fixed`] asks both. [`judge`] is BenchmarkTools' judgement of two estimates.
 //!
 //! # Words
 //!
@@ -31,7 +32,9 @@
 //! (0.02 is 2 %). A *level* is the chance of a wrong verdict of one kind.
 
 pub mod estimator;
+pub mod fixed;
 pub mod forecast;
+pub mod judge;
 pub mod moments;
 pub mod quantile;
 pub mod ratio;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 21] = [
     "side",
     "metric",
     "sample",
@@ -22,9 +22,11 @@ const LAYERS: [&str; 19] = [
     "options",
     "runner",
     "event",
+    "analysis",
     "error",
     "prepare",
     "bench",
+    "sampler",
     "comparison",
 ];
 

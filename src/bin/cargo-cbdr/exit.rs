@@ -33,19 +33,29 @@ impl Exit {
         }
     }
 
+    /// How an analysis ends, which may have been asked for no verdict.
+    pub(crate) fn of_samples(verdict: Option<Verdict>, on_inconclusive: OnDoubt) -> Self {
+        match verdict {
+            Some(Verdict::Regression) => Exit::Regression,
+            Some(Verdict::Inconclusive) => Exit::doubt(on_inconclusive),
+            _ => Exit::Success,
+        }
+    }
+
+    fn doubt(policy: OnDoubt) -> Self {
+        if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
+    }
+
     /// How a comparison ends.
     pub(crate) fn of(report: &Report) -> Self {
-        let doubt = |policy| {
-            if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
-        };
         let is_new =
             |b: &cargo_cbdr::verdict::BenchmarkResult| b.status == cargo_cbdr::verdict::Status::New;
         match report.verdict {
             Verdict::Regression => Exit::Regression,
-            Verdict::Inconclusive => doubt(report.policy.on_inconclusive),
-            Verdict::NoBaseline => doubt(report.policy.on_no_baseline),
+            Verdict::Inconclusive => Exit::doubt(report.policy.on_inconclusive),
+            Verdict::NoBaseline => Exit::doubt(report.policy.on_no_baseline),
             _ if report.sampled.benchmarks.iter().any(is_new) => {
-                doubt(report.policy.on_no_baseline)
+                Exit::doubt(report.policy.on_no_baseline)
             }
             _ => Exit::Success,
         }

@@ -1,9 +1,11 @@
 //! The subcommands.
 
+mod analyze;
 mod compare;
 mod demo;
 mod observe;
 mod repeat;
+mod sample;
 
 use std::ffi::OsString;
 
@@ -34,6 +36,8 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     match cli.command {
         Command::Compare(args) => compare::run(&args, &helper, &interrupt),
         Command::Demo => demo::run(&helper, &interrupt),
+        Command::Sample(args) => sample::run(&args, &helper, &interrupt),
+        Command::Analyze(args) => analyze::run(&args, &interrupt),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use cargo_cbdr::Report;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
 
+use super::grid;
 use crate::ui::{text, verdict_style};
 
 /// Prints the summary.
@@ -22,37 +23,22 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     writeln!(out, "{style}{}{style:#}: {}", report.verdict, reason(report))
 }
 
-/// The columns, each as wide as its widest cell.
+/// The metrics of a benchmark.
 fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<()> {
     let name = text::clean(&benchmark.name);
     let pairs = text::count(benchmark.pairs, "pair");
     writeln!(out, "{name}: {pairs}; {}", thresholds(benchmark))?;
     let head = ["metric", "base", "head", "change", "interval", "verdict"];
-    let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(benchmark.metrics.iter().map(cells));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..head.len()).map(|column| width(column).unwrap_or(0)).collect();
-    for (number, row) in rows.iter().enumerate() {
-        let mut line = String::from("  ");
-        for (column, cell) in row.iter().enumerate() {
-            let width = widths[column];
-            // Words to the left, numbers to the right.
-            line += &match column {
-                0 | 5 => format!("{cell:<width$}  "),
-                _ => format!("{cell:>width$}  "),
-            };
-        }
-        let verdict = number.checked_sub(1).and_then(|n| benchmark.metrics[n].verdict);
-        match verdict.map(verdict_style) {
-            Some(style) => writeln!(out, "{style}{}{style:#}", line.trim_end())?,
-            None => writeln!(out, "{}", line.trim_end())?,
-        }
-    }
-    Ok(())
+    let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
+    rows.extend(benchmark.metrics.iter().map(|metric| {
+        let style = metric.verdict.map(verdict_style);
+        (cells(metric).to_vec(), style)
+    }));
+    grid::print(out, &rows, &[0, 5])
 }
 
 /// The thresholds of a benchmark's metrics.
-fn thresholds(benchmark: &BenchmarkResult) -> String {
+pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
     let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.threshold?)));
     let gating: Vec<_> = gating.collect();
     let list = gating.iter().map(|(name, limit)| format!("{name} {}", text::percent(*limit)));
@@ -62,7 +48,7 @@ fn thresholds(benchmark: &BenchmarkResult) -> String {
     }
 }
 
-fn cells(result: &MetricResult) -> [String; 6] {
+pub(super) fn cells(result: &MetricResult) -> [String; 6] {
     let summary = &result.summary;
     let unit = result.metric.unit;
     let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));

@@ -48,7 +48,7 @@ struct Benchmark<'a> {
 }
 
 #[derive(Serialize)]
-struct Metric<'a> {
+pub(super) struct Metric<'a> {
     name: &'a str,
     unit: &'static str,
     better: &'static str,
@@ -126,7 +126,8 @@ fn benchmark(result: &BenchmarkResult) -> Benchmark<'_> {
     }
 }
 
-fn metric(result: &MetricResult) -> Metric<'_> {
+/// A metric's part of the object.
+pub(super) fn metric(result: &MetricResult) -> Metric<'_> {
     let summary = &result.summary;
     Metric {
         name: &result.metric.name,

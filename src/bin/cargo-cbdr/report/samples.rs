@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Report;
 use cargo_cbdr::event::Event;
+use cargo_cbdr::sample::Sample;
 use serde::Serialize;
 
 use super::json::{Commit, commit};
@@ -16,6 +17,51 @@ pub(crate) struct File {
     wanted: Option<PathBuf>,
     writers: Vec<csv::Writer<std::fs::File>>,
     metrics: Vec<String>,
+}
+
+/// The names of the columns.
+fn header(metrics: &[String]) -> Vec<String> {
+    std::iter::once("benchmark".to_owned()).chain(metrics.iter().cloned()).collect()
+}
+
+/// The cells of a run.
+fn row(metrics: &[String], label: &str, sample: &Sample) -> Vec<String> {
+    let value =
+        |metric: &String| sample.get(metric).map_or(String::new(), |value| value.to_string());
+    std::iter::once(label.to_owned()).chain(metrics.iter().map(value)).collect()
+}
+
+/// The rows as text, taken away whenever somebody wants them.
+pub(crate) struct Rows {
+    metrics: Vec<String>,
+    writer: csv::Writer<Vec<u8>>,
+}
+
+impl Rows {
+    pub(crate) fn new() -> Self {
+        Rows { metrics: Vec::new(), writer: csv::Writer::from_writer(Vec::new()) }
+    }
+
+    /// Adds what an event brings.
+    pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Sampling { metrics, .. } => {
+                self.metrics = metrics.to_vec();
+                Ok(self.writer.write_record(header(metrics))?)
+            }
+            Event::Run { label, sample } => {
+                Ok(self.writer.write_record(row(&self.metrics, label, sample))?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows since the last time.
+    pub(crate) fn drain(&mut self) -> io::Result<Vec<u8>> {
+        let next = csv::Writer::from_writer(Vec::new());
+        let writer = std::mem::replace(&mut self.writer, next);
+        writer.into_inner().map_err(csv::IntoInnerError::into_error)
+    }
 }
 
 /// What stands beside the rows.
@@ -58,15 +104,10 @@ impl File {
             Event::Prepared { room, .. } => self.open(&room.join("samples.csv")),
             Event::Sampling { metrics, .. } => {
                 self.metrics = metrics.to_vec();
-                let head = std::iter::once("benchmark".to_owned()).chain(metrics.iter().cloned());
-                self.write(&head.collect::<Vec<_>>())
+                self.write(&header(metrics))
             }
             Event::Run { label, sample } => {
-                let value = |metric: &String| {
-                    sample.get(metric).map_or(String::new(), |value| value.to_string())
-                };
-                let values = self.metrics.iter().map(value);
-                let row = std::iter::once((*label).to_owned()).chain(values).collect::<Vec<_>>();
+                let row = row(&self.metrics, label, sample);
                 self.write(&row)
             }
             _ => Ok(()),

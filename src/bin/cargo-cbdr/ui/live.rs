@@ -52,20 +52,11 @@ impl Live {
     /// Shows how far sampling has come.
     pub(crate) fn draw(&mut self, progress: &Progress) {
         match self {
-            Live::Terminal { bars, lines, colour } => {
-                let shown = gating(progress);
+            Live::Terminal { .. } => {
                 let width = terminal_width();
-                while lines.len() < shown.len() {
-                    let style = ProgressStyle::with_template("{msg}");
-                    let bar = bars.add(ProgressBar::new_spinner());
-                    lines.push(style.map_or(bar.clone(), |style| bar.with_style(style)));
-                }
-                for (line, (benchmark, metric)) in lines.iter().zip(shown) {
-                    let drawn = live_line(progress, benchmark, metric, width);
-                    let plain = || anstream::adapter::strip_str(&drawn).to_string();
-                    line.set_message(if *colour { drawn.clone() } else { plain() });
-                    line.tick();
-                }
+                let line = |(benchmark, metric)| live_line(progress, benchmark, metric, width);
+                let lines = gating(progress).into_iter().map(line).collect();
+                self.show(lines);
             }
             Live::Log { next } => {
                 if progress.elapsed >= *next {
@@ -77,6 +68,29 @@ impl Live {
                     }
                 }
             }
+        }
+    }
+
+    /// Shows lines in the place of those before, on a terminal.
+    pub(crate) fn show(&mut self, drawn: Vec<String>) {
+        let Live::Terminal { bars, lines, colour } = self else {
+            return;
+        };
+        while lines.len() < drawn.len() {
+            let style = ProgressStyle::with_template("{msg}");
+            let bar = bars.add(ProgressBar::new_spinner());
+            lines.push(style.map_or(bar.clone(), |style| bar.with_style(style)));
+        }
+        let width = terminal_width().saturating_sub(1);
+        for (line, drawn) in lines.iter().zip(drawn) {
+            let plain = || anstream::adapter::strip_str(&drawn).to_string();
+            let fits = plain().chars().count() <= width;
+            line.set_message(match (*colour, fits) {
+                (true, true) => drawn,
+                (false, true) => plain(),
+                (_, false) => plain().chars().take(width).collect(),
+            });
+            line.tick();
         }
     }
 

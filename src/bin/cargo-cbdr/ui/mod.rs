@@ -7,6 +7,7 @@ use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
+use cargo_cbdr::analysis::{Findings, MetricFinding};
 use cargo_cbdr::event::Event;
 
 use crate::exit::Exit;
@@ -23,6 +24,8 @@ pub(crate) enum Failure {
     Library(Error),
     /// The command line is at fault.
     Usage(Box<cargo_cbdr::options::Error>),
+    /// The same, in words.
+    Arguments(String),
     /// An output could not be written.
     Io(std::io::Error),
     /// The demo did not find what it planted.
@@ -59,6 +62,10 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         Failure::Demo(what) => {
             line(BAD, "error", what);
             return Exit::Failed;
+        }
+        Failure::Arguments(what) => {
+            line(BAD, "error", what);
+            return Exit::Usage;
         }
     };
     let mut err = anstream::stderr().lock();
@@ -144,13 +151,29 @@ impl Ui {
             Event::Sampling { seed, .. } => {
                 self.status("Sampling", &format!("in pairs, seed {seed}"));
             }
-            Event::Run { .. } => {}
+            Event::Run { .. } | Event::Round(_) => {}
             Event::Pair(progress) => self.live.draw(progress),
             Event::Notice(notice) => {
                 let notice = text::clean(&text::notice(notice));
                 self.live.line(&format!("{WARNING}warning{WARNING:#}: {notice}"));
             }
         }
+    }
+
+    /// Whether what is known so far can be shown.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.live, live::Live::Terminal { .. })
+    }
+
+    /// Shows what samples say so far.
+    pub(crate) fn samples(&mut self, findings: &Findings) {
+        let all = findings.versus.iter().flat_map(|v| v.findings.iter().map(move |f| (v, f)));
+        let gates = |finding: &MetricFinding| finding.result.threshold.is_some();
+        let any = all.clone().any(|(_, finding)| gates(finding));
+        let shown = all.filter(|(_, finding)| !any || gates(finding));
+        let lines =
+            shown.map(|(versus, finding)| text::sample_line(versus, finding, findings.rows));
+        self.live.show(lines.collect());
     }
 
     /// Takes the live lines away.

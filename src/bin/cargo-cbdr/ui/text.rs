@@ -1,6 +1,7 @@
 //! The words: numbers, commits and notices as a person reads them.
 
 use cargo_cbdr::Report;
+use cargo_cbdr::analysis::{MetricFinding, Versus};
 use cargo_cbdr::event::Notice;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
@@ -8,6 +9,7 @@ use cargo_cbdr::metric::Unit;
 use cargo_cbdr::runner::Unlikely;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
 use cargo_cbdr::verdict::MetricResult;
+use cargo_cbdr::verdict::Verdict;
 
 /// Text of others, fit for a terminal: control characters are shown, not
 /// obeyed.
@@ -87,16 +89,17 @@ pub(crate) fn value(value: f64, unit: Unit) -> String {
         Unit::Bytes => {
             &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
         }
+        Unit::Unknown => &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")],
     };
     let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
     if value == 0.0 {
-        return format!("0 {}", unit.symbol());
+        return format!("0 {}", unit.symbol()).trim_end().to_owned();
     }
     let scaled = value / scale;
     let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
     let digits = if unit == Unit::Bytes && scale == 1.0 { 0 } else { digits };
-    format!("{scaled:.digits$} {name}")
+    format!("{scaled:.digits$} {name}").trim_end().to_owned()
 }
 
 /// A percentage without the noise of its last digits.
@@ -201,6 +204,19 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "`{metric}` of `{benchmark}`: `--estimator {estimator}` would have had a verdict after \
              {needed} of the {pairs} pairs"
         ),
+        Notice::Alone { label } => {
+            format!("no row has what `{label}` would be compared with")
+        }
+        Notice::Unpaired { benchmark, line } => format!(
+            "the rows of {benchmark} do not pair{}: no verdict that may be looked at while \
+             sampling goes on",
+            if *line == 0 { String::new() } else { format!(" from line {line} on") }
+        ),
+        Notice::OneLook => {
+            "the intervals are Welch's and Fieller's: valid for one look at samples \
+                            whose number was chosen beforehand"
+                .to_owned()
+        }
     }
 }
 
@@ -295,6 +311,19 @@ fn unlikely(unlikely: &Unlikely) -> String {
         None => String::new(),
     };
     format!("a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: {needed}{told}")
+}
+
+/// What a metric of two labels shows so far.
+pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -> String {
+    let result = &finding.result;
+    let change = result.summary.change.map_or("?".to_owned(), percent);
+    let interval = interval(result.summary.lower, result.summary.upper);
+    let verdict = match result.verdict {
+        None | Some(Verdict::Inconclusive) => String::new(),
+        Some(verdict) => format!(", {verdict}"),
+    };
+    let (name, metric) = (clean(&versus.result.name), clean(&result.metric.name));
+    format!("  {name} {metric} {change} {interval}; {}{verdict}", count(rows, "row"))
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -1,0 +1,124 @@
+//! Why samples can't be analysed.
+
+use std::io;
+
+use super::rows::Place;
+use crate::config::nearest;
+
+/// What is wrong with the samples, or with what is asked of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A row that can't be understood.
+    #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
+    Row {
+        /// Where it stands.
+        place: Place,
+        /// Its column, counted from 1.
+        column: usize,
+        /// The column's name.
+        name: Option<String>,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file that can't be read.
+    #[error("could not read {file}")]
+    Read {
+        /// Its name.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file without even a header.
+    #[error("{0} is empty")]
+    Empty(String),
+    /// A header and nothing else.
+    #[error("there is no row, only the header")]
+    NoRow,
+    /// Nothing to compare with.
+    #[error("`{0}` is the only label: there is nothing to compare it with")]
+    OneLabel(String),
+    /// Labels, but not two that belong together.
+    #[error("no two labels belong together: {}", list(.0))]
+    NoCouple(Vec<String>),
+    /// A base that no row has.
+    #[error("no row has the label `{base}`")]
+    NoBase {
+        /// What was asked for.
+        base: String,
+        /// What there is.
+        labels: Vec<String>,
+    },
+    /// A metric that no column has.
+    #[error("no column is called `{metric}`")]
+    NoMetric {
+        /// What was asked for.
+        metric: String,
+        /// What there is.
+        metrics: Vec<String>,
+    },
+    /// A metric without a value on one of the sides.
+    #[error("no run of `{label}` has a value of `{metric}`")]
+    NoValue {
+        /// The label.
+        label: String,
+        /// The metric.
+        metric: String,
+    },
+    /// A label that comes when others may have been decided already.
+    #[error(
+        "{}, line {}: the label `{label}` is new, but verdicts were possible before it",
+        .place.file, .place.line
+    )]
+    Late {
+        /// Where it stands.
+        place: Place,
+        /// The label.
+        label: String,
+    },
+    /// An estimator that needs pairs, of rows that do not pair.
+    #[error("the `{estimator}` can't be had: {why}")]
+    NeedsPairs {
+        /// The estimator.
+        estimator: &'static str,
+        /// Why there are no pairs.
+        why: String,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("there is {}", list(names)),
+        };
+        match self {
+            Error::NoBase { base, labels } => Some(among(base, labels)),
+            Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
+            Error::NoCouple(_) => Some("name one of them with `--base`".to_owned()),
+            Error::Late { .. } => Some(
+                "the error is shared among all labels: give the files by their names, which are \
+                 read for labels first"
+                    .to_owned(),
+            ),
+            Error::Row { column: 1, what, .. } if what.starts_with("the first column") => {
+                Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
+            }
+            Error::NeedsPairs { .. } => Some(
+                "`--estimator mean` or `geometric-mean`; `median` with a threshold and rows that \
+                 pair"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map_or(String::new(), |name| format!(" (`{name}`)"))
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

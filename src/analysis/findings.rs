@@ -1,0 +1,71 @@
+//! What comes of an analysis.
+
+use crate::event::Notice;
+use crate::side::Pair;
+use crate::stats::fixed::Difference;
+use crate::stats::judge::Judgement;
+use crate::verdict::{BenchmarkResult, MetricResult, StoppedBy, Verdict};
+
+/// How two labels were compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By the rule of `compare`: valid however often it is looked at.
+    Sequential,
+    /// By Student's and Fieller's intervals of pairs: valid for one look.
+    Pairs,
+    /// By Welch's and Fieller's intervals: valid for one look.
+    Apart,
+    /// By BenchmarkTools' judgement, which promises nothing.
+    Judge,
+}
+
+impl Method {
+    /// Its name in the outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Sequential => "sequential",
+            Method::Pairs => "paired",
+            Method::Apart => "welch",
+            Method::Judge => "judge",
+        }
+    }
+}
+
+/// What is said of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricFinding {
+    /// As of a comparison.
+    pub result: MetricResult,
+    /// The difference of the means, of samples looked at once.
+    pub difference: Option<Difference>,
+    /// BenchmarkTools' word.
+    pub judgement: Option<Judgement>,
+}
+
+/// What is said of two labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Versus {
+    /// The labels.
+    pub labels: Pair<String>,
+    /// How they were compared.
+    pub method: Method,
+    /// As of a comparison.
+    pub result: BenchmarkResult,
+    /// The metrics, in the order of the columns.
+    pub findings: Vec<MetricFinding>,
+}
+
+/// What is said of all samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    /// The overall verdict, where something gates.
+    pub verdict: Option<Verdict>,
+    /// Why no further row was read.
+    pub stopped_by: StoppedBy,
+    /// How many rows were read.
+    pub rows: u64,
+    /// The comparisons.
+    pub versus: Vec<Versus>,
+    /// What the user should know.
+    pub notices: Vec<Notice>,
+}

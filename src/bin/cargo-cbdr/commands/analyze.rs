@@ -1,0 +1,168 @@
+//! `cargo cbdr analyze`.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::iter::once;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cargo_cbdr::Error;
+use cargo_cbdr::analysis::{Analysis, Findings, Flow, Spec};
+use cargo_cbdr::config::Table;
+use cargo_cbdr::event::{Event, Notice};
+use cargo_cbdr::options::{self, threshold_flag};
+use cargo_cbdr::process::Interrupt;
+use cargo_cbdr::stats::estimator::Estimator;
+use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
+
+use crate::cli::{Analyze, Format, Rule};
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui};
+
+/// How often what is known so far is shown.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Says what the samples show.
+pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let (spec, on_inconclusive) = spec(args)?;
+    let sources = sources(args)?;
+    let mut ui = Ui::new();
+    let outcome = analyse(&spec, &sources, interrupt, &mut ui);
+    ui.end();
+    let findings = match outcome {
+        // Too early for anything to be said.
+        Err(Failure::Library(_)) if interrupt.signal().is_some() => {
+            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        }
+        outcome => outcome?,
+    };
+    // The summary says itself how often it may be looked at.
+    let notices = findings.notices.iter().filter(|notice| **notice != Notice::OneLook);
+    notices.for_each(|notice| ui.show(&Event::Notice(notice)));
+    match args.format {
+        Format::Human => report::findings::print(&findings, &spec)?,
+        Format::Json => report::findings::print_json(&findings, &spec)?,
+    }
+    match (findings.stopped_by, interrupt.signal()) {
+        (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
+        _ => Ok(Exit::of_samples(findings.verdict, on_inconclusive)),
+    }
+}
+
+/// Something to read.
+struct Source {
+    /// As it is called in messages.
+    name: String,
+    file: File,
+    /// Whether it can be read twice.
+    regular: bool,
+}
+
+fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
+    let standard = || -> Result<Source, Failure> {
+        if std::io::stdin().is_terminal() {
+            let what = "standard input is a terminal: give a file, or pipe samples in";
+            return Err(Failure::Arguments(what.to_owned()));
+        }
+        let file = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(Source { name: "standard input".to_owned(), file, regular: false })
+    };
+    let open = |path: &std::path::PathBuf| {
+        if path == Path::new("-") {
+            return standard();
+        }
+        let file = fs_err::File::open(path)?;
+        let regular = file.metadata()?.is_file();
+        let name = format!("`{}`", path.display());
+        Ok(Source { name, file: file.into_parts().0, regular })
+    };
+    match args.files.as_slice() {
+        [] => Ok(vec![standard()?]),
+        files => files.iter().map(open).collect(),
+    }
+}
+
+/// What is asked, and what an open question means.
+fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
+    let judges = args.rule == Rule::Judge;
+    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+    let usual = if judges { "min" } else { "mean" };
+    let estimator = args.estimator.as_deref().unwrap_or(usual);
+    // A minimum needs repetitions in a comparison, but not to be judged.
+    let least = judges && estimator == Estimator::Min.name();
+    let mut table = Table {
+        metrics: some(&args.metric),
+        confidence: Some(args.confidence.clone()),
+        estimator: (!least).then(|| estimator.to_owned()),
+        on_inconclusive: args.on_inconclusive.clone(),
+        ..Table::default()
+    };
+    for threshold in &args.threshold {
+        threshold_flag(threshold, &mut table).map_err(Failure::usage)?;
+    }
+    if judges && table.threshold.is_none() {
+        table.threshold = Some("5%".to_owned());
+    }
+    let (policy, _) = options::limits(once(&table)).map_err(Failure::usage)?;
+    let wanted = judges || !args.threshold.is_empty();
+    let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
+    let estimator = if least { Estimator::Min } else { policy.estimator };
+    if estimator == Estimator::Median && (judges || gates.is_none()) {
+        let what = "the median is estimated from pairs and a threshold: give `--threshold`";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
+    let spec = Spec {
+        judges,
+        gates,
+        named: args.metric.clone(),
+        confidence: policy.confidence,
+        estimator,
+        base: args.base.clone(),
+    };
+    Ok((spec, policy.on_inconclusive))
+}
+
+fn analyse(
+    spec: &Spec,
+    sources: &[Source],
+    interrupt: &Interrupt,
+    ui: &mut Ui,
+) -> Result<Findings, Failure> {
+    let mut analysis = Analysis::new(spec.clone(), sources.len());
+    if analysis.wants_scouting() && sources.iter().all(|source| source.regular) {
+        let again = |source: &Source| -> std::io::Result<(String, Box<dyn Read>)> {
+            let mut file = source.file.try_clone()?;
+            std::io::Seek::rewind(&mut file)?;
+            Ok((source.name.clone(), Box::new(file)))
+        };
+        let files = sources.iter().map(again).collect::<Result<Vec<_>, _>>()?;
+        analysis.scout(&mut files.into_iter()).map_err(Error::from)?;
+    }
+    let mut stopped_by = StoppedBy::EndOfData;
+    for source in sources {
+        if source.regular {
+            std::io::Seek::rewind(&mut &source.file)?;
+        }
+        let mut drawn = Instant::now();
+        let mut wait = |analysis: &Analysis| {
+            if !source.regular && ui.is_live() && drawn.elapsed() >= REDRAW {
+                ui.samples(&analysis.findings(StoppedBy::EndOfData));
+                drawn = Instant::now();
+            }
+            match interrupt.wait_readable(source.file.as_fd()) {
+                Ok(false) => Flow::Stop,
+                // What can't be waited for is an error when it is read.
+                Ok(true) | Err(_) => Flow::Go,
+            }
+        };
+        let flow = analysis.read(&mut &source.file, &source.name, &mut wait);
+        if flow.map_err(Error::from)? == Flow::Stop {
+            stopped_by = StoppedBy::Interrupt;
+            break;
+        }
+    }
+    analysis.check().map_err(Error::from)?;
+    Ok(analysis.findings(stopped_by))
+}

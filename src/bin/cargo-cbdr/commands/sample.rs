@@ -1,0 +1,62 @@
+//! `cargo cbdr sample`.
+
+use std::io::Write;
+use std::iter::once;
+use std::os::fd::AsFd;
+
+use cargo_cbdr::config::Table;
+use cargo_cbdr::event::Event;
+use cargo_cbdr::options;
+use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::sampler::{Sampling, commands, sample};
+use cargo_cbdr::verdict::StoppedBy;
+
+use super::observe::random_seed;
+use crate::cli::Sample;
+use crate::exit::Exit;
+use crate::report::samples::Rows;
+use crate::ui::{Failure, Ui};
+
+/// Runs the commands and writes rows.
+pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let sampling = sampling(args)?;
+    interrupt.stop_with_reader(std::io::stdout().as_fd().try_clone_to_owned()?)?;
+    let mut ui = Ui::new();
+    // Whole rounds only: they wait here until one is complete.
+    let mut rows = Rows::new();
+    let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
+        match event {
+            Event::Sampling { seed, .. } => {
+                ui.status("Sampling", &format!("in rounds, seed {seed}"));
+            }
+            event => ui.show(&event),
+        }
+        rows.take(&event)?;
+        if matches!(event, Event::Sampling { .. } | Event::Round(_)) {
+            let mut out = std::io::stdout().lock();
+            out.write_all(&rows.drain()?)?;
+            out.flush()?;
+        }
+        Ok::<_, Failure>(())
+    });
+    match (outcome, interrupt.signal()) {
+        (_, Some(_)) if interrupt.is_reader_gone() => Ok(Exit::Success),
+        (Ok(StoppedBy::Interrupt), Some(signal)) => Ok(Exit::Signal(signal)),
+        (outcome, _) => outcome.map(|_| Exit::Success),
+    }
+}
+
+fn sampling(args: &Sample) -> Result<Sampling, Failure> {
+    let table =
+        Table { time_limit: args.time_limit.clone(), max_pairs: args.rounds, ..Table::default() };
+    let (_, limits) = options::limits(once(&table)).map_err(Failure::usage)?;
+    Ok(Sampling {
+        commands: commands(&args.commands).map_err(Failure::usage)?,
+        folder: std::env::current_dir()?,
+        env: std::env::vars_os().collect(),
+        limits,
+        warmup: args.warmup,
+        run_timeout: options::run_timeout(args.run_timeout.as_deref()).map_err(Failure::usage)?,
+        seed: args.seed.unwrap_or_else(random_seed),
+    })
+}

@@ -1,0 +1,204 @@
+//! What samples show: for people, and as the object of a comparison without
+//! commits and toolchain.
+
+use std::io::Write;
+
+use cargo_cbdr::analysis::{Findings, Method, MetricFinding, Spec, Versus};
+use cargo_cbdr::verdict::{StoppedBy, Verdict};
+use serde::Serialize;
+
+use super::{grid, human, json};
+use crate::ui::{text, verdict_style};
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema: u32,
+    verdict: Option<&'static str>,
+    confidence: f64,
+    estimator: &'static str,
+    /// Nobody knows it of samples; here so that the object has one shape.
+    seed: Option<u64>,
+    stopped_by: &'static str,
+    /// As `seed`.
+    elapsed_seconds: Option<f64>,
+    /// As `seed`.
+    prepare_seconds: Option<f64>,
+    rows: u64,
+    benchmarks: Vec<Benchmark<'a>>,
+    notices: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Benchmark<'a> {
+    name: &'a str,
+    status: &'static str,
+    pairs: u64,
+    /// The labels, and how they were compared.
+    base: &'a str,
+    head: &'a str,
+    rule: &'static str,
+    metrics: Vec<Metric<'a>>,
+}
+
+#[derive(Serialize)]
+struct Metric<'a> {
+    #[serde(flatten)]
+    metric: json::Metric<'a>,
+    /// In the metric's unit; of samples that are looked at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judgement: Option<String>,
+}
+
+/// Prints the object on a line of its own.
+pub(crate) fn print_json(findings: &Findings, spec: &Spec) -> std::io::Result<()> {
+    let object = Object {
+        schema: 1,
+        verdict: findings.verdict.map(Verdict::name),
+        confidence: spec.confidence,
+        estimator: spec.estimator.name(),
+        seed: None,
+        stopped_by: findings.stopped_by.name(),
+        elapsed_seconds: None,
+        prepare_seconds: None,
+        rows: findings.rows,
+        benchmarks: findings.versus.iter().map(benchmark).collect(),
+        notices: findings.notices.iter().map(text::notice).collect(),
+    };
+    let line = serde_json::to_string(&object)?;
+    writeln!(std::io::stdout().lock(), "{line}")
+}
+
+fn benchmark(versus: &Versus) -> Benchmark<'_> {
+    Benchmark {
+        name: &versus.result.name,
+        status: versus.result.status.name(),
+        pairs: versus.result.pairs,
+        base: &versus.labels.base,
+        head: &versus.labels.head,
+        rule: versus.method.name(),
+        metrics: versus.findings.iter().map(metric).collect(),
+    }
+}
+
+fn metric(finding: &MetricFinding) -> Metric<'_> {
+    Metric {
+        metric: json::metric(&finding.result),
+        difference: finding.difference.map(|d| [d.lower, d.estimate, d.upper]),
+        judgement: finding.judgement.map(|judgement| judgement.to_string()),
+    }
+}
+
+/// Prints tables, what they mean, and the verdict if there is one.
+pub(crate) fn print(findings: &Findings, spec: &Spec) -> std::io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for versus in &findings.versus {
+        table(&mut out, versus)?;
+    }
+    writeln!(out, "  {}", meaning(findings, spec))?;
+    let Some(verdict) = findings.verdict else {
+        return Ok(());
+    };
+    let style = verdict_style(verdict);
+    writeln!(out, "{style}{verdict}{style:#}: {}", reason(findings, verdict))
+}
+
+fn table(out: &mut impl Write, versus: &Versus) -> std::io::Result<()> {
+    let (base, head) = (text::clean(&versus.labels.base), text::clean(&versus.labels.head));
+    let pairs = match versus.result.pairs {
+        0 => String::new(),
+        pairs => format!(": {}", text::count(pairs, "pair")),
+    };
+    let gates = versus.result.metrics.iter().any(|metric| metric.threshold.is_some());
+    let limits =
+        if gates { format!("; {}", human::thresholds(&versus.result)) } else { String::new() };
+    writeln!(out, "{head} against {base}{pairs}{limits}")?;
+    let once = matches!(versus.method, Method::Pairs | Method::Apart);
+    let names = ["metric", &base, &head, "change", "interval", "difference", "verdict"];
+    let mut rows = vec![(names.map(str::to_owned).to_vec(), None)];
+    rows.extend(versus.findings.iter().map(|finding| {
+        let [name, base, head, change, interval, verdict] = human::cells(&finding.result);
+        let difference = difference(finding);
+        let verdict = finding.judgement.map_or(verdict, |judgement| judgement.to_string());
+        let style = finding.result.verdict.map(verdict_style);
+        (vec![name, base, head, change, interval, difference, verdict], style)
+    }));
+    let hidden: &[usize] = match (once, versus.method) {
+        (true, _) => &[],
+        (false, Method::Judge) => &[4, 5],
+        (false, _) => &[5],
+    };
+    for (row, _) in &mut rows {
+        for &column in hidden.iter().rev() {
+            row.remove(column);
+        }
+    }
+    grid::print(out, &rows, &[0, 6 - hidden.len()])
+}
+
+/// The difference of the means and its bounds, in the metric's unit.
+fn difference(finding: &MetricFinding) -> String {
+    let unit = finding.result.metric.unit;
+    let value = |value: f64| {
+        let sign = if value < 0.0 { "" } else { "+" };
+        format!("{sign}{}", text::value(value, unit))
+    };
+    finding.difference.map_or("-".to_owned(), |d| {
+        format!("{} [{}, {}]", value(d.estimate), value(d.lower), value(d.upper))
+    })
+}
+
+/// What the intervals promise.
+fn meaning(findings: &Findings, spec: &Spec) -> String {
+    let percent = |fraction: f64| text::rounded(100.0 * fraction);
+    let has = |method| findings.versus.iter().any(|versus| versus.method == method);
+    let confidence = percent(spec.confidence);
+    let estimator = spec.estimator;
+    if spec.judges {
+        return format!("The ratio of the estimates, without an interval. Estimator: {estimator}.");
+    }
+    let bounds = match spec.gates {
+        Some(_) => format!("Each bound holds with {confidence}% confidence"),
+        None => format!("Each interval holds the true value with {confidence}% confidence"),
+    };
+    let shared = match spec.gates.as_ref().map_or(0, Vec::len) * findings.versus.len() {
+        0 | 1 => String::new(),
+        several => format!(", the lower one for all {several} questions together"),
+    };
+    let looks = match (has(Method::Sequential), has(Method::Pairs) || has(Method::Apart)) {
+        (true, false) => ",\n  however often it is looked at",
+        (true, true) => ",\n  however often it is looked at where the rows pair, else for one look",
+        _ => ",\n  for one look at samples whose number was chosen beforehand",
+    };
+    format!("{bounds}{shared}{looks}. Estimator: {estimator}.")
+}
+
+/// Why the verdict is what it is, in one sentence.
+fn reason(findings: &Findings, verdict: Verdict) -> String {
+    let all = findings.versus.iter().flat_map(|v| v.findings.iter().map(move |f| (v, f)));
+    let decided = all.into_iter().find(|(_, f)| f.result.verdict == Some(verdict));
+    let Some((versus, finding)) = decided else {
+        return String::new();
+    };
+    let metric = &finding.result;
+    let beyond = match verdict {
+        Verdict::Regression => "more",
+        Verdict::NoRegression => "less",
+        _ => {
+            let end = if findings.stopped_by == StoppedBy::Interrupt {
+                "interrupted"
+            } else {
+                "there are no more samples"
+            };
+            return format!("the interval still holds the threshold; {end}");
+        }
+    };
+    format!(
+        "{} of {} changed by {}, {beyond} than {}",
+        text::clean(&metric.metric.name),
+        text::clean(&versus.labels.head),
+        metric.summary.change.map_or("?".to_owned(), text::percent),
+        metric.threshold.map_or(String::new(), text::percent),
+    )
+}

@@ -1,0 +1,163 @@
+//! Any commands, run in turn: what `sample` does.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::bench::{Failed, metrics, run_once};
+use crate::error::{Error, Kind};
+use crate::event::{Event, Notice};
+use crate::options::{self, Limits};
+use crate::process::{Command, Helper, Interrupt, Sink};
+use crate::runner::Run;
+use crate::sample::Sample;
+use crate::schedule::Rounds;
+use crate::verdict::StoppedBy;
+
+/// What is to be run, and for how long.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    /// The labels, each with the words of its command.
+    pub commands: Vec<(String, Vec<String>)>,
+    /// Where they run.
+    pub folder: PathBuf,
+    /// Their environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// How long it may take, and how many rounds there may be.
+    pub limits: Limits,
+    /// How many unmeasured runs of each come first.
+    pub warmup: u32,
+    /// How long one run may take.
+    pub run_timeout: Duration,
+    /// The seed of the order, below 2^53.
+    pub seed: u64,
+}
+
+/// Takes what `NAME:COMMAND` says apart.
+///
+/// # Errors
+/// When it lacks a name or a command, or a name is there twice.
+pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, options::Error> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for text in texts {
+        let bad = |why: &str| options::Error::Bad {
+            what: "command",
+            value: text.clone(),
+            why: why.to_owned(),
+        };
+        let (name, command) = text
+            .split_once(':')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| bad("it is written `NAME:COMMAND`"))?;
+        if name.contains(['\n', '\r']) {
+            return Err(bad("a name has one line"));
+        }
+        if all.iter().any(|(other, _)| other == name) {
+            return Err(bad("another one has this name"));
+        }
+        all.push((name.to_owned(), options::command_words(command)?));
+    }
+    Ok(all)
+}
+
+/// One command, with its label.
+struct Program {
+    label: String,
+    command: Command,
+    left_behind: u64,
+}
+
+/// Runs a program once, in the time that is left.
+type RunOnce<'a> = dyn FnMut(&mut Program, Option<Duration>) -> Result<Run, Error> + 'a;
+
+/// Runs the commands in rounds until a limit is reached or a signal arrives.
+/// `tell` gets a round's runs when it is complete; what it returns says
+/// whether to go on.
+///
+/// # Errors
+/// When a command fails, or what `tell` says.
+pub fn sample<E: From<Error>>(
+    sampling: &Sampling,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
+) -> Result<StoppedBy, E> {
+    let scratch = tempfile::tempdir()
+        .map_err(|source| Error::io("make a folder in", &std::env::temp_dir())(source))?;
+    let said = scratch.path().join("said");
+    let program = |(label, words): &(String, Vec<String>)| Program {
+        label: label.clone(),
+        command: Command {
+            argv: words.iter().map(Into::into).collect(),
+            env: sampling.env.clone(),
+            cwd: sampling.folder.clone(),
+            stdout: Sink::Null,
+            stderr: Sink::File(said.clone()),
+            timeout: None,
+            sweep: true,
+        },
+        left_behind: 0,
+    };
+    let mut programs: Vec<Program> = sampling.commands.iter().map(program).collect();
+    let mut run = |program: &mut Program, left| -> Result<Run, Error> {
+        let (limit, command) = (sampling.run_timeout, &mut program.command);
+        let (ran, left_behind) = run_once(command, &said, limit, left, helper, interrupt)?;
+        program.left_behind += left_behind;
+        ran.map_err(|Failed { what, said }| {
+            let (label, command) = (program.label.clone(), program.command.shown());
+            Kind::Command { label, what, command, said }.into()
+        })
+    };
+    for program in programs.iter_mut().filter(|_| sampling.warmup > 0) {
+        tell(Event::WarmingUp(&program.label))?;
+        for _ in 0..sampling.warmup {
+            if run(program, None)? == Run::Interrupted {
+                return Ok(StoppedBy::Interrupt);
+            }
+        }
+    }
+    let names: Vec<String> = metrics().into_iter().map(|metric| metric.name).collect();
+    tell(Event::Sampling { metrics: &names, seed: sampling.seed })?;
+    let stopped_by = rounds(sampling, &mut programs, &mut run, tell)?;
+    for program in programs.into_iter().filter(|program| program.left_behind > 0) {
+        let (benchmark, processes) = (program.label, program.left_behind);
+        tell(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
+    }
+    Ok(stopped_by)
+}
+
+fn rounds<E: From<Error>>(
+    sampling: &Sampling,
+    programs: &mut [Program],
+    run: &mut RunOnce<'_>,
+    tell: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
+) -> Result<StoppedBy, E> {
+    let order = Rounds::new(sampling.seed, programs.len());
+    let start = Instant::now();
+    let mut round = 0;
+    loop {
+        if sampling.limits.pairs == Some(round) {
+            return Ok(StoppedBy::MaxPairs);
+        }
+        let spent = start.elapsed();
+        let each = spent.checked_div(u32::try_from(round).unwrap_or(u32::MAX)).unwrap_or_default();
+        // A round that is not expected to fit isn't started.
+        if spent + each > sampling.limits.time {
+            return Ok(StoppedBy::TimeLimit);
+        }
+        let mut runs: Vec<(usize, Sample)> = Vec::with_capacity(programs.len());
+        for number in order.order(round) {
+            let left = sampling.limits.time.saturating_sub(start.elapsed());
+            match run(&mut programs[number], Some(left.max(Duration::from_millis(1))))? {
+                Run::Measured(sample) => runs.push((number, sample)),
+                Run::OutOfTime => return Ok(StoppedBy::TimeLimit),
+                Run::Interrupted => return Ok(StoppedBy::Interrupt),
+            }
+        }
+        for (number, sample) in &runs {
+            tell(Event::Run { label: &programs[*number].label, sample })?;
+        }
+        round += 1;
+        tell(Event::Round(round))?;
+    }
+}
