@@ -14,7 +14,7 @@ const FEW: usize = 8;
 pub(super) struct Label {
     pub(super) name: String,
     pub(super) sums: Vec<Sums>,
-    /// How many rows it has in the file that is being read.
+    /// How many rows it had.
     rows: u64,
     /// The first of them.
     first: Vec<Option<f64>>,
@@ -41,7 +41,13 @@ pub(super) struct Labels {
 impl Labels {
     /// The number of a label; a new one is entered. True when that made
     /// couples.
-    pub(super) fn number(&mut self, label: &[u8], spec: &Spec, metrics: usize) -> (usize, bool) {
+    pub(super) fn number(
+        &mut self,
+        label: &[u8],
+        spec: &Spec,
+        metrics: usize,
+        line: u64,
+    ) -> (usize, bool) {
         if self.all.len() <= FEW {
             let found = self.all.iter().position(|known| known.name.as_bytes() == label);
             if let Some(number) = found {
@@ -62,12 +68,12 @@ impl Labels {
             couples: Vec::new(),
         });
         let before = self.couples.len();
-        self.couple(number, spec);
+        self.couple(number, spec, line);
         (number, self.couples.len() > before)
     }
 
     /// Makes the couples that a new label is in.
-    fn couple(&mut self, number: usize, spec: &Spec) {
+    fn couple(&mut self, number: usize, spec: &Spec, line: u64) {
         let name = self.all[number].name.clone();
         if let Some(base) = &spec.base {
             let is_base = name == *base;
@@ -78,25 +84,29 @@ impl Labels {
                     true => Pair { base: number, head: other },
                     false => Pair { base: other, head: number },
                 };
-                self.join(self.title(labels), labels, spec);
+                self.join(self.title(labels), labels, spec, line);
             }
             return;
         }
         let Some((benchmark, side)) = side_of(&name) else {
-            if let Some(base) = self.plain.replace(number) {
-                let labels = Pair { base, head: number };
-                self.join(self.title(labels), labels, spec);
+            // The sides of the only benchmark go by their names, too.
+            if let Some(other) = self.plain.replace(number) {
+                let is_base = name == Side::Base.name();
+                let labels = match is_base && self.all[other].name == Side::Head.name() {
+                    true => Pair { base: number, head: other },
+                    false => Pair { base: other, head: number },
+                };
+                self.join(self.title(labels), labels, spec, line);
             }
             return;
         };
-        let partner = format!("{}{}", &name[..name.len() - 4], side.other());
+        let partner = format!("{benchmark}/{}", side.other());
         if let Some(other) = self.all.iter().position(|label| label.name == partner) {
             let labels = match side {
                 Side::Base => Pair { base: number, head: other },
                 Side::Head => Pair { base: other, head: number },
             };
-            let title = if benchmark.is_empty() { "head" } else { benchmark }.to_owned();
-            self.join(title, labels, spec);
+            self.join(benchmark.to_owned(), labels, spec, line);
         }
     }
 
@@ -105,7 +115,7 @@ impl Labels {
         format!("{head} vs {base}")
     }
 
-    fn join(&mut self, name: String, labels: Pair<usize>, spec: &Spec) {
+    fn join(&mut self, name: String, labels: Pair<usize>, spec: &Spec, line: u64) {
         let number = self.couples.len();
         let mut couple = Couple::new(name, labels, spec);
         for side in Side::BOTH {
@@ -114,8 +124,8 @@ impl Labels {
             // What the earlier one had before the later one came.
             match label.rows {
                 0 => {}
-                1 => drop(couple.take(side, &label.first, 0)),
-                _ => couple.part(0),
+                1 => drop(couple.take(side, &label.first, line)),
+                _ => couple.part(line),
             }
         }
         self.couples.push(couple);
@@ -150,7 +160,8 @@ impl Labels {
     pub(super) fn next_file(&mut self, metrics: usize) {
         for label in &mut self.all {
             label.sums.resize(metrics, Sums::new());
-            label.rows = 0;
+            // One row of an earlier file pairs with none of a later one.
+            label.rows *= 2;
         }
         for couple in &mut self.couples {
             couple.forget_half();
@@ -164,12 +175,10 @@ impl Labels {
     }
 }
 
-/// The benchmark and the side that a label names: `base`, `NAME/head`.
+/// The benchmark and the side that a label such as `NAME/head` names.
 fn side_of(label: &str) -> Option<(&str, Side)> {
     Side::BOTH.into_iter().find_map(|side| {
-        let rest = label.strip_suffix(side.name())?;
-        let benchmark = rest.strip_suffix('/');
-        (rest.is_empty() || benchmark.is_some_and(|name| !name.is_empty()))
-            .then(|| (benchmark.unwrap_or_default(), side))
+        let benchmark = label.strip_suffix(side.name())?.strip_suffix('/')?;
+        (!benchmark.is_empty()).then_some((benchmark, side))
     })
 }

@@ -18,8 +18,8 @@ impl Taker for Scout<'_> {
         Ok(vec![true; metrics.len()])
     }
 
-    fn row(&mut self, label: &[u8], _: &[Option<f64>], _: u64) -> Result<Flow, Error> {
-        self.labels.number(label, self.spec, 0);
+    fn row(&mut self, label: &[u8], _: &[Option<f64>], line: u64) -> Result<Flow, Error> {
+        self.labels.number(label, self.spec, 0, line);
         Ok(Flow::Go)
     }
 
@@ -73,7 +73,7 @@ impl Taker for Reading<'_, '_> {
     fn row(&mut self, label: &[u8], cells: &[Option<f64>], line: u64) -> Result<Flow, Error> {
         let analysis = &mut *self.analysis;
         let Analysis { spec, metrics, labels, columns, values, .. } = analysis;
-        let (number, coupled) = labels.number(label, spec, metrics.len());
+        let (number, coupled) = labels.number(label, spec, metrics.len(), line);
         if coupled {
             for couple in &mut labels.couples {
                 couple.widen(spec, metrics, analysis.levels);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use cargo_cbdr::stats::judge::{judge, ratio};
 use cargo_cbdr::stats::moments::{Moments, PairMoments};
 use cargo_cbdr::stats::ratio::{Dof, RatioSet, paired, unpaired};
 use cargo_cbdr::stats::welch::{Undefined, Welch};
@@ -171,5 +172,22 @@ fn geometric_means_agree_with_r_on_logarithms() {
         row.assert_relative("gm_ratio", welch.difference.exp(), 1e-9);
         row.assert_relative("gm_lo", lower.exp(), 1e-9);
         row.assert_relative("gm_hi", upper.exp(), 1e-9);
+    }
+}
+
+#[test]
+fn judgements_agree_with_benchmark_tools() {
+    let ratios = rows(include_str!("golden/benchmarktools/ratio.csv"));
+    assert_eq!(ratios.len(), 6);
+    for row in ratios {
+        let quotient = ratio(row.number("b"), row.number("a"));
+        assert_eq!(quotient, row.number("ratio"));
+    }
+    let judgements = rows(include_str!("golden/benchmarktools/judge.csv"));
+    assert_eq!(judgements.len(), 34);
+    for row in judgements {
+        let (ratio, tolerance) = (row.number("ratio"), row.number("tolerance"));
+        let judgement = judge(ratio, tolerance).to_string();
+        assert_eq!(judgement, row.text("outcome"), "{ratio} at {tolerance}");
     }
 }

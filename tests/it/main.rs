@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod analyze;
 mod compare;
 mod configuration;
 mod golden;
 #[cfg(target_os = "linux")]
 mod process;
+mod sample;
 mod sides;
 mod support;
 mod tidy;

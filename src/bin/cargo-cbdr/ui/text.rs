@@ -208,9 +208,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("no row has what `{label}` would be compared with")
         }
         Notice::Unpaired { benchmark, line } => format!(
-            "the rows of {benchmark} do not pair{}: no verdict that may be looked at while \
-             sampling goes on",
-            if *line == 0 { String::new() } else { format!(" from line {line} on") }
+            "the rows of {benchmark} do not pair from line {line} on: no verdict that may be \
+             looked at while sampling goes on"
         ),
         Notice::OneLook => {
             "the intervals are Welch's and Fieller's: valid for one look at samples \
