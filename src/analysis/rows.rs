@@ -59,7 +59,8 @@ pub(super) fn read(
         }
         // One byte is kept for the end that the last line may lack.
         if filled + 1 == buffer.len() {
-            if filled >= LONGEST {
+            if buffer.len() >= LONGEST {
+                parser.line += 1;
                 return Err(parser.bad(1, "the line does not end".to_owned()));
             }
             buffer.resize(2 * buffer.len(), 0);
@@ -280,4 +281,74 @@ fn cell(text: &[u8]) -> (String, usize) {
         }
     }
     (String::from_utf8_lossy(&value).into_owned(), at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes down what it takes.
+    #[derive(Default)]
+    struct Notes(Vec<String>);
+
+    impl Taker for Notes {
+        fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
+            self.0.push(metrics.join("|"));
+            Ok(vec![false; metrics.len()])
+        }
+
+        fn row(&mut self, label: &[u8], values: &[Option<f64>], line: u64) -> Result<Flow, Error> {
+            self.0.push(format!("{line} {} {values:?}", String::from_utf8_lossy(label)));
+            Ok(Flow::Go)
+        }
+
+        fn wait(&mut self) -> Flow {
+            Flow::Go
+        }
+    }
+
+    /// Gives so many bytes at a time.
+    struct Drops<'a>(&'a [u8], usize);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    fn notes(text: &[u8], size: usize) -> Vec<String> {
+        let mut notes = Notes::default();
+        read(&mut Drops(text, size), "it", &mut notes).unwrap();
+        notes.0
+    }
+
+    #[test]
+    fn it_does_not_matter_how_the_text_arrives() {
+        let text = b"benchmark,t,u\r\na,1,2.5\n\n\"b \"\"c\"\"\",,1e-3\r\na,0.1,3";
+        let whole = notes(text, text.len());
+        let expected = [
+            "t|u",
+            "2 a [Some(1.0), Some(2.5)]",
+            "4 b \"c\" [None, Some(0.001)]",
+            "5 a [Some(0.1), Some(3.0)]",
+        ];
+        assert_eq!(whole, expected);
+        for size in 1..text.len() {
+            assert_eq!(notes(text, size), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn lines_may_be_longer_than_what_is_read_at_once() {
+        let label = "x".repeat(3 * CHUNK);
+        let text = format!("benchmark,t\n{label},1\ny,2\n{label},3");
+        assert_eq!(notes(text.as_bytes(), CHUNK).len(), 4);
+        let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
+        let mut notes = Notes::default();
+        let error = read(&mut endless.as_bytes(), "it", &mut notes).unwrap_err();
+        assert_eq!(error.to_string(), "it, line 2, column 1 (`benchmark`): the line does not end");
+    }
 }

@@ -37,6 +37,8 @@ pub(super) struct Couple {
     half: Option<Side>,
     values: Values,
     pairing: Pairing,
+    /// Whether sums are of the logarithms.
+    logarithms: bool,
     /// The line where the rows stopped to pair.
     pub(super) parted: Option<u64>,
 }
@@ -48,7 +50,16 @@ impl Couple {
             (false, Some(_)) => Pairing::Waiting(Vec::new()),
             (false, None) => Pairing::Summing(Vec::new()),
         };
-        Couple { name, labels, pairs: 0, half: None, values: Vec::new(), pairing, parted: None }
+        Couple {
+            name,
+            labels,
+            pairs: 0,
+            half: None,
+            values: Vec::new(),
+            pairing,
+            logarithms: spec.estimator == Estimator::GeometricMean,
+            parted: None,
+        }
     }
 
     /// Begins to ask, now that the levels are known.
@@ -120,8 +131,15 @@ impl Couple {
             Pairing::Asking(questions) => push(questions, first, base, head),
             Pairing::Summing(sums) => {
                 for ((base, head), sums) in base.iter().zip(head).zip(sums) {
-                    if let (Some(base), Some(head)) = (base, head) {
-                        sums.push(*base, *head);
+                    match (base, head) {
+                        // What has no logarithm makes the label's sums undefined.
+                        (Some(base), Some(head)) if self.logarithms => {
+                            let logarithms = (base.ln(), head.ln());
+                            let fits = logarithms.0.is_finite() && logarithms.1.is_finite();
+                            fits.then(|| sums.push(logarithms.0, logarithms.1));
+                        }
+                        (Some(base), Some(head)) => sums.push(*base, *head),
+                        _ => {}
                     }
                 }
             }
@@ -268,14 +286,13 @@ fn measured(
             Confidence { lower: 0.5 + 0.5 * spec.confidence, upper: 0.5 + 0.5 * spec.confidence }
         }
     };
-    let logarithms = spec.estimator == Estimator::GeometricMean;
     let fits = |sums: &Sums| !sums.undefined;
     let means = samples.means().filter(|_| fits(sums.base) && fits(sums.head));
     let mut summary = Summary { pairs: 0, ..Summary::default() };
     let mut difference = None;
     if let Some((base, head)) = means {
         difference = samples.difference(confidence);
-        if logarithms {
+        if spec.estimator == Estimator::GeometricMean {
             summary.base = Some(base.exp());
             summary.head = Some(head.exp());
             summary.change = Some((head - base).exp_m1());

@@ -57,6 +57,9 @@ fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
         let compared = repo.cbdr(&args).run().code(code).json();
         let analyzed = repo.cbdr(&format!("analyze out.csv {decides}")).run().code(code).json();
         assert_eq!(analyzed["verdict"], compared["verdict"]);
+        let rows =
+            std::fs::read_to_string(repo.path().join("out.csv")).unwrap().lines().count() - 1;
+        assert_eq!(analyzed["rows"], rows);
         assert_eq!(analyzed["benchmarks"][0]["rule"], "sequential");
         for part in ["pairs", "status", "metrics"] {
             assert_eq!(analyzed["benchmarks"][0][part], compared["benchmarks"][0][part], "{part}");
@@ -134,6 +137,41 @@ fn rows_that_do_not_pair_are_welchs() {
     let ran = fed(rows, "--threshold 1% --estimator median").code(101);
     ran.says("error: the `median` can't be had: the rows of b vs a do not pair").says("hint: ");
     fed(rows, "--estimator median").code(2).says("give `--threshold`");
+}
+
+#[test]
+fn geometric_means_are_of_the_values_and_agree_with_r() {
+    let rows = "benchmark,t\na,1\nb,2\nb,16\na,4\n";
+    let object = fed(rows, "--estimator geometric-mean --format json").code(0).json();
+    assert_eq!(object["benchmarks"][0]["rule"], "paired");
+    let number = |key: &str| metric(&object, "t")[key].as_f64().unwrap();
+    let near = |one: f64, other: f64| (one - other).abs() < 1e-9 * other.abs();
+    assert!(near(number("base"), 2.0) && near(number("head"), 32_f64.sqrt()));
+    assert!(near(number("change"), 8_f64.sqrt() - 1.0));
+    let lines = |file: &'static str| file.lines().filter(|line| !line.starts_with('#')).skip(1);
+    for expected in lines(include_str!("golden/lognormal/expected.csv")) {
+        let names = include_str!("golden/lognormal/expected.csv");
+        let names = names.lines().find(|line| !line.starts_with('#')).unwrap();
+        let cell = |name: &str| {
+            let mut cells = names.split(',').zip(expected.split(','));
+            cells.find(|(column, _)| *column == name).unwrap().1
+        };
+        let mut csv = "benchmark,t\n".to_owned();
+        for sample in lines(include_str!("golden/lognormal/samples.csv")) {
+            let cells: Vec<&str> = sample.split(',').collect();
+            for value in cells[4].split(' ').filter(|_| cells[0] == cell("case")) {
+                csv += &format!("{},{value}\n", cells[1]);
+            }
+        }
+        let confidence = 100.0 * cell("conf").parse::<f64>().unwrap();
+        let args = format!("--estimator geometric-mean --format json --confidence {confidence}%");
+        let object = fed(&csv, &args).code(0).json();
+        for (key, column) in [("change", "gm_ratio"), ("lower", "gm_lo"), ("upper", "gm_hi")] {
+            let actual = metric(&object, "t")[key].as_f64().unwrap() + 1.0;
+            let expected: f64 = cell(column).parse().unwrap();
+            assert!(near(actual, expected), "{}: {actual} {expected}", cell("case"));
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use crate::support::{Cbdr, Ran};
 
@@ -62,6 +63,16 @@ fn words_are_split_as_a_shell_would_and_colons_may_follow() {
 }
 
 #[test]
+fn commands_run_in_this_folder_and_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::write(below.join("run.sh"), "test \"$WORD\" = 'a word'\n").unwrap();
+    let args = ["sample", "a:sh run.sh", "b:sh ./run.sh", "--rounds", "1"];
+    cbdr(folder.path()).args(args).env("WORD", "a word").folder(&below).run().code(0);
+}
+
+#[test]
 fn a_command_that_fails_is_an_error_with_its_last_words() {
     let ran = sample(&["a:true", "b:sh -c 'echo my last words >&2; exit 3'"]).code(101);
     ran.says("error: `b` exited with code 3: `sh -c ").says("my last words");
@@ -93,8 +104,8 @@ fn hanging(folder: &Path) -> (Child, BufReader<std::process::ChildStdout>, Strin
     }
     std::fs::write(folder.join("hang"), "").unwrap();
     let number = folder.join("number");
-    while std::fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) == false {
-        std::thread::yield_now();
+    while !std::fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
+        std::thread::sleep(Duration::from_millis(5));
     }
     let number = std::fs::read_to_string(&number).unwrap().trim().to_owned();
     (child, rows, number)
