@@ -8,7 +8,7 @@ use cargo_cbdr::verdict::{StoppedBy, Verdict};
 use serde::Serialize;
 
 use super::{grid, human, json};
-use crate::ui::{text, verdict_style};
+use crate::ui::{notices, text, verdict_style};
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -64,7 +64,7 @@ pub(crate) fn print_json(findings: &Findings, spec: &Spec) -> std::io::Result<()
         prepare_seconds: None,
         rows: findings.rows,
         benchmarks: findings.versus.iter().map(benchmark).collect(),
-        notices: findings.notices.iter().map(text::notice).collect(),
+        notices: findings.notices.iter().map(notices::notice).collect(),
     };
     let line = serde_json::to_string(&object)?;
     writeln!(std::io::stdout().lock(), "{line}")

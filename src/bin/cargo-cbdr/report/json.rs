@@ -10,7 +10,7 @@ use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};
-use crate::ui::text;
+use crate::ui::notices;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -107,7 +107,7 @@ fn object(report: &Report) -> Object<'_> {
         elapsed_seconds: report.sampled.elapsed,
         prepare_seconds: report.prepare_seconds,
         benchmarks: report.sampled.benchmarks.iter().map(benchmark).collect(),
-        notices: report.notices.iter().map(text::notice).collect(),
+        notices: report.notices.iter().map(notices::notice).collect(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The voice: everything that is said on standard error.
 
 mod live;
+pub(crate) mod notices;
 pub(crate) mod text;
 
 use std::io::{IsTerminal, Write};
@@ -154,7 +155,7 @@ impl Ui {
             Event::Run { .. } | Event::Round(_) => {}
             Event::Pair(progress) => self.live.draw(progress),
             Event::Notice(notice) => {
-                let notice = text::clean(&text::notice(notice));
+                let notice = text::clean(&notices::notice(notice));
                 self.live.line(&format!("{WARNING}warning{WARNING:#}: {notice}"));
             }
         }

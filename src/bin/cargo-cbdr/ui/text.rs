@@ -2,12 +2,9 @@
 
 use cargo_cbdr::Report;
 use cargo_cbdr::analysis::{MetricFinding, Versus};
-use cargo_cbdr::event::Notice;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::metric::Unit;
-use cargo_cbdr::runner::Unlikely;
-use cargo_cbdr::stats::shape::{Finding, Kinds};
 use cargo_cbdr::verdict::MetricResult;
 use cargo_cbdr::verdict::Verdict;
 
@@ -152,166 +149,6 @@ pub(crate) fn sides(sides: &Sides) -> String {
     format!("{head} with {base}{origin}")
 }
 
-/// A notice in a sentence, without a full stop.
-pub(crate) fn notice(notice: &Notice) -> String {
-    match notice {
-        Notice::DirtyTree { files } => format!(
-            "{} changed in the working tree and not measured (`--dirty` measures them)",
-            count(*files as u64, "file")
-        ),
-        Notice::NothingToCompare { base } => {
-            format!("nothing to compare: the head has no commit of its own beside `{base}`")
-        }
-        Notice::MergeRef { base } => format!(
-            "`{base}` is not in this clone; the head is a merge commit, and its first parent \
-             stands for the base"
-        ),
-        Notice::PolicyDiffers { keys } => format!(
-            "base and head set {} differently; the base's setting counts \
-             (`--policy-from head` takes the head's)",
-            quoted(keys)
-        ),
-        Notice::NoBaseline { benchmark, why } => {
-            format!("no baseline for `{benchmark}`: {why}")
-        }
-        Notice::Removed { benchmark } => {
-            format!("the head no longer has the benchmark `{benchmark}`")
-        }
-        Notice::Identical { benchmark } => {
-            format!("`{benchmark}` is the same program on both sides: nothing can have changed")
-        }
-        Notice::OtherFiles { count: files, example } => format!(
-            "the programs are the same, but {} that they may read differ, such as `{example}` \
-             (`--always-run` measures nevertheless)",
-            count(*files as u64, "file")
-        ),
-        Notice::TooFewPairs { least } => {
-            format!("no verdict is possible with fewer than {least} pairs")
-        }
-        Notice::LeftBehind { benchmark, processes } => format!(
-            "`{benchmark}` left {} running, which were ended",
-            count(*processes, "process").replace("processs", "processes")
-        ),
-        Notice::SmallChange { benchmark, metric } => format!(
-            "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ \
-             by it, but the placement of code alone can do that"
-        ),
-        Notice::Unlikely(unlikely) => self::unlikely(unlikely),
-        Notice::Shape { benchmark, metric, finding: found } => {
-            format!("`{metric}` of `{benchmark}`: {}", finding(found))
-        }
-        Notice::Earlier { benchmark, metric, estimator, needed, pairs } => format!(
-            "`{metric}` of `{benchmark}`: `--estimator {estimator}` would have had a verdict after \
-             {needed} of the {pairs} pairs"
-        ),
-        Notice::Alone { label } => {
-            format!("no row has what `{label}` would be compared with")
-        }
-        Notice::Unpaired { benchmark, line } => format!(
-            "the rows of {benchmark} do not pair from line {line} on: no verdict that may be \
-             looked at while sampling goes on"
-        ),
-        Notice::OneLook => {
-            "the intervals are Welch's and Fieller's: valid for one look at samples \
-                            whose number was chosen beforehand"
-                .to_owned()
-        }
-    }
-}
-
-/// What a finding about the noise means and what can be done, without a full stop.
-pub(crate) fn finding(finding: &Finding) -> String {
-    match *finding {
-        Finding::Outliers { one_in, share } => format!(
-            "1 pair in {one_in:.0} is an outlier, and the outliers make {} of the variance; a mean \
-             needs many pairs to even them out, a median does not (`--estimator median`), but it \
-             would not see a change of such runs alone",
-            whole_percent(share)
-        ),
-        Finding::Skewed { skewness, average, typical } => format!(
-            "single pairs have a far slower {}: the change is {} on average, but {} in the typical \
-             pair; a mean answers for the one, a median for the other (`--estimator`)",
-            if skewness > 0.0 { "head" } else { "base" },
-            percent(average),
-            percent(typical)
-        ),
-        Finding::TwoKinds { base, head } => two_kinds(base, head),
-        Finding::Drift { change } => format!(
-            "the runs of both sides became {} while sampling; the pairs cancel most of that, but \
-             see what else the machine does, and whether it gets hot",
-            slower(change)
-        ),
-        Finding::DifferenceDrift { change } => format!(
-            "the head became {} against the base while sampling, so the change is that of no one \
-             moment; a longer warm-up (`--warmup`) or a second comparison shows which value lasts",
-            slower(change)
-        ),
-        Finding::Slot { effect, z } => format!(
-            "the second run of a pair is {} than the first ({:.1} standard errors); both sides \
-             take turns at it, so the change is not biased, but let no run leave files, processes \
-             or full caches to the next",
-            slower(effect),
-            z.abs()
-        ),
-        Finding::Correlated { correlation } => format!(
-            "each pair resembles the one before (correlation {correlation:.2}), so the pairs say \
-             less than their number and the verdict is less certain than it claims; repeat the \
-             comparison, on a quieter machine if there is one"
-        ),
-        Finding::NotNormal { fit } => format!(
-            "the differences are far from normal (fit {fit:.2}); a median may need far fewer \
-             pairs than a mean (`--estimator median`)"
-        ),
-    }
-}
-
-fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
-    let kinds = |Kinds { share, distance }| {
-        format!("{} of them are {}", whole_percent(share), slower(distance))
-    };
-    let (whose, kinds) = match (base, head) {
-        (None, None) => return "the runs are of one kind".to_owned(),
-        (Some(base), None) => ("the base's", kinds(base)),
-        (None, Some(head)) => ("the head's", kinds(head)),
-        (Some(base), Some(head)) => {
-            ("both sides'", format!("{} in the base, {} in the head", kinds(base), kinds(head)))
-        }
-    };
-    format!(
-        "{whose} runs come in two kinds: {kinds}; look for what varies from run to run, such as \
-         the core, the memory's layout or a cache, for the change is that of the mixture"
-    )
-}
-
-/// `1.23% slower`, `1.23% faster`.
-fn slower(change: f64) -> String {
-    let size = percent(change.abs());
-    let word = if change < 0.0 { "faster" } else { "slower" };
-    format!("{} {word}", size.trim_start_matches('+'))
-}
-
-fn whole_percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
-}
-
-/// Why a verdict is unlikely, and what could be told.
-fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, threshold, needed, reach } = unlikely;
-    let needed = match needed {
-        Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
-        None => "the change is too close to the threshold".to_owned(),
-    };
-    let told = match reach {
-        Some(reach) => format!(
-            "; only a change below {} or above {} can be told from it in time",
-            percent(threshold - reach),
-            percent(threshold + reach)
-        ),
-        None => String::new(),
-    };
-    format!("a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: {needed}{told}")
-}
-
 /// What a metric of two labels shows so far.
 pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -> String {
     let result = &finding.result;
@@ -323,10 +160,6 @@ pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -
     };
     let (name, metric) = (clean(&versus.result.name), clean(&result.metric.name));
     format!("  {name} {metric} {change} {interval}; {}{verdict}", count(rows, "row"))
-}
-
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -360,27 +193,6 @@ mod tests {
         ];
         for (number, unit, expected) in table {
             assert_eq!(value(number, unit), expected);
-        }
-    }
-
-    #[test]
-    fn findings_are_sentences_without_an_end() {
-        let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
-        let table = [
-            (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
-            (Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 }, "a far slower head"),
-            (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
-            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% slower"),
-            (Finding::Drift { change: -0.06 }, "6.00% faster while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% slower against the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% faster than the first (4.0"),
-            (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
-            (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
-        ];
-        for (found, part) in table {
-            let words = finding(&found);
-            assert!(words.contains(part), "{words}");
-            assert!(!words.ends_with('.') && !words.starts_with(char::is_uppercase), "{words}");
         }
     }
 
