@@ -40,7 +40,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         }
         Notice::LeftBehind { benchmark, processes } => format!(
             "`{benchmark}` left {} running, which were ended",
-            count(*processes, "process").replace("processs", "processes")
+            if *processes == 1 { "1 process".into() } else { format!("{processes} processes") }
         ),
         Notice::SmallChange { benchmark, metric } => format!(
             "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ \
