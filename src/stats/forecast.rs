@@ -5,7 +5,7 @@
 //! effect is itself uncertain, most of all after few pairs.
 
 use super::estimator::{Running, Signal};
-use super::sequential::{c2, ln_evidence, ln_needed, ln_sign_evidence};
+use super::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
 /// Beyond this many pairs nobody waits.
 const CAP: u64 = 10_000_000;
@@ -43,14 +43,14 @@ pub fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     let Some(needed) = ln_needed(level) else {
         return Forecast::Never;
     };
-    let decides = |count: u64| evidence(signal, level, pairs, count) >= needed;
+    let decides = |count: u64| evidence(signal, needed, pairs, count) >= needed;
     first(pairs + 1, decides).map_or(Forecast::Never, Forecast::Pairs)
 }
 
 /// The evidence of `count` pairs, if all go on as the first `pairs` did.
-fn evidence(signal: Signal, level: f64, pairs: u64, count: u64) -> f64 {
+fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
     match signal {
-        Signal::Share { share, .. } => ln_evidence(count, share, c2(level)),
+        Signal::Share { share, .. } => ln_evidence(count, share, needed),
         Signal::Signs { above, below } => {
             let scale = count as f64 / pairs as f64;
             ln_sign_evidence(scale * above as f64, scale * below as f64)

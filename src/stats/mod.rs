@@ -19,6 +19,7 @@
 //!   unbounded (Fieller).
 //! - [`estimator`] puts these together for each way of estimating a change: ratio
 //!   of means, of geometric means, median of ratios, ratio of minima.
+//! - [`two_point`] computes how often a rule is wrong on the hardest noise.
 //! - [`forecast`] says how many pairs the verdict will need.
 //! - [`shape`] says what about the noise matters: outliers, drift and the like.
 //!
@@ -40,6 +41,7 @@ pub mod quantile;
 pub mod ratio;
 pub mod sequential;
 pub mod shape;
+pub mod two_point;
 pub mod welch;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Decision, Direction, Estimator, Levels, Running};
 use crate::stats::noise::Noise;
-use crate::stats::sequential::{c2, ln_evidence, ln_needed, ln_sign_evidence};
+use crate::stats::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
 use Direction::{HigherIsBetter, LowerIsBetter};
 
@@ -37,7 +37,7 @@ fn direct(estimator: Estimator, pairs: &[(f64, f64)], threshold: f64, level: f64
     let sum: f64 = d.iter().sum();
     let squares: f64 = d.iter().map(|d| d * d).sum();
     let share = (sum * sum / (n * squares)).min(1.0);
-    (ln_evidence(pairs.len() as u64, share, c2(level)), sum)
+    (ln_evidence(pairs.len() as u64, share, ln_needed(level).unwrap()), sum)
 }
 
 fn directly(
@@ -157,21 +157,21 @@ fn equal_constants_are_cleared_with_the_least_pairs() {
 #[test]
 fn from_zero_to_something_is_a_regression_without_a_number() {
     for estimator in [Estimator::Mean, Estimator::Median] {
-        let grown = filled(estimator, LowerIsBetter, &[(0.0, 3.0); 7]);
+        let grown = filled(estimator, LowerIsBetter, &[(0.0, 3.0); 8]);
         assert_eq!(grown.decide(0.02), Some(Decision::Regression));
         let summary = grown.summary();
         assert_eq!((summary.base, summary.head), (Some(0.0), Some(3.0)));
         assert_eq!((summary.change, summary.upper), (None, None));
         assert_eq!(summary.lower, Some(f64::INFINITY));
 
-        let gone = filled(estimator, LowerIsBetter, &[(3.0, 0.0); 7]);
+        let gone = filled(estimator, LowerIsBetter, &[(3.0, 0.0); 8]);
         assert_eq!(gone.decide(0.02), Some(Decision::NoRegression));
         assert_eq!(gone.summary().change, Some(-1.0));
         assert_eq!(gone.summary().upper, Some(-1.0));
 
-        let lost = filled(estimator, HigherIsBetter, &[(3.0, 0.0); 7]);
+        let lost = filled(estimator, HigherIsBetter, &[(3.0, 0.0); 8]);
         assert_eq!(lost.decide(0.02), Some(Decision::Regression));
-        let won = filled(estimator, HigherIsBetter, &[(0.0, 3.0); 7]);
+        let won = filled(estimator, HigherIsBetter, &[(0.0, 3.0); 8]);
         assert_eq!(won.decide(0.02), Some(Decision::NoRegression));
     }
 }

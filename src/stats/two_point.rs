@@ -1,0 +1,42 @@
+//! Differences of `+1` or `-1` with equal chance: the hard case, computed exactly.
+//!
+//! The sum of such differences says all about them, so the chance that a rule ever
+//! decides wrongly follows from the distribution of the sum among the paths on
+//! which it has not decided yet.
+
+/// The exact chance that fair signs decide on the positive side within `pairs`,
+/// where a sum of at least `boundary(n)` decides after `n` signs, on either side.
+/// The boundary has to grow by less than 1 a pair once it is below `n`.
+pub fn ever_wrong(pairs: u64, boundary: impl Fn(u64) -> f64) -> f64 {
+    // `alive[i]` is the chance of the sum `2 i - edge` and no decision yet.
+    let (mut alive, mut edge, mut wrong) = (vec![1.0], 0_u64, 0.0);
+    for n in 1..=pairs {
+        alive.push(0.0);
+        for i in (1..alive.len()).rev() {
+            alive[i] = 0.5 * (alive[i] + alive[i - 1]);
+        }
+        alive[0] *= 0.5;
+        edge += 1;
+        let least = boundary(n);
+        while edge as f64 >= least && edge > 1 {
+            wrong += alive.pop().unwrap_or(0.0);
+            alive.remove(0);
+            edge -= 2;
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ever_wrong;
+
+    #[test]
+    fn it_is_the_reflection_principles_where_the_boundary_is_flat() {
+        // Of 8 paths of 3 signs, reaching +2 before -2: ++ in 2 of 8, +-+ never.
+        assert_eq!(ever_wrong(3, |_| 2.0), 0.25);
+        // Reaching +3 within 5: +++ 4/32, and ++-+ has sum 2: then +, 1/32 each of 3.
+        assert_eq!(ever_wrong(5, |_| 3.0), 7.0 / 32.0);
+        assert_eq!(ever_wrong(50, |_| f64::INFINITY), 0.0);
+    }
+}
