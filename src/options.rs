@@ -339,7 +339,7 @@ pub fn limits<'a>(
     let missing = one("on-no-baseline", |table| table.on_no_baseline.clone())?;
     let policy = Policy {
         confidence: confidence(level.as_deref().unwrap_or("95%"))?,
-        estimator: self::estimator(estimator.as_deref().unwrap_or("mean"))?,
+        estimator: self::estimator(estimator.as_deref().unwrap_or(Estimator::default().name()))?,
         on_inconclusive: on_doubt("on-inconclusive", open.as_deref())?,
         on_no_baseline: on_doubt("on-no-baseline", missing.as_deref())?,
     };

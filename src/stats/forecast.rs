@@ -4,8 +4,8 @@
 //! is sought with which its evidence decides. A forecast, not a promise: the
 //! effect is itself uncertain, most of all after few pairs.
 
-use super::estimator::{Running, Signal};
-use super::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
+use super::estimator::{Prospect, Running, Signal};
+use super::sequential::{ln_average, ln_evidence, ln_needed, ln_sign_evidence};
 
 /// Beyond this many pairs nobody waits.
 const CAP: u64 = 10_000_000;
@@ -31,29 +31,52 @@ pub fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     if running.decide(threshold).is_some() {
         return Forecast::Pairs(pairs);
     }
-    let signal = running.critical_change(threshold).and_then(|change| running.signal(change));
-    let Some(signal) = signal.filter(|_| pairs >= FEWEST) else {
+    let Some(prospects) = running.prospects(threshold).filter(|_| pairs >= FEWEST) else {
         return Forecast::Unknown;
     };
-    let above = match signal {
+    let is_above = |prospect: &&Prospect| above(prospect.signal);
+    let expected = |prospect: &Prospect| expected(prospect, pairs);
+    let total = if prospects.iter().any(|prospect| is_above(&prospect)) {
+        prospects.iter().filter(is_above).filter_map(expected).min()
+    } else {
+        let all: Option<Vec<u64>> = prospects.iter().map(expected).collect();
+        all.and_then(|all| all.into_iter().max())
+    };
+    total.map_or(Forecast::Never, Forecast::Pairs)
+}
+
+/// The number of pairs in all with which one question is expected to be answered.
+fn expected(prospect: &Prospect, pairs: u64) -> Option<u64> {
+    let (level, fewest) = match above(prospect.signal) {
+        true => (prospect.above, 0),
+        false => (prospect.below, prospect.fewest),
+    };
+    let needed = ln_needed(level)?;
+    let decides = |count: u64| evidence(prospect.signal, needed, pairs, count) >= needed;
+    first(fewest.max(pairs + 1), decides)
+}
+
+/// Which way the signal points.
+fn above(signal: Signal) -> bool {
+    match signal {
         Signal::Share { above, .. } => above,
-        Signal::Signs { above, below } => above > below,
-    };
-    let level = if above { running.lower_level() } else { running.upper_level() };
-    let Some(needed) = ln_needed(level) else {
-        return Forecast::Never;
-    };
-    let decides = |count: u64| evidence(signal, needed, pairs, count) >= needed;
-    first(pairs + 1, decides).map_or(Forecast::Never, Forecast::Pairs)
+        Signal::Signs { above, below } | Signal::Both { above, below, .. } => above > below,
+    }
 }
 
 /// The evidence of `count` pairs, if all go on as the first `pairs` did.
 fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
+    let signs = |above: u64, below: u64| {
+        let scale = count as f64 / pairs as f64;
+        ln_sign_evidence(scale * above as f64, scale * below as f64)
+    };
     match signal {
         Signal::Share { share, .. } => ln_evidence(count, share, needed),
-        Signal::Signs { above, below } => {
-            let scale = count as f64 / pairs as f64;
-            ln_sign_evidence(scale * above as f64, scale * below as f64)
+        Signal::Signs { above, below } => signs(above, below),
+        Signal::Both { higher, share, above, below } => {
+            let agrees = higher == (above > below);
+            let mean = agrees.then(|| ln_evidence(count, share, needed));
+            ln_average(Some(signs(above, below)), mean)
         }
     }
 }

@@ -122,6 +122,22 @@ pub fn ln_sign_evidence(above: f64, below: f64) -> f64 {
     fair + ln_beta(above + 0.5, below + 0.5) - ln_beta(0.5, 0.5)
 }
 
+/// The part of a bet that [`ln_average`] puts on the signs.
+const ON_SIGNS: f64 = 0.4;
+
+/// The logarithm of the average of two pieces of evidence, of the signs and of the
+/// mean, given by theirs: the evidence of a bet that is split between them. None
+/// counts as nothing at all.
+pub fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
+    let part = |ln: Option<f64>, part: f64| ln.map_or(f64::NEG_INFINITY, |ln| ln + part.ln());
+    let (signs, mean) = (part(signs, ON_SIGNS), part(mean, 1.0 - ON_SIGNS));
+    let most = signs.max(mean);
+    if most.is_infinite() {
+        return most;
+    }
+    most + ((signs - most).exp() + (mean - most).exp()).ln()
+}
+
 /// The least number of equal signs among `signs` that decides at `level`; none
 /// where not even all of them would.
 pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
@@ -147,6 +163,15 @@ pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
 /// equal. None where they never can.
 pub fn least_signs(level: f64) -> Option<u64> {
     least(level, |signs| signs_needed(signs, level).is_some())
+}
+
+/// The least number of pairs with which the average of both can decide at `level`.
+pub fn least_average(level: f64) -> Option<u64> {
+    let needed = ln_needed(level)?;
+    least(level, |pairs| {
+        let signs = ln_sign_evidence(pairs as f64, 0.0);
+        ln_average(Some(ln_evidence(pairs, 1.0, needed)), Some(signs)) >= needed
+    })
 }
 
 /// The least number, above 0, with which `can` decide at `level`.

@@ -6,6 +6,7 @@
 mod analyze;
 mod compare;
 mod configuration;
+mod error_rates;
 mod golden;
 #[cfg(target_os = "linux")]
 mod process;

@@ -56,9 +56,20 @@ impl Median {
     }
 
     pub(super) fn signal(&self, change: f64) -> Option<Signal> {
+        let (above, below) = self.signs(change);
+        (above + below > 0).then_some(Signal::Signs { above, below })
+    }
+
+    /// How many pairs there were.
+    pub(super) fn pairs(&self) -> u64 {
+        self.changes.len() as u64
+    }
+
+    /// How many pairs' changes are above a candidate, and how many below it.
+    pub(super) fn signs(&self, change: f64) -> (u64, u64) {
         let below = self.changes.partition_point(|other| *other < change);
         let above = self.changes.len() - self.changes.partition_point(|other| *other <= change);
-        (above + below > 0).then_some(Signal::Signs { above: above as u64, below: below as u64 })
+        (above as u64, below as u64)
     }
 
     /// How many equal signs decide: at least 1, at most the number of pairs.

@@ -6,6 +6,7 @@
 mod geometric;
 mod mean;
 mod median;
+mod robust;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -13,15 +14,22 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
+pub use robust::TAIL;
 pub use running::{Running, Summary};
+
+use robust::Robust;
 
 use super::sequential::{least_pairs, least_signs};
 
 /// How the change is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Estimator {
-    /// The ratio of the means: what the bill is made of.
+    /// The typical change (by the evidence of signs and mean together), guarded by
+    /// the mean's change over [`TAIL`]: quick where single runs are far off, and
+    /// not blind to them.
     #[default]
+    Robust,
+    /// The ratio of the means: what the bill is made of.
     Mean,
     /// The ratio of the geometric means: for noise that multiplies.
     GeometricMean,
@@ -35,12 +43,18 @@ pub enum Estimator {
 
 impl Estimator {
     /// All of them, the default first.
-    pub const ALL: [Estimator; 4] =
-        [Estimator::Mean, Estimator::GeometricMean, Estimator::Median, Estimator::Min];
+    pub const ALL: [Estimator; 5] = [
+        Estimator::Robust,
+        Estimator::Mean,
+        Estimator::GeometricMean,
+        Estimator::Median,
+        Estimator::Min,
+    ];
 
     /// Its name in options and outputs.
     pub fn name(self) -> &'static str {
         match self {
+            Estimator::Robust => "robust",
             Estimator::Mean => "mean",
             Estimator::GeometricMean => "geometric-mean",
             Estimator::Median => "median",
@@ -52,6 +66,7 @@ impl Estimator {
     /// none when the levels allow none at all.
     pub fn least_pairs(self, levels: Levels) -> Option<u64> {
         let least = match self {
+            Estimator::Robust => return Robust::least_pairs(levels.alarm, levels.clear),
             Estimator::Median => least_signs,
             Estimator::Mean | Estimator::GeometricMean | Estimator::Min => least_pairs,
         };
@@ -139,6 +154,31 @@ pub enum Decision {
     Regression,
 }
 
+/// How far beyond the threshold a bound must be to count as beyond: a change that
+/// equals it exactly, as counters may have, is not to be decided by the last digit.
+const ROUNDING: f64 = 1e-12;
+
+/// A side of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Above,
+    Below,
+}
+
+/// One of the questions a verdict is made of: a single answer *above* makes the
+/// verdict, or all answers *below*.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Prospect {
+    /// What the pairs say.
+    pub(super) signal: Signal,
+    /// The level at which it is found to be above.
+    pub(super) above: f64,
+    /// The level at which it is found to be below.
+    pub(super) below: f64,
+    /// The fewest pairs with which it may be found to be below.
+    pub(super) fewest: u64,
+}
+
 /// What the pairs say of one candidate change: what a forecast goes on from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Signal {
@@ -156,6 +196,17 @@ pub(super) enum Signal {
         /// How many are negative.
         below: u64,
     },
+    /// Both, of which the evidence is averaged.
+    Both {
+        /// Whether the mean of the differences is positive.
+        higher: bool,
+        /// The share of the mean in the mean square, 0 to 1.
+        share: f64,
+        /// How many differences are positive.
+        above: u64,
+        /// How many are negative.
+        below: u64,
+    },
 }
 
 #[cfg(test)]
@@ -167,10 +218,10 @@ mod words {
         for estimator in Estimator::ALL {
             assert_eq!(estimator.to_string().parse(), Ok(estimator));
         }
-        assert_eq!(Estimator::default(), Estimator::Mean);
+        assert_eq!(Estimator::default(), Estimator::ALL[0]);
         let error = "mode".parse::<Estimator>().unwrap_err().to_string();
-        let expected = "unknown estimator `mode`, expected one of `mean`, `geometric-mean`, \
-                        `median`, `min`";
+        let expected = "unknown estimator `mode`, expected one of `robust`, `mean`, \
+                        `geometric-mean`, `median`, `min`";
         assert_eq!(error, expected);
     }
 
@@ -188,6 +239,7 @@ mod words {
             let levels = Levels::new(0.95, questions);
             assert_eq!(Estimator::Mean.least_pairs(levels), Some(8));
             assert_eq!(Estimator::Median.least_pairs(levels), Some(6));
+            assert!(Estimator::Robust.least_pairs(levels).is_some_and(|n| n <= 14));
         }
         assert_eq!(Estimator::Mean.least_pairs(Levels::new(0.3, 1)), None);
         assert_eq!(Estimator::Median.least_pairs(Levels::new(1.0, 1)), None);

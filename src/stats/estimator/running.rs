@@ -3,11 +3,8 @@
 use super::geometric::Geometric;
 use super::mean::Mean;
 use super::median::Median;
-use super::{Decision, Direction, Estimator, Levels, Signal};
-
-/// How far beyond the threshold a bound must be to count as beyond: a change that
-/// equals it exactly, as counters may have, is not to be decided by the last digit.
-const ROUNDING: f64 = 1e-12;
+use super::robust::Robust;
+use super::{Decision, Direction, Estimator, Levels, Prospect, ROUNDING, Signal};
 
 /// Takes in pairs and says after each how large the change is and whether the
 /// question is decided.
@@ -22,6 +19,7 @@ pub struct Running {
 
 #[derive(Clone, Debug)]
 enum Sums {
+    Robust(Robust),
     Mean(Mean),
     Geometric(Geometric),
     Median(Median),
@@ -33,6 +31,7 @@ enum Sums {
 macro_rules! ask {
     ($sums:expr, $method:ident($($argument:expr),*)) => {
         match $sums {
+            Sums::Robust(sums) => sums.$method($($argument),*),
             Sums::Mean(sums) => sums.$method($($argument),*),
             Sums::Geometric(sums) => sums.$method($($argument),*),
             Sums::Median(sums) => sums.$method($($argument),*),
@@ -65,6 +64,7 @@ impl Running {
     /// Starts with no pair.
     pub fn new(estimator: Estimator, direction: Direction, levels: Levels) -> Self {
         let sums = match estimator {
+            Estimator::Robust => Sums::Robust(Robust::new(direction)),
             Estimator::Mean | Estimator::Min => Sums::Mean(Mean::default()),
             Estimator::GeometricMean => Sums::Geometric(Geometric::default()),
             Estimator::Median => Sums::Median(Median::default()),
@@ -85,6 +85,7 @@ impl Running {
             self.sums = Sums::Undefined;
         }
         match &mut self.sums {
+            Sums::Robust(sums) => sums.push(base, head),
             Sums::Mean(sums) => sums.push(base, head),
             Sums::Geometric(sums) => sums.push(base, head),
             Sums::Median(sums) => sums.push(base, head),
@@ -120,18 +121,46 @@ impl Running {
         }
     }
 
+    /// The plain mean's figures, whichever the estimator, if its sums are kept.
+    pub fn mean(&self) -> Option<Summary> {
+        let summary = match &self.sums {
+            Sums::Robust(sums) => sums.mean(self.lower_level(), self.upper_level()),
+            Sums::Mean(_) => return Some(self.summary()),
+            _ => return None,
+        };
+        let finite = |value: &f64| value.is_finite();
+        Some(Summary {
+            pairs: self.pairs,
+            change: summary.change.filter(finite),
+            upper: summary.upper.filter(finite),
+            ..summary
+        })
+    }
+
     /// The answer to "is the change beyond `threshold`?" (a fraction above -1; where
     /// higher is better, base/head - 1 is compared with it), if the pairs so
-    /// far decide it. It is read off the bounds of [`Running::summary`].
+    /// far decide it. It is what the bounds of [`Running::summary`] say: all of the
+    /// interval beyond is a regression, none of it is none.
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
+        if let Sums::Robust(sums) = &self.sums {
+            return sums.decide(threshold, self.levels.alarm, self.levels.clear);
+        }
         let Summary { lower, upper, .. } = self.summary();
-        let above = lower.is_some_and(|end| end > critical + ROUNDING);
-        let below = upper.is_some_and(|end| end < critical - ROUNDING);
-        match (self.direction, above, below) {
-            (_, false, false) => None,
-            (Direction::LowerIsBetter, above, _) => Some(verdict(above)),
-            (Direction::HigherIsBetter, above, _) => Some(verdict(!above)),
+        let (beyond, within) = match self.direction {
+            Direction::LowerIsBetter => (
+                lower.is_some_and(|end| end > critical + ROUNDING),
+                upper.is_some_and(|end| end <= critical + ROUNDING),
+            ),
+            Direction::HigherIsBetter => (
+                upper.is_some_and(|end| end < critical - ROUNDING),
+                lower.is_some_and(|end| end >= critical - ROUNDING),
+            ),
+        };
+        match (beyond, within) {
+            (true, _) => Some(Decision::Regression),
+            (false, true) => Some(Decision::NoRegression),
+            (false, false) => None,
         }
     }
 
@@ -145,18 +174,25 @@ impl Running {
         }
     }
 
-    /// What the pairs say of one candidate change.
-    pub(in crate::stats) fn signal(&self, change: f64) -> Option<Signal> {
+    /// The questions that make the verdict about `threshold`. None where the
+    /// pairs say nothing of one of them.
+    pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
+        let critical = self.direction.critical_change(threshold)?;
+        if let Sums::Robust(sums) = &self.sums {
+            let Levels { alarm, clear } = self.levels;
+            return sums.prospects(threshold, alarm, clear).into_iter().collect();
+        }
+        let signal = self.signal(critical)?;
+        let (above, below) = (self.lower_level(), self.upper_level());
+        Some(vec![Prospect { signal, above, below, fewest: 0 }])
+    }
+
+    fn signal(&self, change: f64) -> Option<Signal> {
         ask!(&self.sums, signal(change))
     }
 
-    /// The critical change of a threshold, see [`Direction`].
-    pub(in crate::stats) fn critical_change(&self, threshold: f64) -> Option<f64> {
-        self.direction.critical_change(threshold)
-    }
-
     /// The level at which a change above a candidate is found.
-    pub(in crate::stats) fn lower_level(&self) -> f64 {
+    fn lower_level(&self) -> f64 {
         match self.direction {
             Direction::LowerIsBetter => self.levels.alarm,
             Direction::HigherIsBetter => self.levels.clear,
@@ -164,14 +200,10 @@ impl Running {
     }
 
     /// The level at which a change below a candidate is found.
-    pub(in crate::stats) fn upper_level(&self) -> f64 {
+    fn upper_level(&self) -> f64 {
         match self.direction {
             Direction::LowerIsBetter => self.levels.clear,
             Direction::HigherIsBetter => self.levels.alarm,
         }
     }
-}
-
-fn verdict(worse: bool) -> Decision {
-    if worse { Decision::Regression } else { Decision::NoRegression }
 }

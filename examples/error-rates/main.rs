@@ -1,0 +1,58 @@
+//! How often a verdict is wrong, and how many pairs it takes: ours and the usual
+//! practice, on made and on recorded noise.
+//!
+//! ```text
+//! cargo run --release --example error-rates                # all tables, minutes
+//! cargo run --release --example error-rates -- --quick     # the same, coarser
+//! cargo run --release --example error-rates -- --readme    # the first table alone
+//! ```
+//!
+//! The output of the first command is `docs/error-rates.md`.
+
+#![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
+
+mod noise;
+mod plan;
+mod tables;
+mod trial;
+
+use plan::{Results, Size};
+
+const SEED: u64 = 20_261_121;
+
+fn main() {
+    let mut size = Size { runs: 4000, pairs: 400, patience: 3000 };
+    let (mut horizon, mut readme) = (300_000, false);
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--quick" => {
+                size = Size { runs: 400, pairs: 200, patience: 1000 };
+                horizon = 20_000;
+            }
+            "--readme" => readme = true,
+            other => panic!("unknown option `{other}`, expected `--quick` or `--readme`"),
+        }
+    }
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let cells = if readme { size.summary() } else { size.all() };
+    let results = Results::simulate(&cells, SEED, threads);
+    if readme {
+        print!("{}", tables::summary(&size, &results));
+        return;
+    }
+    println!("# Error rates and pairs to a verdict\n");
+    println!(
+        "Made by `cargo run --release --example error-rates`, seed {SEED}: {} comparisons a cell \
+         (a quarter of them for pairs to a verdict on other noise than normal 3 %), at most {} pairs \
+         at the threshold and {} elsewhere. The threshold is 2 %. `min` takes the minimum of 5 runs \
+         a measurement, and its pairs are pairs of runs. Recorded pairs are replayed in blocks of \
+         100 from random places, and which run of a pair is the head's is drawn anew. Welch's \
+         interval is looked at after every run from 5 of each side on; two of its runs count as a \
+         pair.\n",
+        size.runs, size.pairs, size.patience
+    );
+    println!("<!-- summary -->");
+    print!("{}", tables::summary(&size, &results));
+    println!("<!-- /summary -->");
+    print!("{}", tables::full(&size, &results, horizon));
+}

@@ -1,0 +1,200 @@
+//! What is simulated, and on two cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cargo_cbdr::stats::estimator::Estimator;
+
+use super::noise::Noise;
+use super::trial::{Cell, Rule, Shape, THRESHOLD, Tally, error_of_rate};
+
+/// How thoroughly.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Comparisons a cell.
+    pub runs: u32,
+    /// Pairs at most, where the change is the threshold and no verdict is due.
+    pub pairs: u32,
+    /// Pairs at most elsewhere.
+    pub patience: u32,
+}
+
+pub const LEVELS: [f64; 3] = [0.05, 0.01, 0.001];
+pub const CHANGES: [f64; 3] = [0.0, 0.5 * THRESHOLD, 1.5 * THRESHOLD];
+pub const QUESTIONS: [usize; 3] = [1, 4, 50];
+pub const SLOT: f64 = 0.02;
+
+/// Ours, and the usual practice.
+pub fn rules() -> Vec<Rule> {
+    let ours = Estimator::ALL.into_iter().map(Rule::Ours);
+    ours.chain([Rule::Welch(0.05), Rule::Welch(0.0005)]).collect()
+}
+
+pub fn noises() -> Vec<Noise> {
+    Noise::SYNTHETIC.into_iter().chain(Noise::RECORDED).collect()
+}
+
+/// The shapes of a change that leaves the typical run alone, or nearly.
+pub const SHAPES: [(&str, Shape); 6] = [
+    ("5 % of runs 60 % slower (mean +3 %)", Shape::Slower(0.05, 0.6)),
+    ("10 % of runs 120 % slower (mean +12 %)", Shape::Slower(0.1, 1.2)),
+    ("20 % of runs 60 % slower (mean +12 %)", Shape::Slower(0.2, 0.6)),
+    ("second mode: 30 % of runs 15 % slower (mean +4.5 %)", Shape::Slower(0.3, 0.15)),
+    ("second mode: 60 % of runs 10 % slower (mean +6 %)", Shape::Slower(0.6, 0.1)),
+    ("10 % more spread, same mean", Shape::Wider(0.1)),
+];
+
+pub const SHAPE_NOISES: [Noise; 3] =
+    [Noise::Normal(0.01), Noise::Normal(0.03), Noise::Recorded("python")];
+
+impl Size {
+    /// A comparison where the change is the threshold.
+    pub fn at_threshold(&self, rule: Rule, noise: Noise, level: f64) -> Cell {
+        Cell {
+            rule,
+            noise,
+            change: THRESHOLD,
+            shape: Shape::Same,
+            slot: 0.0,
+            level,
+            questions: 1,
+            runs: self.runs,
+            pairs: self.pairs,
+        }
+    }
+
+    /// One where it is `change`, at 5 %.
+    pub fn until_verdict(&self, rule: Rule, noise: Noise, change: f64) -> Cell {
+        let cell = self.at_threshold(rule, noise, 0.05);
+        // Where the sums say nothing quickly, fewer comparisons have to do.
+        let runs = if noise == Noise::Normal(0.03) { self.runs } else { self.runs / 4 };
+        Cell { change, runs, pairs: self.patience, ..cell }
+    }
+
+    pub fn with_slot(&self, rule: Rule, noise: Noise) -> Cell {
+        Cell { slot: SLOT, ..self.at_threshold(rule, noise, 0.05) }
+    }
+
+    pub fn with_questions(&self, rule: Rule, noise: Noise, questions: usize) -> Cell {
+        Cell { questions, ..self.at_threshold(rule, noise, 0.05) }
+    }
+
+    pub fn with_shape(&self, rule: Rule, noise: Noise, shape: Shape) -> Cell {
+        Cell { shape, ..self.until_verdict(rule, noise, 0.0) }
+    }
+
+    /// What the first table needs.
+    pub fn summary(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for rule in rules() {
+            for noise in noises() {
+                cells.push(self.at_threshold(rule, noise, 0.05));
+            }
+            for noise in [Noise::Normal(0.03)].into_iter().chain(Noise::RECORDED) {
+                cells.extend([0, 1].map(|i| self.until_verdict(rule, noise, CHANGES[i])));
+            }
+        }
+        cells
+    }
+
+    /// What all tables need.
+    pub fn all(&self) -> Vec<Cell> {
+        let mut cells = self.summary();
+        for rule in rules() {
+            for noise in noises() {
+                cells.extend(CHANGES.map(|change| self.until_verdict(rule, noise, change)));
+                if matches!(rule, Rule::Ours(_)) {
+                    cells.extend(LEVELS.map(|level| self.at_threshold(rule, noise, level)));
+                }
+            }
+            for noise in slot_noises() {
+                cells.push(self.with_slot(rule, noise));
+            }
+            for noise in SHAPE_NOISES {
+                cells.extend(SHAPES.map(|(_, shape)| self.with_shape(rule, noise, shape)));
+            }
+        }
+        for rule in question_rules() {
+            for noise in question_noises() {
+                cells.extend(QUESTIONS.map(|number| self.with_questions(rule, noise, number)));
+            }
+        }
+        cells
+    }
+}
+
+pub fn slot_noises() -> [Noise; 3] {
+    [Noise::Normal(0.03), Noise::Normal(0.01), Noise::Recorded("sha")]
+}
+
+pub fn question_noises() -> [Noise; 3] {
+    [Noise::Normal(0.03), Noise::TwoPoint, Noise::Recorded("tiny")]
+}
+
+pub fn question_rules() -> [Rule; 3] {
+    [Estimator::Robust, Estimator::Mean, Estimator::Median].map(Rule::Ours)
+}
+
+/// Cells and what came of them.
+pub struct Results(Vec<(Cell, Tally)>);
+
+impl Results {
+    /// Simulates each cell once, on `threads`. A cell's numbers depend on the seed
+    /// and on the cell, not on the threads.
+    pub fn simulate(cells: &[Cell], seed: u64, threads: usize) -> Self {
+        let mut distinct: Vec<Cell> = Vec::new();
+        for cell in cells {
+            if !distinct.contains(cell) {
+                distinct.push(*cell);
+            }
+        }
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(cell) = distinct.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let tally = cell.tally(seed ^ fingerprint(cell));
+                        done.lock().expect("no thread panics").push((*cell, tally));
+                    }
+                });
+            }
+        });
+        Results(done.into_inner().expect("no thread panics"))
+    }
+
+    pub fn of(&self, cell: &Cell) -> Tally {
+        let found = self.0.iter().find(|(other, _)| other == cell);
+        found.map(|(_, tally)| *tally).expect("a table shows only what was simulated")
+    }
+
+    /// Where one of ours is wrong more often than promised, by more than three
+    /// standard errors of the simulation: what was promised, and how often it was.
+    pub fn broken(&self) -> Vec<(Cell, Tally)> {
+        let broken = |(cell, tally): &&(Cell, Tally)| {
+            let bound = |level: f64| level + 3.0 * error_of_rate(level, tally.runs);
+            let alarm = cell.level / cell.questions as f64;
+            claimed(cell)
+                && (cell.change <= THRESHOLD && tally.alarm_rate() > bound(alarm)
+                    || cell.change >= THRESHOLD && tally.clear_rate() > bound(cell.level))
+        };
+        self.0.iter().filter(broken).copied().collect()
+    }
+
+    pub fn claims(&self) -> usize {
+        self.0.iter().filter(|(cell, _)| claimed(cell)).count()
+    }
+}
+
+/// Whether the documentation promises an error rate here: where the change is a
+/// factor. Of two-point noise all minima are the same, so that `min` sees a change of
+/// exactly the threshold, and rightly calls it none above it.
+pub fn claimed(cell: &Cell) -> bool {
+    let constant = cell.rule == Rule::Ours(Estimator::Min) && cell.noise == Noise::TwoPoint;
+    matches!(cell.rule, Rule::Ours(_)) && cell.shape == Shape::Same && !constant
+}
+
+/// A number that differs from cell to cell (FNV-1a of what it prints as).
+fn fingerprint(cell: &Cell) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    format!("{cell:?}").bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}

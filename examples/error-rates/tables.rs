@@ -1,0 +1,286 @@
+//! The tables, as Markdown.
+
+use std::fmt::Write;
+
+use cargo_cbdr::stats::estimator::{Estimator, Levels};
+use cargo_cbdr::stats::sequential::t_squared;
+use cargo_cbdr::stats::two_point::ever_wrong;
+
+use super::noise::Noise;
+use super::plan::{
+    CHANGES, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Size, claimed, noises,
+    question_noises, question_rules, rules, slot_noises,
+};
+use super::trial::{Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
+
+fn percent(rate: f64) -> String {
+    let digits = if rate < 0.001 && rate > 0.0 { 2 } else { 1 };
+    format!("{:.*} %", digits, 100.0 * rate)
+}
+
+fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
+    out.push('|');
+    for cell in cells {
+        let _ = write!(out, " {cell} |");
+    }
+    out.push('\n');
+}
+
+fn head(out: &mut String, title: &str, columns: &[String]) {
+    let _ = writeln!(out, "\n### {title}\n");
+    rule_off(out, columns);
+}
+
+fn rule_off(out: &mut String, columns: &[String]) {
+    row(out, columns.iter().cloned());
+    out.push_str(&"|---".repeat(columns.len()));
+    out.push_str("|\n");
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The rate of wrong verdicts, the worse of the two kinds.
+fn worse(tally: &Tally) -> f64 {
+    tally.alarm_rate().max(tally.clear_rate())
+}
+
+/// Pairs to a verdict; with a mark when not every comparison came to one.
+fn pairs(tally: &Tally) -> String {
+    let open = tally.runs - tally.alarms - tally.clears;
+    let mark = if open > 0 { ">" } else { "" };
+    format!("{mark}{:.0}", tally.mean_pairs())
+}
+
+/// The table for the README.
+pub fn summary(size: &Size, results: &Results) -> String {
+    let mut out = String::new();
+    rule_off(
+        &mut out,
+        &words(&[
+            "rule",
+            "wrong, worst noise",
+            "wrong, worst recording",
+            "pairs, normal 3 %: +0 %",
+            "+1 %",
+            "pairs, recordings: +0 %",
+            "+1 %",
+        ]),
+    );
+    for rule in rules() {
+        let wrong = |noises: &[Noise]| {
+            let rate = |noise: &Noise| {
+                let cell = size.at_threshold(rule, *noise, 0.05);
+                let counts = claimed(&cell) || matches!(rule, Rule::Welch(_));
+                if counts { worse(&results.of(&cell)) } else { 0.0 }
+            };
+            percent(noises.iter().map(rate).fold(0.0, f64::max))
+        };
+        let normal = |i: usize| {
+            pairs(&results.of(&size.until_verdict(rule, Noise::Normal(0.03), CHANGES[i])))
+        };
+        let recorded = |i: usize| {
+            let tally = |noise| results.of(&size.until_verdict(rule, noise, CHANGES[i]));
+            let tallies = Noise::RECORDED.map(tally);
+            let logs: f64 = tallies.iter().map(|tally| tally.mean_pairs().ln()).sum();
+            let open = tallies.iter().any(|tally| tally.alarms + tally.clears < tally.runs);
+            format!("{}{:.0}", if open { ">" } else { "" }, (logs / 4.0).exp())
+        };
+        row(
+            &mut out,
+            [
+                rule.name(),
+                wrong(&Noise::SYNTHETIC),
+                wrong(&Noise::RECORDED),
+                normal(0),
+                normal(1),
+                recorded(0),
+                recorded(1),
+            ],
+        );
+    }
+    out
+}
+
+/// All the tables.
+pub fn full(size: &Size, results: &Results, horizon: u64) -> String {
+    let mut out = String::new();
+    at_threshold(&mut out, size, results);
+    out.push_str(
+        "\nOf two-point noise all minima are the same: `min` sees exactly the threshold there, \
+         and rightly calls it not above it.\n",
+    );
+    elsewhere(&mut out, size, results);
+    to_verdict(&mut out, size, results);
+    slots_and_questions(&mut out, size, results);
+    shapes(&mut out, size, results);
+    exact(&mut out, horizon);
+    broken(&mut out, results);
+    out
+}
+
+fn at_threshold(out: &mut String, size: &Size, results: &Results) {
+    for level in LEVELS {
+        let error = percent(error_of_rate(level, size.runs));
+        let title = format!(
+            "Wrong verdicts at the threshold, promised {} (alarms / all-clears; standard error {error})",
+            percent(level)
+        );
+        let rules: Vec<Rule> = rules()
+            .into_iter()
+            .filter(|rule| level == 0.05 || matches!(rule, Rule::Ours(_)))
+            .collect();
+        let names = rules.iter().map(|rule| rule.name());
+        head(out, &title, &[words(&["noise"]), names.collect()].concat());
+        for noise in noises() {
+            let rates = rules.iter().map(|rule| {
+                let tally = results.of(&size.at_threshold(*rule, noise, level));
+                let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
+                format!("{alarms:.1} / {clears:.1}")
+            });
+            row(out, std::iter::once(noise.name()).chain(rates));
+        }
+    }
+}
+
+fn elsewhere(out: &mut String, size: &Size, results: &Results) {
+    let title = "Wrong verdicts at no change / half / one and a half times the threshold, %, \
+                 promised 5 %";
+    let names = rules().iter().map(|rule| rule.name()).collect();
+    head(out, title, &[words(&["noise"]), names].concat());
+    for noise in noises() {
+        let rates = rules().into_iter().map(|rule| {
+            let wrong = CHANGES.map(|change| {
+                let tally = results.of(&size.until_verdict(rule, noise, change));
+                let rate = if change > THRESHOLD { tally.clear_rate() } else { tally.alarm_rate() };
+                format!("{:.1}", 100.0 * rate)
+            });
+            wrong.join(" / ")
+        });
+        row(out, std::iter::once(noise.name()).chain(rates));
+    }
+}
+
+fn to_verdict(out: &mut String, size: &Size, results: &Results) {
+    let title = format!(
+        "Mean pairs to a verdict at 5 %: no change / half / one and a half times the threshold \
+         (`>`: some had none after {})",
+        size.patience
+    );
+    let names = rules().iter().map(|rule| rule.name()).collect();
+    head(out, &title, &[words(&["noise"]), names].concat());
+    for noise in noises() {
+        let means = rules().into_iter().map(|rule| {
+            CHANGES
+                .map(|change| pairs(&results.of(&size.until_verdict(rule, noise, change))))
+                .join(" / ")
+        });
+        row(out, std::iter::once(noise.name()).chain(means));
+    }
+    let title = "Normal noise of 3 %: mean pairs, and their ratio to the lower bound";
+    head(out, title, &words(&["rule", "no change", "half", "one and a half"]));
+    for rule in rules() {
+        let ratios = CHANGES.map(|change| {
+            let tally = results.of(&size.until_verdict(rule, Noise::Normal(0.03), change));
+            let bound = least_mean_pairs(change, 0.03, 0.05);
+            let (mean, error) = (tally.mean_pairs(), tally.error_of_pairs());
+            format!("{mean:.1} ± {error:.1}: {:.2}", mean / bound)
+        });
+        row(out, std::iter::once(rule.name()).chain(ratios));
+    }
+}
+
+fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
+    let title = format!(
+        "The second run of each two takes {} longer: wrong verdicts at the threshold, %",
+        percent(SLOT)
+    );
+    let names = rules().iter().map(|rule| rule.name()).collect();
+    head(out, &title, &[words(&["noise"]), names].concat());
+    for noise in slot_noises() {
+        let rates = rules().into_iter().map(|rule| {
+            let tally = results.of(&size.with_slot(rule, noise));
+            format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
+        });
+        row(out, std::iter::once(noise.name()).chain(rates));
+    }
+    let title = "Several questions: any false alarm at the threshold, at most, promised 5 % \
+                 (one question's rate times their number, ± its standard error)";
+    let columns = QUESTIONS.map(|number| format!("m = {number}"));
+    head(out, title, &[words(&["rule", "noise"]), columns.to_vec()].concat());
+    for rule in question_rules() {
+        for noise in question_noises() {
+            let rates = QUESTIONS.map(|number| {
+                let rate = results.of(&size.with_questions(rule, noise, number)).alarm_rate();
+                let error = error_of_rate(0.05 / number as f64, size.runs) * number as f64;
+                format!("{} ± {}", percent(rate * number as f64), percent(error))
+            });
+            row(out, [rule.name(), noise.name()].into_iter().chain(rates));
+        }
+    }
+}
+
+fn shapes(out: &mut String, size: &Size, results: &Results) {
+    let title = format!(
+        "Changes of shape: regression / no regression, %, and mean pairs (at most {})",
+        size.patience
+    );
+    let names = rules().iter().map(|rule| rule.name()).collect();
+    head(out, &title, &[words(&["change", "noise"]), names].concat());
+    for (name, shape) in SHAPES {
+        for noise in SHAPE_NOISES {
+            let said = rules().into_iter().map(|rule| {
+                let tally = results.of(&size.with_shape(rule, noise, shape));
+                let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
+                format!("{alarms:.0} / {clears:.0}, {:.0}", tally.mean_pairs())
+            });
+            row(out, [name.to_owned(), noise.name()].into_iter().chain(said));
+        }
+    }
+}
+
+/// The mean's rule on two-point noise, without any simulation.
+fn exact(out: &mut String, horizon: u64) {
+    let title = format!(
+        "`mean` on two-point noise, computed exactly: wrong verdicts of either kind within \
+         {horizon} pairs, as a share of what is promised"
+    );
+    let levels = [0.2, 0.07, 0.05, 0.02, 0.0125, 0.01, 0.001, 1e-4, 1e-5];
+    head(
+        out,
+        &title,
+        &[words(&["level"]), levels.map(|level| format!("{level}")).to_vec()].concat(),
+    );
+    let shares = levels.map(|level| {
+        let boundary = |n: u64| {
+            let share = t_squared(n, level).map_or(f64::INFINITY, |t| t / (1.0 + t));
+            n as f64 * share.sqrt()
+        };
+        format!("{:.3}", ever_wrong(horizon, boundary) / level)
+    });
+    row(out, std::iter::once("share".to_owned()).chain(shares));
+    let least = Estimator::ALL.map(|estimator| {
+        let least = estimator.least_pairs(Levels::new(0.95, 1)).unwrap_or(0);
+        format!("`{estimator}` {least}")
+    });
+    let _ = writeln!(
+        out,
+        "\nThe least pairs with which a verdict is possible at 5 %: {}.",
+        least.join(", ")
+    );
+}
+
+fn broken(out: &mut String, results: &Results) {
+    let broken = results.broken();
+    let _ = writeln!(
+        out,
+        "\nOf {} simulated cells that a promise covers, {} exceed it by more than three standard errors.",
+        results.claims(),
+        broken.len()
+    );
+    for (cell, tally) in broken {
+        let (alarms, clears) = (tally.alarm_rate(), tally.clear_rate());
+        let _ = writeln!(out, "- {cell:?}: alarms {alarms}, all-clears {clears}");
+    }
+}

@@ -1,0 +1,221 @@
+//! One comparison after the other, with a rule that stops it.
+
+use cargo_cbdr::stats::estimator::{Decision, Direction, Estimator, Levels, Running};
+use cargo_cbdr::stats::moments::Moments;
+use cargo_cbdr::stats::quantile::student_t;
+
+use super::noise::{Noise, Random, Source};
+
+/// The threshold throughout.
+pub const THRESHOLD: f64 = 0.02;
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Ours, in pairs of balanced order.
+    Ours(Estimator),
+    /// The usual practice: a coin decides whose run is next, and from 5 runs of each
+    /// side on Welch's interval is looked at after every run, at this one-sided
+    /// level, until it excludes the threshold.
+    Welch(f64),
+}
+
+impl Rule {
+    pub fn name(self) -> String {
+        match self {
+            Rule::Ours(estimator) => format!("`{estimator}`"),
+            Rule::Welch(0.05) => "Welch, one-sided 5 %".to_owned(),
+            Rule::Welch(_) => "Welch, two-sided 99.9 %".to_owned(),
+        }
+    }
+}
+
+/// How the head differs from the base besides the factor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// Not at all.
+    Same,
+    /// This share of its runs takes so much longer.
+    Slower(f64, f64),
+    /// All its runs vary by so much more, about the same mean.
+    Wider(f64),
+}
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    pub rule: Rule,
+    pub noise: Noise,
+    /// The factor between the sides, minus 1.
+    pub change: f64,
+    pub shape: Shape,
+    /// How much longer the second run of each two takes.
+    pub slot: f64,
+    /// The chance of a wrong verdict that is promised.
+    pub level: f64,
+    pub questions: usize,
+    /// How many comparisons, of how many pairs at most.
+    pub runs: u32,
+    pub pairs: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    pub runs: u32,
+    pub alarms: u32,
+    pub clears: u32,
+    pub pairs: f64,
+    pub squares: f64,
+}
+
+impl Tally {
+    pub fn alarm_rate(&self) -> f64 {
+        f64::from(self.alarms) / f64::from(self.runs)
+    }
+
+    pub fn clear_rate(&self) -> f64 {
+        f64::from(self.clears) / f64::from(self.runs)
+    }
+
+    pub fn mean_pairs(&self) -> f64 {
+        self.pairs / f64::from(self.runs)
+    }
+
+    /// The Monte-Carlo standard error of the mean pairs.
+    pub fn error_of_pairs(&self) -> f64 {
+        let runs = f64::from(self.runs);
+        ((self.squares / runs - self.mean_pairs().powi(2)).max(0.0) / runs).sqrt()
+    }
+}
+
+/// The Monte-Carlo standard error of a rate that is `rate` in truth.
+pub fn error_of_rate(rate: f64, runs: u32) -> f64 {
+    (rate * (1.0 - rate) / f64::from(runs)).sqrt()
+}
+
+impl Cell {
+    pub fn tally(&self, seed: u64) -> Tally {
+        let mut random = Random::seeded(seed);
+        let mut source = Source::new(self.noise);
+        let mut tally = Tally { runs: self.runs, ..Tally::default() };
+        let critical = CriticalValues::new(self.rule);
+        for _ in 0..self.runs {
+            source.restart();
+            let (decision, pairs) = match self.rule {
+                Rule::Ours(estimator) => self.ours(estimator, &mut source, &mut random),
+                Rule::Welch(_) => self.welch(&critical, &mut source, &mut random),
+            };
+            match decision {
+                Some(Decision::Regression) => tally.alarms += 1,
+                Some(Decision::NoRegression) => tally.clears += 1,
+                None => {}
+            }
+            tally.pairs += pairs;
+            tally.squares += pairs * pairs;
+        }
+        tally
+    }
+
+    fn ours(
+        &self,
+        estimator: Estimator,
+        source: &mut Source,
+        random: &mut Random,
+    ) -> (Option<Decision>, f64) {
+        let levels = Levels::new(1.0 - self.level, self.questions);
+        let mut running = Running::new(estimator, Direction::LowerIsBetter, levels);
+        let repeated = if estimator == Estimator::Min { 5 } else { 1 };
+        let mut base_first = true;
+        for pair in 0..self.pairs / repeated {
+            // Blocks of two pairs, one in each order.
+            base_first = if pair % 2 == 0 { random.coin() } else { !base_first };
+            let (mut base, mut head) = (f64::INFINITY, f64::INFINITY);
+            for _ in 0..repeated {
+                let (first, second) = source.pair(random);
+                let second = second * (1.0 + self.slot);
+                let (x, y) = if base_first { (first, second) } else { (second, first) };
+                base = base.min(x);
+                head = head.min(self.head(y, random));
+            }
+            running.push(base, head);
+            if let Some(decision) = running.decide(THRESHOLD) {
+                return (Some(decision), f64::from((pair + 1) * repeated));
+            }
+        }
+        (None, f64::from(self.pairs))
+    }
+
+    fn welch(
+        &self,
+        critical: &CriticalValues,
+        source: &mut Source,
+        random: &mut Random,
+    ) -> (Option<Decision>, f64) {
+        // The base is scaled by 1 + T, so that it is held against no difference.
+        let (mut base, mut head) = (Moments::new(), Moments::new());
+        for pair in 0..self.pairs {
+            let (first, second) = source.pair(random);
+            for (slot, time) in [first, second * (1.0 + self.slot)].into_iter().enumerate() {
+                if random.coin() {
+                    base.push(time * (1.0 + THRESHOLD));
+                } else {
+                    head.push(self.head(time, random));
+                }
+                if let Some(decision) = critical.decide(&base, &head) {
+                    return (Some(decision), f64::from(pair) + 0.5 * (slot + 1) as f64);
+                }
+            }
+        }
+        (None, f64::from(self.pairs))
+    }
+
+    /// What a run of the head takes where one of the base takes `time`.
+    fn head(&self, time: f64, random: &mut Random) -> f64 {
+        let time = time * (1.0 + self.change);
+        match self.shape {
+            Shape::Same => time,
+            Shape::Slower(share, by) if random.uniform() < share => time * (1.0 + by),
+            Shape::Slower(..) => time,
+            Shape::Wider(by) => time * (1.0 + by * (2.0 * random.uniform() - 1.0) * 3f64.sqrt()),
+        }
+    }
+}
+
+/// Student's critical values by whole degrees of freedom: the quantile takes longer
+/// than all the rest.
+struct CriticalValues(Vec<f64>);
+
+impl CriticalValues {
+    const MOST: usize = 2000;
+
+    fn new(rule: Rule) -> Self {
+        let Rule::Welch(level) = rule else { return CriticalValues(Vec::new()) };
+        let value = |dof: usize| student_t(1.0 - level, dof.max(1) as f64).unwrap_or(f64::INFINITY);
+        CriticalValues((0..=Self::MOST).map(value).collect())
+    }
+
+    fn decide(&self, base: &Moments, head: &Moments) -> Option<Decision> {
+        if base.count().min(head.count()) < 5 {
+            return None;
+        }
+        let part = |side: &Moments| Some(side.variance()? / side.count() as f64);
+        let (a, b) = (part(base)?, part(head)?);
+        let below = |part: f64, side: &Moments| part * part / (side.count() - 1) as f64;
+        let dof = (a + b) * (a + b) / (below(a, base) + below(b, head));
+        let critical = self.0[(dof as usize).min(Self::MOST)];
+        let difference = head.mean()? - base.mean()?;
+        if difference.abs() <= critical * (a + b).sqrt() {
+            return None;
+        }
+        Some(if difference > 0.0 { Decision::Regression } else { Decision::NoRegression })
+    }
+}
+
+/// The lower bound of the mean pairs with normal noise of unknown variance, for a
+/// `change` from the threshold, both sides having this relative `deviation`.
+pub fn least_mean_pairs(change: f64, deviation: f64, level: f64) -> f64 {
+    let spread = deviation * ((1.0 + change).powi(2) + (1.0 + THRESHOLD).powi(2)).sqrt();
+    let effect = (THRESHOLD - change) / spread;
+    -level.ln() / (0.5 * (effect * effect).ln_1p())
+}

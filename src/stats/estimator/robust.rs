@@ -1,0 +1,235 @@
+//! The typical change, with a guard on the average.
+//!
+//! *Typical* is judged by the average of two pieces of evidence, that of the signs
+//! and that of the mean: whichever suits the noise decides, at the price of about
+//! a factor of 2 ([`ln_average`]). On the side of the estimate it goes by the median of the changes.
+//!
+//! The *guard* is the mean's, with a threshold [`TAIL`] times as far: what the
+//! median does not see, runs that are rare and much slower, has to keep within it.
+//! So the estimate is the larger of the typical change and of the mean's change
+//! over [`TAIL`], and so are its bounds: an alarm of either is an alarm, an
+//! all-clear needs both. Alarms share their level ([`GUARD`]), all-clears don't
+//! have to. A tail that has not shown itself cannot be guarded against: no
+//! all-clear comes before a tail of a fifth of the runs would have been seen, but
+//! for a chance of the level (14 pairs at 5 %).
+//!
+//! Inside, everything is turned so that a larger value is worse.
+//!
+//! # References
+//!
+//! - Those of [`sequential`](crate::stats::sequential), [`median`](super::median)
+//!   and [`mean`](super::mean).
+//! - Vovk and Wang 2021, *E-values: calibration, combination and applications*,
+//!   Ann. Stat. 49:1736: the average of e-values is one.
+
+use super::mean::Mean;
+use super::median::Median;
+use super::{Decision, Direction, Prospect, ROUNDING, Side, Signal, Summary};
+use crate::stats::sequential::{
+    least_average, least_pairs, ln_average, ln_evidence, ln_needed, ln_sign_evidence,
+};
+
+/// How many times as far as the threshold the guard's own threshold lies.
+pub const TAIL: f64 = 3.0;
+
+/// The least part of the runs that a slow tail is watched for: there is no
+/// all-clear before such a tail would have shown itself.
+const RARE: f64 = 0.2;
+
+/// The guard's part in the level of an alarm.
+const GUARD: f64 = 0.2;
+
+/// Beyond this change the bounds are not searched.
+const LARGEST: f64 = 1e12;
+
+#[derive(Clone, Debug)]
+pub(super) struct Robust {
+    direction: Direction,
+    typical: Median,
+    mean: Mean,
+}
+
+impl Robust {
+    pub(super) fn new(direction: Direction) -> Self {
+        Robust { direction, typical: Median::default(), mean: Mean::default() }
+    }
+
+    pub(super) fn push(&mut self, base: f64, head: f64) {
+        let (better, worse) = self.turned((base, head));
+        self.typical.push(better, worse);
+        self.mean.push(better, worse);
+    }
+
+    pub(super) fn base(&self) -> Option<f64> {
+        self.turned((self.typical.base(), self.typical.head())).0
+    }
+
+    pub(super) fn head(&self) -> Option<f64> {
+        self.turned((self.typical.base(), self.typical.head())).1
+    }
+
+    pub(super) fn change(&self) -> Option<f64> {
+        let guard = self.mean.change().map(shrunk);
+        Some(self.back(self.typical.change()?.max(guard?)))
+    }
+
+    pub(super) fn lower(&self, level: f64) -> Option<f64> {
+        match self.direction {
+            Direction::LowerIsBetter => self.least(level),
+            Direction::HigherIsBetter => self.most(level).map(|change| self.back(change)),
+        }
+    }
+
+    pub(super) fn upper(&self, level: f64) -> Option<f64> {
+        match self.direction {
+            Direction::LowerIsBetter => self.most(level),
+            Direction::HigherIsBetter => self.least(level).map(|change| self.back(change)),
+        }
+    }
+
+    pub(super) fn signal(&self, change: f64) -> Option<Signal> {
+        self.typical.signal(self.back(change))
+    }
+
+    /// What the bounds say of the threshold, without searching them.
+    pub(super) fn decide(&self, threshold: f64, alarm: f64, clear: f64) -> Option<Decision> {
+        let critical = threshold + ROUNDING;
+        let typical = self.typical.change()?;
+        let slower = typical > critical && self.refutes(Side::Above, critical, part(alarm));
+        let guard = |end: Option<f64>| end.map(shrunk);
+        if slower || guard(self.mean.lower(alarm * GUARD)).is_some_and(|end| end > critical) {
+            return Some(Decision::Regression);
+        }
+        let passes = typical <= critical && self.refutes(Side::Below, critical, clear);
+        let seen = self.typical.pairs() >= pairs_to_see(clear);
+        let clears =
+            passes && seen && guard(self.mean.upper(clear)).is_some_and(|end| end <= critical);
+        clears.then_some(Decision::NoRegression)
+    }
+
+    /// The questions of which the verdict is made; a larger value is worse.
+    pub(super) fn prospects(
+        &self,
+        threshold: f64,
+        alarm: f64,
+        clear: f64,
+    ) -> Vec<Option<Prospect>> {
+        let tail = if threshold > 0.0 { threshold * TAIL } else { threshold };
+        let (above, below) = self.typical.signs(threshold);
+        let both = match self.mean.signal(threshold) {
+            Some(Signal::Share { above: higher, share }) => {
+                Some(Signal::Both { higher, share, above, below })
+            }
+            _ => None,
+        };
+        let guard = self.mean.signal(tail);
+        let fewest = pairs_to_see(clear);
+        vec![
+            both.map(|signal| Prospect { signal, above: part(alarm), below: clear, fewest }),
+            guard.map(|signal| Prospect { signal, above: alarm * GUARD, below: clear, fewest }),
+        ]
+    }
+
+    /// The plain mean's figures, at the same levels.
+    pub(super) fn mean(&self, lower: f64, upper: f64) -> Summary {
+        let (base, head) = self.turned((self.mean.base(), self.mean.head()));
+        let (lower, upper) = match self.direction {
+            Direction::LowerIsBetter => (self.mean.lower(lower), self.mean.upper(upper)),
+            Direction::HigherIsBetter => (self.mean.upper(lower), self.mean.lower(upper)),
+        };
+        let back = |change: Option<f64>| change.map(|change| self.back(change));
+        let change = back(self.mean.change());
+        Summary { pairs: 0, base, head, change, lower: back(lower), upper: back(upper) }
+    }
+
+    /// The least number of pairs that can decide either way.
+    pub(super) fn least_pairs(alarm: f64, clear: f64) -> Option<u64> {
+        let alarms = [least_average(part(alarm)), least_pairs(alarm * GUARD)];
+        let clears = least_average(clear).zip(least_pairs(clear));
+        let clears = clears.map(|(typical, guard)| typical.max(guard).max(pairs_to_see(clear)));
+        alarms.into_iter().chain([clears]).flatten().min()
+    }
+
+    /// The lower bound at the level of an alarm.
+    fn least(&self, level: f64) -> Option<f64> {
+        let typical = self.typical_bound(Side::Above, part(level));
+        let guard = self.mean.lower(level * GUARD).map(shrunk);
+        [typical, guard].into_iter().flatten().reduce(f64::max)
+    }
+
+    /// The upper bound at the level of an all-clear.
+    fn most(&self, level: f64) -> Option<f64> {
+        if self.typical.pairs() < pairs_to_see(level) {
+            return None;
+        }
+        let guard = self.mean.upper(level).map(shrunk)?;
+        Some(self.typical_bound(Side::Below, level)?.max(guard))
+    }
+
+    /// The end of what is refuted with the typical change on this side of it.
+    fn typical_bound(&self, side: Side, level: f64) -> Option<f64> {
+        let estimate = self.typical.change()?;
+        let inner = estimate.min(LARGEST);
+        let mut far = if side == Side::Above { -1.0 } else { LARGEST };
+        if !self.refutes(side, far, level) {
+            return None;
+        }
+        let mut near = inner;
+        if self.refutes(side, near, level) {
+            return Some(estimate);
+        }
+        // Invariant: `far` is refuted and `near` is not.
+        while (near - far).abs() > 1e-14 * (1.0 + near.abs().min(far.abs())) {
+            let middle = near.midpoint(far);
+            if middle == near || middle == far {
+                break;
+            }
+            *(if self.refutes(side, middle, level) { &mut far } else { &mut near }) = middle;
+        }
+        Some(far)
+    }
+
+    /// Whether the typical change is found to be on this side of `change`.
+    fn refutes(&self, side: Side, change: f64, level: f64) -> bool {
+        let Some(needed) = ln_needed(level) else { return false };
+        let (above, below) = self.typical.signs(change);
+        let (most, rest) = if side == Side::Above { (above, below) } else { (below, above) };
+        let signs = (most > rest).then(|| ln_sign_evidence(most as f64, rest as f64));
+        let pairs = self.typical.pairs();
+        let share = self.mean.share_on(side, change);
+        let mean = share.map(|share| ln_evidence(pairs, share, needed));
+        ln_average(signs, mean) >= needed
+    }
+
+    /// Better first, or back again.
+    fn turned<T>(&self, (base, head): (T, T)) -> (T, T) {
+        match self.direction {
+            Direction::LowerIsBetter => (base, head),
+            Direction::HigherIsBetter => (head, base),
+        }
+    }
+
+    /// The change of worse to better as one of head to base, or back again.
+    fn back(&self, change: f64) -> f64 {
+        match self.direction {
+            Direction::LowerIsBetter => change,
+            Direction::HigherIsBetter if change == f64::INFINITY => -1.0,
+            Direction::HigherIsBetter => -change / (1.0 + change),
+        }
+    }
+}
+
+/// What is left of an alarm's level for the typical change.
+fn part(alarm: f64) -> f64 {
+    alarm * (1.0 - GUARD)
+}
+
+/// How many pairs show a tail that is not too rare, but for a chance of `level`.
+fn pairs_to_see(level: f64) -> u64 {
+    (level.ln() / (1.0 - RARE).ln()).ceil().max(0.0) as u64
+}
+
+/// The change of the mean as one that is held against the threshold itself.
+fn shrunk(change: f64) -> f64 {
+    if change > 0.0 { change / TAIL } else { change }
+}

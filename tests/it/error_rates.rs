@@ -1,0 +1,82 @@
+//! The simulation behind the promise, small, and what the README says of it.
+
+#[allow(dead_code)]
+#[path = "../../examples/error-rates/noise.rs"]
+mod noise;
+#[allow(dead_code)]
+#[path = "../../examples/error-rates/plan.rs"]
+mod plan;
+#[allow(dead_code)]
+#[path = "../../examples/error-rates/trial.rs"]
+mod trial;
+
+use cargo_cbdr::stats::estimator::Estimator;
+
+use noise::Noise;
+use plan::{Results, Size};
+use trial::{Cell, Rule, Shape, least_mean_pairs};
+
+const SMALL: Size = Size { runs: 200, pairs: 60, patience: 400 };
+
+fn ours(estimators: &[Estimator]) -> Vec<Rule> {
+    estimators.iter().copied().map(Rule::Ours).collect()
+}
+
+#[test]
+fn ours_keep_their_promise_and_the_usual_practice_does_not() {
+    let mut cells: Vec<Cell> = Vec::new();
+    for noise in [Noise::Normal(0.03), Noise::TwoPoint, Noise::Recorded("sha")] {
+        for rule in ours(&Estimator::ALL) {
+            cells.push(SMALL.at_threshold(rule, noise, 0.05));
+        }
+        cells.push(SMALL.at_threshold(Rule::Welch(0.05), noise, 0.05));
+    }
+    let results = Results::simulate(&cells, 1, 2);
+    assert!(results.claims() >= 14);
+    assert_eq!(results.broken(), []);
+    for cell in cells.iter().filter(|cell| matches!(cell.rule, Rule::Welch(_))) {
+        let tally = results.of(cell);
+        assert!(tally.alarm_rate().max(tally.clear_rate()) > 0.12, "{cell:?} {tally:?}");
+    }
+}
+
+#[test]
+fn the_default_is_near_the_bound_on_normal_noise_and_quick_on_recordings() {
+    let (normal, recorded) = (Noise::Normal(0.03), Noise::Recorded("sha"));
+    let robust = Rule::Ours(Estimator::default());
+    let cell = |rule, noise| Cell { runs: 100, ..SMALL.until_verdict(rule, noise, 0.0) };
+    let cells = [cell(robust, normal), cell(robust, recorded), cell(Rule::Welch(0.0005), recorded)];
+    let results = Results::simulate(&cells, 2, 2);
+    let [on_normal, on_recorded, usual] = cells.map(|cell| results.of(&cell).mean_pairs());
+    let bound = 1.4 * least_mean_pairs(0.0, 0.03, 0.05) + 3.0 * 3.0;
+    assert!(on_normal < bound, "{on_normal} {bound}");
+    assert!(on_recorded < usual / 3.0, "{on_recorded} {usual}");
+}
+
+#[test]
+fn a_tail_of_twice_the_tails_threshold_is_caught_where_it_is_not_rare() {
+    let tail = Shape::Slower(0.2, 0.6);
+    let cell = |estimator| Cell {
+        runs: 100,
+        ..SMALL.with_shape(Rule::Ours(estimator), Noise::Normal(0.01), tail)
+    };
+    let cells = [cell(Estimator::default()), cell(Estimator::Median)];
+    let results = Results::simulate(&cells, 3, 2);
+    let [guarded, blind] = cells.map(|cell| results.of(&cell));
+    assert!(guarded.alarm_rate() > 0.8 && guarded.clear_rate() < 0.15, "{guarded:?}");
+    assert!(blind.clear_rate() > 0.95, "{blind:?}");
+}
+
+#[test]
+fn the_readme_shows_the_table_that_the_simulation_printed() {
+    let read = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let printed = read("docs/error-rates.md");
+    let table = printed.split("<!-- summary -->").nth(1).unwrap();
+    let table = table.split("<!-- /summary -->").next().unwrap().trim();
+    assert!(table.starts_with("| rule |") && table.lines().count() == 9, "{table}");
+    assert!(read("README.md").contains(table), "the README's table is not that of the docs");
+    assert!(printed.contains(" 0 exceed it by more than three standard errors"));
+}
