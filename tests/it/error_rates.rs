@@ -1,12 +1,12 @@
 //! The simulation behind the promise, small, and what the README says of it.
 
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/noise.rs"]
 mod noise;
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/trial.rs"]
 mod trial;
 

@@ -237,7 +237,7 @@ mod words {
     fn the_least_pairs_are_those_of_the_easier_verdict() {
         for questions in [1, 20] {
             let levels = Levels::new(0.95, questions);
-            assert_eq!(Estimator::Mean.least_pairs(levels), Some(8));
+            assert_eq!(Estimator::Mean.least_pairs(levels), Some(9));
             assert_eq!(Estimator::Median.least_pairs(levels), Some(6));
             assert!(Estimator::Robust.least_pairs(levels).is_some_and(|n| n <= 14));
         }

@@ -114,6 +114,66 @@ fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
 }
 
 #[test]
+fn the_bounds_say_what_the_verdict_says() {
+    let mut noise = Noise::seeded(26);
+    let mut decided = 0;
+    for round in 0..150 {
+        let direction = BOTH[round / 5 % 2];
+        let mut running = running(Estimator::ALL[round % 5], direction, 1 + round % 3);
+        let (threshold, tail) = (0.1 * noise.uniform(), noise.uniform());
+        for _ in 0..40 {
+            let slow = if noise.uniform() < 0.1 { 1.0 + tail } else { 1.0 };
+            running.push(1.0 + 0.02 * noise.normal(), slow * (1.03 + 0.02 * noise.normal()));
+            let summary = running.summary();
+            let critical = direction.critical_change(threshold).unwrap();
+            let above = summary.lower.is_some_and(|end| end > critical);
+            let below = summary.upper.is_some_and(|end| end < critical);
+            let expected = match (direction, above, below) {
+                (_, false, false) => None,
+                (LowerIsBetter, true, _) | (HigherIsBetter, false, _) => Some(Decision::Regression),
+                _ => Some(Decision::NoRegression),
+            };
+            assert_eq!(running.decide(threshold), expected, "{round} {summary:?}");
+            decided += usize::from(expected.is_some());
+        }
+    }
+    assert!(decided > 1_000, "{decided}");
+}
+
+#[test]
+fn the_plain_mean_is_kept_beside_the_default() {
+    let mut noise = Noise::seeded(27);
+    let mut one = || (1.0 + 0.1 * noise.uniform(), 1.03 + 0.1 * noise.uniform());
+    let pairs: Vec<(f64, f64)> = (0..30).map(|_| one()).collect();
+    for direction in BOTH {
+        let beside = filled(Estimator::Robust, direction, &pairs).mean().unwrap();
+        let mean = filled(Estimator::Mean, direction, &pairs).summary();
+        assert_eq!((beside.pairs, beside.base, beside.head), (30, mean.base, mean.head));
+        let ends = [(beside.change, mean.change), (beside.lower, mean.lower)];
+        for (one, other) in ends.into_iter().chain([(beside.upper, mean.upper)]) {
+            assert!((one.unwrap() - other.unwrap()).abs() < 1e-12, "{beside:?} {mean:?}");
+        }
+    }
+    assert_eq!(filled(Estimator::Median, LowerIsBetter, &pairs).mean(), None);
+}
+
+#[test]
+fn a_slow_tail_is_a_regression_though_the_typical_run_is_not_slower() {
+    let pairs: Vec<(f64, f64)> = (0..200)
+        .map(|i| (1.0 + 0.001 * f64::from(i % 7), 1.0 + 0.001 * f64::from(i % 5)))
+        .enumerate()
+        .map(|(i, (base, head))| (base, if i % 4 == 1 { 2.0 * head } else { head }))
+        .collect();
+    let robust = filled(Estimator::Robust, LowerIsBetter, &pairs);
+    let summary = robust.summary();
+    assert_eq!(robust.decide(0.02), Some(Decision::Regression));
+    assert!((summary.change.unwrap() - 0.25 / 3.0).abs() < 0.005, "{summary:?}");
+    assert!(summary.lower.unwrap() > 0.02 && robust.mean().unwrap().lower.unwrap() > 0.06);
+    let median = filled(Estimator::Median, LowerIsBetter, &pairs);
+    assert_eq!(median.decide(0.02), Some(Decision::NoRegression));
+}
+
+#[test]
 fn the_estimate_lies_between_its_bounds() {
     let mut noise = Noise::seeded(22);
     for round in 0..200 {
