@@ -273,10 +273,10 @@ mod tests {
             let wrong = two_point::ever_wrong(600, |n| mean_boundary(n, level)) / level;
             assert!(wrong <= 1.0, "{level}: {wrong}");
         }
-        // Most of what is ever spent is spent here; the rest is in the example.
-        for (level, known) in [(0.05, 0.907), (0.001, 0.955)] {
-            let wrong = two_point::ever_wrong(20_000, |n| mean_boundary(n, level)) / level;
-            assert!(wrong <= 1.0 && (wrong - known).abs() < 0.02, "{level}: {wrong}");
+        // Most of what is ever spent is spent here; the example goes further.
+        for level in [0.07, 0.05, 0.02, 0.001] {
+            let wrong = two_point::ever_wrong(40_000, |n| mean_boundary(n, level)) / level;
+            assert!(wrong <= 1.0 && wrong > 0.85, "{level}: {wrong}");
         }
     }
 
