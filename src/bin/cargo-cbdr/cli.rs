@@ -241,7 +241,7 @@ pub(crate) struct Compare {
     pub(crate) metric: Vec<String>,
 
     /// How the change is estimated: mean, geometric-mean or median
-    /// [default: mean]
+    /// [default: robust]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,
 
