@@ -88,7 +88,7 @@ impl Sums {
             // A zero makes the geometric mean zero.
             Estimator::GeometricMean if self.undefined => Some(0.0),
             Estimator::GeometricMean => self.moments.mean().map(f64::exp),
-            Estimator::Mean | Estimator::Median => self.moments.mean(),
+            Estimator::Mean | Estimator::Median | Estimator::Robust => self.moments.mean(),
         }
     }
 }

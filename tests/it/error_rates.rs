@@ -43,7 +43,7 @@ fn ours_keep_their_promise_and_the_usual_practice_does_not() {
 #[test]
 fn the_default_is_near_the_bound_on_normal_noise_and_quick_on_recordings() {
     let (normal, recorded) = (Noise::Normal(0.03), Noise::Recorded("sha"));
-    let robust = Rule::Ours(Estimator::default());
+    let robust = Rule::Ours(Estimator::Robust);
     let cell = |rule, noise| Cell { runs: 100, ..SMALL.until_verdict(rule, noise, 0.0) };
     let cells = [cell(robust, normal), cell(robust, recorded), cell(Rule::Welch(0.0005), recorded)];
     let results = Results::simulate(&cells, 2, 2);
@@ -60,7 +60,7 @@ fn a_tail_of_twice_the_tails_threshold_is_caught_where_it_is_not_rare() {
         runs: 100,
         ..SMALL.with_shape(Rule::Ours(estimator), Noise::Normal(0.01), tail)
     };
-    let cells = [cell(Estimator::default()), cell(Estimator::Median)];
+    let cells = [cell(Estimator::Robust), cell(Estimator::Median)];
     let results = Results::simulate(&cells, 3, 2);
     let [guarded, blind] = cells.map(|cell| results.of(&cell));
     assert!(guarded.alarm_rate() > 0.8 && guarded.clear_rate() < 0.15, "{guarded:?}");

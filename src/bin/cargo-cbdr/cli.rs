@@ -240,8 +240,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Vec<String>,
 
-    /// How the change is estimated: mean, geometric-mean or median
-    /// [default: robust]
+    /// How the change is estimated: mean, robust, geometric-mean or median
+    /// [default: mean]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,
 
