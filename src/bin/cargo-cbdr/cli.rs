@@ -118,7 +118,7 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Vec<String>,
 
-    /// How the change is estimated: mean, geometric-mean, median, or min (with
+    /// How the change is estimated: mean, robust, geometric-mean, median, or min (with
     /// --rule judge) [default: mean; of --rule judge: min]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,

@@ -109,8 +109,9 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let wanted = judges || !args.threshold.is_empty();
     let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
     let estimator = if least { Estimator::Min } else { policy.estimator };
-    if estimator == Estimator::Median && (judges || gates.is_none()) {
-        let what = "the median is estimated from pairs and a threshold: give `--threshold`";
+    let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
+    if of_pairs && (judges || gates.is_none()) {
+        let what = "that estimator needs pairs and a threshold: give `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let spec = Spec {
