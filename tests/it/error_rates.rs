@@ -41,7 +41,7 @@ fn ours_keep_their_promise_and_the_usual_practice_does_not() {
 }
 
 #[test]
-fn the_default_is_near_the_bound_on_normal_noise_and_quick_on_recordings() {
+fn robust_is_near_the_bound_on_normal_noise_and_quick_on_recordings() {
     let (normal, recorded) = (Noise::Normal(0.03), Noise::Recorded("sha"));
     let robust = Rule::Ours(Estimator::Robust);
     let cell = |rule, noise| Cell { runs: 100, ..SMALL.until_verdict(rule, noise, 0.0) };
