@@ -2,8 +2,16 @@
 
 use std::io;
 
-use super::rows::Place;
 use crate::config::nearest;
+
+/// Where something stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u64,
+}
 
 /// What is wrong with the samples, or with what is asked of them.
 #[derive(Debug, thiserror::Error)]

@@ -16,9 +16,9 @@ mod versus;
 
 use std::io::Read;
 
-pub use error::Error;
+pub use error::{Error, Place};
 pub use findings::{Findings, Method, MetricFinding, Versus};
-pub use rows::{Flow, Place};
+pub use rows::Flow;
 
 use crate::event::Notice;
 use crate::metric::{DEFAULT_METRIC, Metric, Unit};

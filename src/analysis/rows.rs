@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::error::Error;
+use super::error::{Error, Place};
 use super::number;
 
 /// How much is read at once.
@@ -19,15 +19,6 @@ pub enum Flow {
     Go,
     /// It is enough.
     Stop,
-}
-
-/// Where something stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file, as it was named.
-    pub file: String,
-    /// The line, counted from 1.
-    pub line: u64,
 }
 
 /// Who takes the rows.
