@@ -68,6 +68,8 @@ pub struct Table {
     pub command: Option<String>,
     /// What builds that program.
     pub build_command: Option<String>,
+    /// How a run is read: `plain`, the process itself is the measurement.
+    pub harness: Option<String>,
     /// Arguments of the benchmark.
     pub args: Option<Vec<String>>,
     /// Features to enable.
@@ -107,7 +109,7 @@ pub struct Table {
 }
 
 /// All keys of [`Table`]; a test holds the two together.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "base",
     "package",
     "bench",
@@ -115,6 +117,7 @@ const KEYS: [&str; 25] = [
     "example",
     "command",
     "build-command",
+    "harness",
     "args",
     "features",
     "all-features",
@@ -213,6 +216,7 @@ impl Table {
             example,
             command,
             build_command,
+            harness,
             args,
             features,
             all_features,

@@ -238,6 +238,10 @@ pub fn benchmark(
     table: &Table,
     choice: Choice<'_>,
 ) -> Result<Benchmark, Error> {
+    if let Some(other) = table.harness.as_deref().filter(|harness| *harness != "plain") {
+        let why = "so far there is only `plain`: the process itself is the measurement".to_owned();
+        return Err(Error::Bad { what: "harness", value: other.to_owned(), why });
+    }
     let package = choice.package(table)?;
     let subject = match &table.command {
         Some(command) => {

@@ -202,6 +202,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "CMD", help_heading = BENCHMARK)]
     pub(crate) build_command: Option<String>,
 
+    /// How a run is read; so far only plain: the process itself is the
+    /// measurement [default: plain]
+    #[arg(long, value_name = "NAME", help_heading = BENCHMARK)]
+    pub(crate) harness: Option<String>,
+
     /// Arguments of the benchmark
     #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
     pub(crate) args: Vec<String>,

@@ -82,6 +82,7 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         example: args.example.clone(),
         command: args.command.clone(),
         build_command: args.build_command.clone(),
+        harness: args.harness.clone(),
         args: some(&args.args),
         features: some(&args.features),
         all_features: args.all_features.then_some(true),
