@@ -88,9 +88,9 @@ pub fn compare(
     Ok(Report {
         verdict,
         sides: preparation.sides,
-        toolchain: preparation.toolchain,
-        policy: preparation.settings.policy,
-        limits: preparation.settings.limits,
+        toolchain: preparation.built.toolchain,
+        policy: preparation.built.settings.policy,
+        limits: preparation.built.settings.limits,
         seed: options.seed,
         sampled,
         prepare_seconds,
@@ -101,7 +101,7 @@ pub fn compare(
 /// Why no benchmark is there to be measured.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
-    if preparation.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
+    if preparation.built.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
         StoppedBy::NoBaseline
     } else {
         StoppedBy::Identical
@@ -110,15 +110,14 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
 
 /// The benchmarks to run, and the plan for them.
 fn plan<'a>(preparation: &'a Preparation, options: &Options) -> (Vec<Bench<'a>>, Plan) {
-    let settings = &preparation.settings;
+    let settings = &preparation.built.settings;
     let mut benches = Vec::new();
     let mut subjects = Vec::new();
-    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
-        let (State::Ready(commands), Some(scratch)) = (&prepared.state, &preparation.scratch)
-        else {
+    for (number, prepared) in preparation.built.benchmarks.iter().enumerate() {
+        let State::Ready(commands) = &prepared.state else {
             continue;
         };
-        let said = scratch.path().join(format!("said-{number}"));
+        let said = preparation.scratch.path().join(format!("said-{number}"));
         benches.push(Bench::new(&prepared.benchmark, commands, said));
         subjects.push(Subject {
             name: prepared.benchmark.name.clone(),
@@ -282,7 +281,7 @@ fn all_benchmarks(
         metrics: Vec::new(),
     };
     let mut all = Vec::new();
-    for prepared in &preparation.benchmarks {
+    for prepared in &preparation.built.benchmarks {
         let name = &prepared.benchmark.name;
         match prepared.state {
             State::Ready(_) => all.extend(measured.next()),
@@ -290,6 +289,6 @@ fn all_benchmarks(
             State::NoBaseline => all.push(without(name, Status::New)),
         }
     }
-    all.extend(preparation.removed.iter().map(|name| without(name, Status::Removed)));
+    all.extend(preparation.built.removed.iter().map(|name| without(name, Status::Removed)));
     all
 }

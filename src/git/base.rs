@@ -3,6 +3,7 @@
 use git2::{ErrorCode, Oid, Repository};
 
 use super::{Error, Repo, Revision};
+use crate::side::Side;
 
 /// The variables in which continuous integration names a pull request's
 /// target branch.
@@ -82,6 +83,16 @@ pub struct Sides {
     pub head_is_base: bool,
     /// Whether BASE is not in this clone, and the rule was taken on trust.
     pub base_is_guessed: bool,
+}
+
+impl Sides {
+    /// The revision of a side.
+    pub fn of(&self, side: Side) -> &Revision {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
+        }
+    }
 }
 
 impl Repo {

@@ -78,16 +78,22 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Preparation {
     pub(crate) sides: Sides,
+    pub(crate) built: Built,
+    pub(crate) notices: Vec<Notice>,
+    /// A folder for what the runs print.
+    pub(crate) scratch: tempfile::TempDir,
+    /// Held until the runs are over: they use the worktrees.
+    pub(crate) _lock: Option<Lock>,
+}
+
+/// The benchmarks, and what decides about them.
+#[derive(Debug)]
+pub(crate) struct Built {
     pub(crate) settings: Settings,
     pub(crate) benchmarks: Vec<Prepared>,
     /// Benchmarks that only the base has.
     pub(crate) removed: Vec<String>,
     pub(crate) toolchain: Option<String>,
-    pub(crate) notices: Vec<Notice>,
-    /// A folder for what the runs print.
-    pub(crate) scratch: Option<tempfile::TempDir>,
-    /// Held until the runs are over: they use the worktrees.
-    pub(crate) _lock: Option<Lock>,
 }
 
 /// Prepares both sides.
@@ -111,36 +117,28 @@ pub(crate) fn prepare(
     let user = work.workspace(&request.folder, None)?;
     let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
     let (mut sides, done) = work.sides(table.as_ref())?;
-    if done {
-        let settings = settings_alone(&request.flags, table)?;
-        return Ok(Preparation {
-            sides,
-            settings,
-            benchmarks: Vec::new(),
-            removed: Vec::new(),
-            toolchain: None,
-            notices: work.notices,
-            scratch: None,
-            _lock: None,
-        });
-    }
-    let lock = work.lock(&sides)?;
-    work.check_out(&mut sides)?;
-    let trees = Trees { inside, user, table };
-    let mut ready = work.build_all(&sides, &trees)?;
-    (work.tell)(Event::Prepared { seconds: start.elapsed().as_secs_f64(), room: work.room.path() });
-    ready.notices = work.notices;
-    ready.scratch = Some(scratch);
-    ready._lock = Some(lock);
-    ready.sides = sides;
-    Ok(ready)
+    let (built, lock) = if done {
+        (Built::nothing(&request.flags, table)?, None)
+    } else {
+        let lock = work.lock(&sides)?;
+        work.check_out(&mut sides)?;
+        let built = work.build_all(&sides, &Trees { inside, user, table })?;
+        let (seconds, room) = (start.elapsed().as_secs_f64(), work.room.path());
+        (work.tell)(Event::Prepared { seconds, room });
+        (built, Some(lock))
+    };
+    let notices = work.notices;
+    Ok(Preparation { sides, built, notices, scratch, _lock: lock })
 }
 
-/// The settings of a comparison that has nothing to compare.
-fn settings_alone(flags: &Table, table: Option<Table>) -> Result<Settings, Error> {
-    let table = flags.clone().over(table.unwrap_or_default());
-    let (policy, limits) = crate::options::limits(std::iter::once(&table))?;
-    Ok(Settings { benchmarks: Vec::new(), policy, limits })
+impl Built {
+    /// What there is when there is nothing to compare: the settings.
+    fn nothing(flags: &Table, table: Option<Table>) -> Result<Self, Error> {
+        let table = flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = crate::options::limits(std::iter::once(&table))?;
+        let settings = Settings { benchmarks: Vec::new(), policy, limits };
+        Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
+    }
 }
 
 /// A repository's name: that of the folder around its git folder.
@@ -268,7 +266,7 @@ impl Work<'_, '_> {
         }
         for side in Side::BOTH {
             self.tools.interrupt.check()?;
-            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            let revision = sides.of(side);
             (self.tell)(Event::CheckingOut(side, revision));
             cache::make_dir(&self.room.side(side))?;
             let tree = self.room.tree(side);
@@ -305,7 +303,7 @@ impl Work<'_, '_> {
         Ok(Pair::both(|_| one.clone()))
     }
 
-    fn build_all(&mut self, sides: &Sides, trees: &Trees) -> Result<Preparation, Error> {
+    fn build_all(&mut self, sides: &Sides, trees: &Trees) -> Result<Built, Error> {
         let folders = Pair::both(|side| self.room.tree(side).join(&trees.inside));
         if !folders.head.is_dir() {
             let folder = trees.inside.display().to_string();
@@ -337,16 +335,8 @@ impl Work<'_, '_> {
         }
         let asked = &resolved.settings.benchmarks;
         let (benchmarks, toolchain) = self.build_sides(sides, asked, &workspaces, &toolchains)?;
-        Ok(Preparation {
-            sides: sides.clone(),
-            settings: resolved.settings,
-            benchmarks,
-            removed: resolved.removed,
-            toolchain: Some(toolchain),
-            notices: Vec::new(),
-            scratch: None,
-            _lock: None,
-        })
+        let (settings, removed) = (resolved.settings, resolved.removed);
+        Ok(Built { settings, benchmarks, removed, toolchain: Some(toolchain) })
     }
 
     /// The workspaces of both worktrees. That of the base may be missing or

@@ -78,7 +78,7 @@ impl Work<'_, '_> {
         let locks =
             lockfile::provide(&self.tools, &self.room, &roots, user_root, &configs, toolchain)?;
         Pair::try_both(|side| {
-            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            let revision = sides.of(side);
             let tree = self.room.tree(side);
             let toolchain = toolchains[side].clone();
             let args = vec!["-vV".into()];
@@ -206,7 +206,7 @@ impl Work<'_, '_> {
             return Ok(State::Identical);
         }
         let mut of_side = |side: Side| {
-            let revision = if side == Side::Base { &sides.base } else { &sides.head };
+            let revision = sides.of(side);
             let folder = match package_folder(workspaces, side, &benchmark.package) {
                 Ok(folder) => folder,
                 Err(why) => return Ok(Err(why)),

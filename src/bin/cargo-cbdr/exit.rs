@@ -1,6 +1,7 @@
 //! The exit codes.
 
 use cargo_cbdr::Report;
+use cargo_cbdr::process::Interrupt;
 use cargo_cbdr::verdict::{OnDoubt, Verdict};
 
 /// How the process ends.
@@ -21,6 +22,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// By the signal that interrupted us.
+    pub(crate) fn interrupted(interrupt: &Interrupt) -> Self {
+        Exit::Signal(interrupt.signal().unwrap_or_default())
+    }
+
     /// The number, for all but signals.
     pub(crate) fn code(self) -> u8 {
         match self {

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let findings = match outcome {
         // Too early for anything to be said.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
-            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+            return Ok(Exit::interrupted(interrupt));
         }
         outcome => outcome?,
     };

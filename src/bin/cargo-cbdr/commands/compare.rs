@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     ui.end();
     let report = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+            return Ok(Exit::interrupted(interrupt));
         }
         outcome => outcome?,
     };
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     };
     // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        return Ok(Exit::interrupted(interrupt));
     }
     printed?;
     Ok(Exit::of(&report))

@@ -60,14 +60,14 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     ui.end();
     let report = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+            return Ok(Exit::interrupted(interrupt));
         }
         outcome => outcome?,
     };
     let printed = writeln!(out).and_then(|()| report::human::print(&report));
     // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        return Ok(Exit::interrupted(interrupt));
     }
     printed?;
     if report.verdict != Verdict::Regression {

@@ -53,7 +53,7 @@ pub(crate) fn run(
         Format::Json => report::json::print_all(&reports),
     };
     if stopped {
-        return Ok(Exit::Signal(interrupt.signal().unwrap_or_default()));
+        return Ok(Exit::interrupted(interrupt));
     }
     printed?;
     Ok(Exit::Success)
