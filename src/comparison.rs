@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::bench::{Bench, metrics};
 use crate::error::{Error, Kind};
-use crate::event::{Event, Notice};
+use crate::event::{Event, Notice, remarks};
 use crate::git::base::Sides;
 use crate::options::Limits;
 use crate::prepare::{self, Preparation, Request, State};
@@ -74,7 +74,7 @@ pub fn compare(
         }
         sampled
     };
-    for notice in remarks(&sampled) {
+    for notice in remarks(&sampled.benchmarks) {
         tell(Event::Notice(&notice));
         notices.push(notice);
     }
@@ -240,32 +240,6 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// What there is to say of the gating metrics' results: a regression so small
-/// that the placement of code alone could make it, noise that matters, an
-/// estimator that would have been faster.
-fn remarks(sampled: &Sampled) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    for of in &sampled.benchmarks {
-        for result in &of.metrics {
-            let (benchmark, metric) = (of.name.clone(), result.metric.name.clone());
-            let change = result.summary.change.map_or(0.0, f64::abs);
-            if result.verdict == Some(Verdict::Regression) && change < 0.05 {
-                let (benchmark, metric) = (benchmark.clone(), metric.clone());
-                notices.push(Notice::SmallChange { benchmark, metric });
-            }
-            notices.extend(result.findings.iter().map(|&finding| {
-                let (benchmark, metric) = (benchmark.clone(), metric.clone());
-                Notice::Shape { benchmark, metric, finding }
-            }));
-            if let Some((estimator, needed)) = result.earlier {
-                let pairs = result.summary.pairs;
-                notices.push(Notice::Earlier { benchmark, metric, estimator, needed, pairs });
-            }
-        }
-    }
-    notices
 }
 
 /// The measured benchmarks, among those of which there is nothing to measure.

@@ -9,6 +9,13 @@ use crate::sample::Sample;
 use crate::side::Side;
 use crate::stats::estimator::Estimator;
 use crate::stats::shape::Finding;
+use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
+
+/// A change below this, a fraction, can come of the placement of code alone.
+const PLACEMENT: f64 = 0.05;
+
+/// One tie in so many pairs is worth a word.
+const MANY_TIES: u64 = 4;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
 /// is told anything.
@@ -137,6 +144,28 @@ pub enum Notice {
         /// What it is.
         finding: Finding,
     },
+    /// A slow tail and not the typical run made the estimate.
+    Tail {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// The mean's change.
+        average: f64,
+        /// The typical run's change.
+        typical: f64,
+    },
+    /// Many pairs have exactly the threshold's change.
+    Ties {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// How many of them.
+        ties: u64,
+        /// How many pairs there are.
+        pairs: u64,
+    },
     /// Another estimator would have needed less than half of the pairs.
     Earlier {
         /// The benchmark.
@@ -164,4 +193,42 @@ pub enum Notice {
     },
     /// Intervals that are meant to be looked at once.
     OneLook,
+}
+
+/// What there is to say of the gating metrics' results: a regression so small
+/// that the placement of code alone could make it, a slow tail, ties, noise that
+/// matters, an estimator that would have been faster.
+pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for of in benchmarks {
+        for result in of.metrics.iter().filter(|result| result.threshold.is_some()) {
+            remarks_on(&of.name, result, &mut notices);
+        }
+    }
+    notices
+}
+
+fn remarks_on(benchmark: &str, result: &MetricResult, notices: &mut Vec<Notice>) {
+    let names = || (benchmark.to_owned(), result.metric.name.clone());
+    let (benchmark, metric) = names();
+    let pairs = result.summary.pairs;
+    let change = result.summary.change.map_or(0.0, f64::abs);
+    let average = result.mean.and_then(|mean| mean.change);
+    if let (Some(typical), Some(average)) = (result.overruled, average) {
+        notices.push(Notice::Tail { benchmark, metric, average, typical });
+    } else if result.verdict == Some(Verdict::Regression) && change < PLACEMENT {
+        notices.push(Notice::SmallChange { benchmark, metric });
+    }
+    if MANY_TIES * result.ties > pairs {
+        let (benchmark, metric) = names();
+        notices.push(Notice::Ties { benchmark, metric, ties: result.ties, pairs });
+    }
+    notices.extend(result.findings.iter().map(|&finding| {
+        let (benchmark, metric) = names();
+        Notice::Shape { benchmark, metric, finding }
+    }));
+    if let Some((estimator, needed)) = result.earlier {
+        let (benchmark, metric) = names();
+        notices.push(Notice::Earlier { benchmark, metric, estimator, needed, pairs });
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::metric::{Better, Metric};
 use crate::side::Side;
-use crate::stats::estimator::{Direction, Estimator, Levels, Running};
+use crate::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
@@ -17,8 +17,8 @@ pub struct Question {
     shape: Shape,
     /// What was said when it was decided.
     decided: Option<MetricResult>,
-    /// Other estimators of a metric that gates, fed alongside, with the pairs
-    /// that each needed for a verdict.
+    /// Other estimators, fed alongside, with the pairs that each needed for a
+    /// verdict: the mean, which is always shown, and all of a metric that gates.
     others: Vec<(Running, Option<u64>)>,
 }
 
@@ -37,7 +37,7 @@ impl Question {
         let running = |estimator| Running::new(estimator, direction, levels);
         // `Min` is fed minima, of which the others would make something else.
         let comparable = |other: &Estimator| {
-            threshold.is_some()
+            (threshold.is_some() || *other == Estimator::Mean)
                 && *other != estimator
                 && ![estimator, *other].contains(&Estimator::Min)
         };
@@ -61,9 +61,19 @@ impl Question {
     pub fn result(&self) -> MetricResult {
         self.decided.clone().unwrap_or_else(|| {
             let verdict = self.threshold.map(|_| Verdict::Inconclusive);
-            let summary = self.running.summary();
-            MetricResult::new(self.metric.clone(), self.threshold, summary, verdict)
+            let (metric, summary) = (self.metric.clone(), self.running.summary());
+            MetricResult {
+                mean: self.mean(),
+                overruled: self.running.overruled(),
+                ties: self.threshold.map_or(0, |threshold| self.running.ties(threshold)),
+                ..MetricResult::new(metric, self.threshold, summary, verdict)
+            }
         })
+    }
+
+    fn mean(&self) -> Option<Summary> {
+        let mut all = self.others.iter().map(|(other, _)| other).chain([&self.running]);
+        all.find(|running| running.estimator() == Estimator::Mean).map(Running::summary)
     }
 
     /// The result when sampling is over: with what is to be said of the noise,
@@ -96,13 +106,17 @@ impl Question {
         }
         self.running.push(base, head);
         self.shape.push(base, head, first == Side::Base);
+        for (other, needed) in &mut self.others {
+            if needed.is_none() || other.estimator() == Estimator::Mean {
+                other.push(base, head);
+            }
+            if let (None, Some(threshold)) = (&needed, self.threshold) {
+                *needed = other.decide(threshold).map(|_| other.pairs());
+            }
+        }
         let Some(threshold) = self.threshold else {
             return;
         };
-        for (other, needed) in self.others.iter_mut().filter(|(_, needed)| needed.is_none()) {
-            other.push(base, head);
-            *needed = other.decide(threshold).map(|_| other.pairs());
-        }
         if let Some(decision) = self.running.decide(threshold) {
             let verdict = Some(Verdict::from(Some(decision)));
             self.decided = Some(MetricResult { verdict, ..self.result() });

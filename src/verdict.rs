@@ -82,7 +82,7 @@ pub enum StoppedBy {
     Verdict,
     /// The time was over.
     TimeLimit,
-    /// The pairs were used up.
+    /// The pairs were used up: those allowed, or those that were measured before.
     MaxPairs,
     /// A signal.
     Interrupt,
@@ -90,8 +90,6 @@ pub enum StoppedBy {
     Identical,
     /// There was nothing to measure against.
     NoBaseline,
-    /// The samples that were measured before came to their end.
-    EndOfData,
 }
 
 impl StoppedBy {
@@ -104,7 +102,6 @@ impl StoppedBy {
             StoppedBy::Interrupt => "interrupt",
             StoppedBy::Identical => "identical",
             StoppedBy::NoBaseline => "no-baseline",
-            StoppedBy::EndOfData => "end-of-data",
         }
     }
 }
@@ -142,8 +139,16 @@ pub struct MetricResult {
     /// as fractions. Of a gating metric they are those of the pair that
     /// decided it.
     pub summary: Summary,
+    /// The plain mean's numbers of the same pairs, whichever the estimator; none of
+    /// minima.
+    pub mean: Option<Summary>,
     /// The verdict, where the metric gates.
     pub verdict: Option<Verdict>,
+    /// The change of the typical run, where a slow tail made the estimate.
+    pub overruled: Option<f64>,
+    /// How many pairs have exactly the threshold's change and count for neither
+    /// side.
+    pub ties: u64,
     /// What about the noise matters, where the metric gates; none before the
     /// end of the sampling.
     pub findings: Vec<Finding>,
@@ -160,8 +165,17 @@ impl MetricResult {
         summary: Summary,
         verdict: Option<Verdict>,
     ) -> Self {
-        let (findings, earlier) = (Vec::new(), None);
-        MetricResult { metric, threshold, summary, verdict, findings, earlier }
+        MetricResult {
+            metric,
+            threshold,
+            summary,
+            mean: None,
+            verdict,
+            overruled: None,
+            ties: 0,
+            findings: Vec::new(),
+            earlier: None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::event::Notice;
 use crate::side::Pair;
+use crate::stats::estimator::Estimator;
 use crate::stats::fixed::Difference;
 use crate::stats::judge::Judgement;
 use crate::verdict::{BenchmarkResult, MetricResult, StoppedBy, Verdict};
@@ -58,6 +59,8 @@ pub struct Versus {
 /// What is said of all samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
+    /// How changes are estimated.
+    pub estimator: Estimator,
     /// The overall verdict, where something gates.
     pub verdict: Option<Verdict>,
     /// Why no further row was read.

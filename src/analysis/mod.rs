@@ -20,7 +20,7 @@ pub use error::{Error, Place};
 pub use findings::{Findings, Method, MetricFinding, Versus};
 pub use rows::Flow;
 
-use crate::event::Notice;
+use crate::event::{Notice, remarks};
 use crate::metric::{DEFAULT_METRIC, Metric, Unit};
 use crate::stats::estimator::{Estimator, Levels};
 use crate::stats::moments::Moments;
@@ -44,6 +44,8 @@ pub struct Spec {
     pub confidence: f64,
     /// How a change is estimated.
     pub estimator: Estimator,
+    /// Whether that was asked for: else the mean stands in where rows don't pair.
+    pub chosen: bool,
     /// The label that all others are compared with.
     pub base: Option<String>,
 }
@@ -202,7 +204,7 @@ impl Analysis {
         }
         let parted = self.labels.couples.iter().find_map(|couple| couple.parted.map(|_| couple));
         match parted {
-            Some(couple) if self.spec.needs_pairs() => Err(Error::NeedsPairs {
+            Some(couple) if self.spec.chosen && self.spec.needs_pairs() => Err(Error::NeedsPairs {
                 estimator: self.spec.estimator.name(),
                 why: format!("the rows of {} do not pair", couple.name),
             }),
@@ -222,7 +224,10 @@ impl Analysis {
         let versus: Vec<Versus> = versus.collect();
         let metrics = versus.iter().flat_map(|versus| &versus.result.metrics);
         let verdict = Verdict::overall(metrics.filter_map(|metric| metric.verdict));
+        let sequential = versus.iter().any(|versus| versus.method == Method::Sequential);
+        let stands_in = self.spec.needs_pairs() && !sequential;
         Findings {
+            estimator: if stands_in { Estimator::Mean } else { self.spec.estimator },
             verdict: self.spec.gates.as_ref().map(|_| verdict),
             stopped_by: if self.closed { StoppedBy::Verdict } else { stopped_by },
             rows: self.rows,
@@ -241,6 +246,7 @@ impl Analysis {
                 notices.push(Notice::Unpaired { benchmark: couple.name.clone(), line });
             }
         }
+        notices.extend(remarks(versus.iter().map(|versus| &versus.result)));
         if versus.iter().any(|versus| matches!(versus.method, Method::Pairs | Method::Apart)) {
             notices.push(Notice::OneLook);
         }

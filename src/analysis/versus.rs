@@ -190,7 +190,7 @@ impl Couple {
         let finding = |(number, metric): (usize, &Metric)| {
             let side = Pair { base: &sums.base[number], head: &sums.head[number] };
             match (questions, &self.pairing) {
-                (Some(questions), _) => questions[number].result().into(),
+                (Some(questions), _) => questions[number].end().into(),
                 _ if spec.judges => judged(spec, metric, side),
                 (_, Pairing::Summing(pairs)) => {
                     measured(spec, metric, levels, side, Samples::Paired(&pairs[number]))

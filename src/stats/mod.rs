@@ -18,7 +18,8 @@
 //! - [`ratio`] holds such sets: a quadratic inequality in the ratio, which may be
 //!   unbounded (Fieller).
 //! - [`estimator`] puts these together for each way of estimating a change: ratio
-//!   of means, of geometric means, median of ratios, ratio of minima.
+//!   of means, of geometric means, median of ratios, ratio of minima, or the typical
+//!   change guarded by the mean.
 //! - [`two_point`] computes how often a rule is wrong on the hardest noise.
 //! - [`forecast`] says how many pairs the verdict will need.
 //! - [`shape`] says what about the noise matters: outliers, drift and the like.
@@ -37,6 +38,7 @@ pub mod fixed;
 pub mod forecast;
 pub mod judge;
 pub mod moments;
+mod ordered;
 pub mod quantile;
 pub mod ratio;
 pub mod sequential;

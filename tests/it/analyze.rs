@@ -83,7 +83,7 @@ fn with_a_threshold_the_verdict_decides_the_exit_code() {
     // Too few rows for any.
     let object = fed(&pairs(3, 1.2), "--threshold 2% --format json").code(0).json();
     assert_eq!(object["verdict"], "inconclusive");
-    assert_eq!(object["stopped_by"], "end-of-data");
+    assert_eq!(object["stopped_by"], "max-pairs");
     assert_eq!(metric(&object, "wall_time")["verdict"], "inconclusive");
     fed(&pairs(3, 1.2), "--threshold 2% --on-inconclusive fail").code(102);
     let ran = fed(&pairs(50, 1.2), "--threshold 2%").code(100);

@@ -280,7 +280,7 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
                 `on-no-baseline`, `thresholds`, `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.02)]));
-    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("mean")));
+    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("robust")));
     let object = repo.cbdr(&format!("{args} --policy-from head")).run().code(102).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));
     // A base without a table has no policy to set against the head's.

@@ -118,8 +118,9 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Vec<String>,
 
-    /// How the change is estimated: mean, robust, geometric-mean, median, or min (with
-    /// --rule judge) [default: mean; of --rule judge: min]
+    /// How the change is estimated: robust, mean, geometric-mean, median, or min (with
+    /// --rule judge) [default: robust with a threshold and pairs, else mean; of --rule
+    /// judge: min]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,
 
@@ -245,8 +246,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Vec<String>,
 
-    /// How the change is estimated: mean, robust, geometric-mean or median
-    /// [default: mean]
+    /// How the change is estimated: robust, mean, geometric-mean or median
+    /// [default: robust]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,
 

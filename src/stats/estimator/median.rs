@@ -13,46 +13,47 @@
 //!   for the order statistics.
 
 use super::Signal;
+use crate::stats::ordered::Ordered;
 use crate::stats::sequential::signs_needed;
 
-/// Everything pushed, in ascending order; the values are never negative.
+/// Everything pushed; the values are never negative.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Median {
-    base: Vec<f64>,
-    head: Vec<f64>,
-    changes: Vec<f64>,
+    base: Ordered,
+    head: Ordered,
+    changes: Ordered,
 }
 
 impl Median {
     pub(super) fn push(&mut self, base: f64, head: f64) {
-        insert(&mut self.base, base);
-        insert(&mut self.head, head);
+        self.base.insert(base);
+        self.head.insert(head);
         // Not `head / base - 1`: this one is exact where a change equals a
         // threshold written in decimals. Zero to zero is no change.
         let change = if base == head { 0.0 } else { (head - base) / base };
-        insert(&mut self.changes, change);
+        self.changes.insert(change);
     }
 
     pub(super) fn base(&self) -> Option<f64> {
-        middle(&self.base)
+        self.base.median()
     }
 
     pub(super) fn head(&self) -> Option<f64> {
-        middle(&self.head)
+        self.head.median()
     }
 
     /// The median of the pairs' changes, which is not that of the two medians.
     pub(super) fn change(&self) -> Option<f64> {
-        middle(&self.changes)
+        self.changes.median()
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
         let rank = self.rank(level)?;
-        Some(self.changes[self.changes.len() - rank])
+        self.changes.get(self.changes.len() - rank)
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
-        Some(self.changes[self.rank(level)? - 1])
+        self.changes.get(self.rank(level)? - 1)
     }
 
     pub(super) fn signal(&self, change: f64) -> Option<Signal> {
@@ -67,9 +68,7 @@ impl Median {
 
     /// How many pairs' changes are above a candidate, and how many below it.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
-        let below = self.changes.partition_point(|other| *other < change);
-        let above = self.changes.len() - self.changes.partition_point(|other| *other <= change);
-        (above as u64, below as u64)
+        (self.changes.above(change) as u64, self.changes.below(change) as u64)
     }
 
     /// How many equal signs decide: at least 1, at most the number of pairs.
@@ -77,17 +76,6 @@ impl Median {
         let needed = signs_needed(self.changes.len() as u64, level)?;
         usize::try_from(needed).ok()
     }
-}
-
-fn insert(sorted: &mut Vec<f64>, value: f64) {
-    let place = sorted.partition_point(|other| other.total_cmp(&value).is_lt());
-    sorted.insert(place, value);
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { sorted[half - 1].midpoint(upper) })
 }
 
 #[cfg(test)]

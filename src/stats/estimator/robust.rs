@@ -6,10 +6,11 @@
 //!
 //! The *guard* is the mean's, with a threshold [`TAIL`] times as far: what the
 //! median does not see, runs that are rare and much slower, has to keep within it.
-//! So the estimate is the larger of the typical change and of the mean's change
-//! over [`TAIL`], and so are its bounds: an alarm of either is an alarm, an
-//! all-clear needs both. Alarms share their level ([`GUARD`]), all-clears don't
-//! have to. A tail that has not shown itself cannot be guarded against: no
+//! Each bound is the larger of the typical change's and of the mean's over [`TAIL`]:
+//! an alarm of either is an alarm, an all-clear needs both. Alarms share their level
+//! ([`GUARD`]), all-clears don't have to. The estimate is the typical change, unless
+//! the guard's lower bound is above it: then the tail speaks, and the estimate is the
+//! mean's change over [`TAIL`]. A tail that has not shown itself cannot be guarded against: no
 //! all-clear comes before a tail of a fifth of the runs would have been seen, but
 //! for a chance of the level (14 pairs at 5 %).
 //!
@@ -24,7 +25,7 @@
 
 use super::mean::Mean;
 use super::median::Median;
-use super::{Decision, Direction, Prospect, ROUNDING, Side, Signal, Summary};
+use super::{Decision, Direction, Prospect, ROUNDING, Side, Signal};
 use crate::stats::sequential::{
     least_average, least_pairs, ln_average, ln_evidence, ln_needed, ln_sign_evidence,
 };
@@ -45,13 +46,15 @@ const LARGEST: f64 = 1e12;
 #[derive(Clone, Debug)]
 pub(super) struct Robust {
     direction: Direction,
+    /// The level of an alarm.
+    alarm: f64,
     typical: Median,
     mean: Mean,
 }
 
 impl Robust {
-    pub(super) fn new(direction: Direction) -> Self {
-        Robust { direction, typical: Median::default(), mean: Mean::default() }
+    pub(super) fn new(direction: Direction, alarm: f64) -> Self {
+        Robust { direction, alarm, typical: Median::default(), mean: Mean::default() }
     }
 
     pub(super) fn push(&mut self, base: f64, head: f64) {
@@ -69,8 +72,20 @@ impl Robust {
     }
 
     pub(super) fn change(&self) -> Option<f64> {
-        let guard = self.mean.change().map(shrunk);
-        Some(self.back(self.typical.change()?.max(guard?)))
+        let typical = self.typical.change()?;
+        let tail = self.tail_speaks().then(|| self.mean.change().map(shrunk)).flatten();
+        Some(self.back(tail.unwrap_or(typical)))
+    }
+
+    /// The change of the typical run, where the tail speaks and not the typical run.
+    pub(super) fn overruled(&self) -> Option<f64> {
+        let typical = self.typical.change().filter(|_| self.tail_speaks());
+        typical.map(|change| self.back(change))
+    }
+
+    fn tail_speaks(&self) -> bool {
+        let least = self.mean.lower(self.alarm * GUARD).map(shrunk);
+        least.zip(self.typical.change()).is_some_and(|(least, typical)| least > typical)
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
@@ -128,18 +143,6 @@ impl Robust {
             both.map(|signal| Prospect { signal, above: part(alarm), below: clear, fewest }),
             guard.map(|signal| Prospect { signal, above: alarm * GUARD, below: clear, fewest }),
         ]
-    }
-
-    /// The plain mean's figures, at the same levels.
-    pub(super) fn mean(&self, lower: f64, upper: f64) -> Summary {
-        let (base, head) = self.turned((self.mean.base(), self.mean.head()));
-        let (lower, upper) = match self.direction {
-            Direction::LowerIsBetter => (self.mean.lower(lower), self.mean.upper(upper)),
-            Direction::HigherIsBetter => (self.mean.upper(lower), self.mean.lower(upper)),
-        };
-        let back = |change: Option<f64>| change.map(|change| self.back(change));
-        let change = back(self.mean.change());
-        Summary { pairs: 0, base, head, change, lower: back(lower), upper: back(upper) }
     }
 
     /// The least number of pairs that can decide either way.

@@ -64,7 +64,7 @@ impl Running {
     /// Starts with no pair.
     pub fn new(estimator: Estimator, direction: Direction, levels: Levels) -> Self {
         let sums = match estimator {
-            Estimator::Robust => Sums::Robust(Robust::new(direction)),
+            Estimator::Robust => Sums::Robust(Robust::new(direction, levels.alarm)),
             Estimator::Mean | Estimator::Min => Sums::Mean(Mean::default()),
             Estimator::GeometricMean => Sums::Geometric(Geometric::default()),
             Estimator::Median => Sums::Median(Median::default()),
@@ -121,20 +121,10 @@ impl Running {
         }
     }
 
-    /// The plain mean's figures, whichever the estimator, if its sums are kept.
-    pub fn mean(&self) -> Option<Summary> {
-        let summary = match &self.sums {
-            Sums::Robust(sums) => sums.mean(self.lower_level(), self.upper_level()),
-            Sums::Mean(_) => return Some(self.summary()),
-            _ => return None,
-        };
-        let finite = |value: &f64| value.is_finite();
-        Some(Summary {
-            pairs: self.pairs,
-            change: summary.change.filter(finite),
-            upper: summary.upper.filter(finite),
-            ..summary
-        })
+    /// The change of the typical run, where the estimate is that of a slow tail.
+    pub fn overruled(&self) -> Option<f64> {
+        let Sums::Robust(sums) = &self.sums else { return None };
+        sums.overruled()
     }
 
     /// The answer to "is the change beyond `threshold`?" (a fraction above -1; where

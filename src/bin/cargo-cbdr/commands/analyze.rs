@@ -88,8 +88,12 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
 fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let judges = args.rule == Rule::Judge;
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
-    let usual = if judges { "min" } else { "mean" };
-    let estimator = args.estimator.as_deref().unwrap_or(usual);
+    let usual = match (judges, args.threshold.is_empty()) {
+        (true, _) => Estimator::Min,
+        (false, true) => Estimator::Mean,
+        (false, false) => Estimator::default(),
+    };
+    let estimator = args.estimator.as_deref().unwrap_or(usual.name());
     // A minimum needs repetitions in a comparison, but not to be judged.
     let least = judges && estimator == Estimator::Min.name();
     let mut table = Table {
@@ -120,6 +124,7 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
         named: args.metric.clone(),
         confidence: policy.confidence,
         estimator,
+        chosen: args.estimator.is_some(),
         base: args.base.clone(),
     };
     Ok((spec, policy.on_inconclusive))
@@ -141,7 +146,7 @@ fn analyse(
         let files = sources.iter().map(again).collect::<Result<Vec<_>, _>>()?;
         analysis.scout(&mut files.into_iter()).map_err(Error::from)?;
     }
-    let mut stopped_by = StoppedBy::EndOfData;
+    let mut stopped_by = StoppedBy::MaxPairs;
     for source in sources {
         if source.regular {
             std::io::Seek::rewind(&mut &source.file)?;
@@ -149,7 +154,7 @@ fn analyse(
         let mut drawn = Instant::now();
         let mut wait = |analysis: &Analysis| {
             if !source.regular && ui.is_live() && drawn.elapsed() >= REDRAW {
-                ui.samples(&analysis.findings(StoppedBy::EndOfData));
+                ui.samples(&analysis.findings(StoppedBy::MaxPairs));
                 drawn = Instant::now();
             }
             match interrupt.wait_readable(source.file.as_fd()) {

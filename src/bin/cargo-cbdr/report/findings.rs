@@ -57,7 +57,7 @@ pub(crate) fn print_json(findings: &Findings, spec: &Spec) -> std::io::Result<()
         schema: 1,
         verdict: findings.verdict.map(Verdict::name),
         confidence: spec.confidence,
-        estimator: spec.estimator.name(),
+        estimator: findings.estimator.name(),
         seed: None,
         stopped_by: findings.stopped_by.name(),
         elapsed_seconds: None,
@@ -104,6 +104,10 @@ pub(crate) fn print(findings: &Findings, spec: &Spec) -> std::io::Result<()> {
     writeln!(out, "{style}{verdict}{style:#}: {}", reason(findings, verdict))
 }
 
+/// The columns of the interval and of the difference.
+const INTERVAL: usize = 4;
+const DIFFERENCE: usize = 6;
+
 fn table(out: &mut impl Write, versus: &Versus) -> std::io::Result<()> {
     let (base, head) = (text::clean(&versus.labels.base), text::clean(&versus.labels.head));
     let pairs = match versus.result.pairs {
@@ -115,26 +119,27 @@ fn table(out: &mut impl Write, versus: &Versus) -> std::io::Result<()> {
         if gates { format!("; {}", human::thresholds(&versus.result)) } else { String::new() };
     writeln!(out, "{head} against {base}{pairs}{limits}")?;
     let once = matches!(versus.method, Method::Pairs | Method::Apart);
-    let names = ["metric", &base, &head, "change", "interval", "difference", "verdict"];
+    let names = ["metric", &base, &head, "change", "interval", "mean", "difference", "verdict"];
     let mut rows = vec![(names.map(str::to_owned).to_vec(), None)];
     rows.extend(versus.findings.iter().map(|finding| {
-        let [name, base, head, change, interval, verdict] = human::cells(&finding.result);
+        let [name, base, head, change, interval, mean, verdict] = human::cells(&finding.result);
         let difference = difference(finding);
         let verdict = finding.judgement.map_or(verdict, |judgement| judgement.to_string());
         let style = finding.result.verdict.map(verdict_style);
-        (vec![name, base, head, change, interval, difference, verdict], style)
+        (vec![name, base, head, change, interval, mean, difference, verdict], style)
     }));
-    let hidden: &[usize] = match (once, versus.method) {
-        (true, _) => &[],
-        (false, Method::Judge) => &[4, 5],
-        (false, _) => &[5],
-    };
-    for (row, _) in &mut rows {
-        for &column in hidden.iter().rev() {
-            row.remove(column);
-        }
+    let mut hidden = Vec::new();
+    if versus.method == Method::Judge {
+        hidden.push(INTERVAL);
     }
-    grid::print(out, &rows, &[0, 6 - hidden.len()])
+    if !human::shows_mean(&versus.result) {
+        hidden.push(human::MEAN);
+    }
+    if !once {
+        hidden.push(DIFFERENCE);
+    }
+    let verdict = names.len() - 1 - hidden.len();
+    grid::print(out, &grid::without(rows, hidden), &[0, verdict])
 }
 
 /// The difference of the means and its bounds, in the metric's unit.
@@ -154,7 +159,7 @@ fn meaning(findings: &Findings, spec: &Spec) -> String {
     let percent = |fraction: f64| text::rounded(100.0 * fraction);
     let has = |method| findings.versus.iter().any(|versus| versus.method == method);
     let confidence = percent(spec.confidence);
-    let estimator = spec.estimator;
+    let estimator = findings.estimator;
     if spec.judges {
         return format!("The ratio of the estimates, without an interval. Estimator: {estimator}.");
     }

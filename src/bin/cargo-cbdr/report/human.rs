@@ -28,13 +28,23 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<(
     let name = text::clean(&benchmark.name);
     let pairs = text::count(benchmark.pairs, "pair");
     writeln!(out, "{name}: {pairs}; {}", thresholds(benchmark))?;
-    let head = ["metric", "base", "head", "change", "interval", "verdict"];
+    let head = ["metric", "base", "head", "change", "interval", "mean", "verdict"];
     let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
     rows.extend(benchmark.metrics.iter().map(|metric| {
         let style = metric.verdict.map(verdict_style);
         (cells(metric).to_vec(), style)
     }));
-    grid::print(out, &rows, &[0, 5])
+    let hidden = if shows_mean(benchmark) { None } else { Some(MEAN) };
+    grid::print(out, &grid::without(rows, hidden), &[0, 6 - usize::from(hidden.is_some())])
+}
+
+/// The column of the plain mean's change.
+pub(super) const MEAN: usize = 5;
+
+/// Whether the plain mean says something else than the estimator.
+pub(super) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
+    let other = |m: &MetricResult| m.mean.is_some_and(|mean| mean.change != m.summary.change);
+    benchmark.metrics.iter().any(other)
 }
 
 /// The thresholds of a benchmark's metrics.
@@ -48,7 +58,7 @@ pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
     }
 }
 
-pub(super) fn cells(result: &MetricResult) -> [String; 6] {
+pub(super) fn cells(result: &MetricResult) -> [String; 7] {
     let summary = &result.summary;
     let unit = result.metric.unit;
     let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));
@@ -58,6 +68,7 @@ pub(super) fn cells(result: &MetricResult) -> [String; 6] {
         value(summary.head),
         summary.change.map_or("-".to_owned(), text::percent),
         text::interval(summary.lower, summary.upper),
+        result.mean.and_then(|mean| mean.change).map_or("-".to_owned(), text::percent),
         result.verdict.map_or(String::new(), |verdict| verdict.to_string()),
     ]
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use cargo_cbdr::Report;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::Rule;
+use cargo_cbdr::stats::estimator::Summary;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
 use serde::Serialize;
 
@@ -60,6 +61,17 @@ pub(super) struct Metric<'a> {
     upper: Option<f64>,
     threshold: Option<f64>,
     verdict: Option<&'static str>,
+    mean: Option<Mean>,
+}
+
+/// The plain mean's numbers, whichever the estimator.
+#[derive(Serialize)]
+struct Mean {
+    base: Option<f64>,
+    head: Option<f64>,
+    change: Option<f64>,
+    lower: Option<f64>,
+    upper: Option<f64>,
 }
 
 /// Many comparisons.
@@ -141,5 +153,12 @@ pub(super) fn metric(result: &MetricResult) -> Metric<'_> {
         upper: summary.upper,
         threshold: result.threshold,
         verdict: result.verdict.map(|verdict| verdict.name()),
+        mean: result.mean.map(|Summary { base, head, change, lower, upper, .. }| Mean {
+            base,
+            head,
+            change,
+            lower,
+            upper,
+        }),
     }
 }

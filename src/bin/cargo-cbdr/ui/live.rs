@@ -237,14 +237,9 @@ mod tests {
             lower,
             upper,
         };
-        let result = MetricResult {
-            metric: Metric::cost("wall_time", Unit::Seconds),
-            threshold: Some(0.02),
-            summary,
-            verdict: Some(Verdict::Inconclusive),
-            findings: Vec::new(),
-            earlier: None,
-        };
+        let metric = Metric::cost("wall_time", Unit::Seconds);
+        let open = Some(Verdict::Inconclusive);
+        let result = MetricResult::new(metric, Some(0.02), summary, open);
         let benchmark = BenchmarkResult {
             name: "sum".into(),
             status: Status::Compared,

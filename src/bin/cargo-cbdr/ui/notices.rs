@@ -2,6 +2,7 @@
 
 use cargo_cbdr::event::Notice;
 use cargo_cbdr::runner::Unlikely;
+use cargo_cbdr::stats::estimator::{Estimator, TAIL};
 use cargo_cbdr::stats::shape::{Finding, Kinds};
 
 use super::text::{count, percent, roughly};
@@ -48,12 +49,17 @@ pub(crate) fn notice(notice: &Notice) -> String {
         ),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Shape { benchmark, metric, finding: found } => {
-            format!("`{metric}` of `{benchmark}`: {}", finding(found))
+            about(benchmark, metric, &finding(found))
         }
-        Notice::Earlier { benchmark, metric, estimator, needed, pairs } => format!(
-            "`{metric}` of `{benchmark}`: `--estimator {estimator}` would have had a verdict after \
-             {needed} of the {pairs} pairs"
-        ),
+        Notice::Tail { benchmark, metric, average, typical } => {
+            about(benchmark, metric, &tail(*average, *typical))
+        }
+        Notice::Ties { benchmark, metric, ties: number, pairs } => {
+            about(benchmark, metric, &ties(*number, *pairs))
+        }
+        Notice::Earlier { benchmark, metric, estimator, needed, pairs } => {
+            about(benchmark, metric, &earlier(*estimator, *needed, *pairs))
+        }
         Notice::Alone { label } => {
             format!("no row has what `{label}` would be compared with")
         }
@@ -63,6 +69,32 @@ pub(crate) fn notice(notice: &Notice) -> String {
         ),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
+}
+
+/// What is said of one metric of one benchmark.
+fn about(benchmark: &str, metric: &str, what: &str) -> String {
+    format!("`{metric}` of `{benchmark}`: {what}")
+}
+
+fn tail(average: f64, typical: f64) -> String {
+    format!(
+        "rare slow runs change the average by {}, though the typical run changed by {}; the change \
+         shown is the average's over {TAIL}, which is held against the threshold",
+        percent(average),
+        percent(typical)
+    )
+}
+
+fn ties(ties: u64, pairs: u64) -> String {
+    format!(
+        "{ties} of {pairs} pairs have exactly the threshold's change and count for neither side"
+    )
+}
+
+fn earlier(estimator: Estimator, needed: u64, pairs: u64) -> String {
+    format!(
+        "`--estimator {estimator}` would have had a verdict after {needed} of the {pairs} pairs"
+    )
 }
 
 fn policy_differs(keys: &[&str]) -> String {
