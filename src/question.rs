@@ -61,7 +61,11 @@ impl Question {
     pub fn result(&self) -> MetricResult {
         self.decided.clone().unwrap_or_else(|| {
             let verdict = self.threshold.map(|_| Verdict::Inconclusive);
-            let (metric, summary) = (self.metric.clone(), self.running.summary());
+            let summary = match self.threshold {
+                Some(threshold) => self.running.held_against(threshold),
+                None => self.running.summary(),
+            };
+            let metric = self.metric.clone();
             MetricResult {
                 mean: self.mean(),
                 overruled: self.running.overruled(),

@@ -23,7 +23,6 @@ fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
 /// Whether the interval of the user time holds `change`. Processor time: the
 /// tests must not depend on who else uses the machine.
 #[track_caller]
-
 #[test]
 fn a_slowdown_is_a_regression() {
     let repo = branch_with("15_000_000");

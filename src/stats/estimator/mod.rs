@@ -122,6 +122,17 @@ impl Direction {
         };
         (threshold > -1.0 && change.is_finite()).then_some(change)
     }
+
+    /// Whether the bounds say that the change does not go beyond `threshold`.
+    fn is_within(self, summary: &Summary, threshold: f64) -> bool {
+        let Some(critical) = self.critical_change(threshold) else { return false };
+        match self {
+            Direction::LowerIsBetter => summary.upper.is_some_and(|end| end <= critical + ROUNDING),
+            Direction::HigherIsBetter => {
+                summary.lower.is_some_and(|end| end >= critical - ROUNDING)
+            }
+        }
+    }
 }
 
 /// The chances of a wrong verdict, one for each kind.

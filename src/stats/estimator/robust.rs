@@ -116,10 +116,16 @@ impl Robust {
             return Some(Decision::Regression);
         }
         let passes = typical <= critical && self.refutes(Side::Below, critical, clear);
-        let seen = self.typical.pairs() >= pairs_to_see(clear);
-        let clears =
-            passes && seen && guard(self.mean.upper(clear)).is_some_and(|end| end <= critical);
+        let clears = passes
+            && self.has_seen(clear)
+            && guard(self.mean.upper(clear)).is_some_and(|end| end <= critical);
         clears.then_some(Decision::NoRegression)
+    }
+
+    /// Whether a tail that is not too rare would have shown itself, but for a chance
+    /// of `clear`.
+    pub(super) fn has_seen(&self, clear: f64) -> bool {
+        self.typical.pairs() >= pairs_to_see(clear)
     }
 
     /// The questions of which the verdict is made; a larger value is worse.
@@ -162,9 +168,6 @@ impl Robust {
 
     /// The upper bound at the level of an all-clear.
     fn most(&self, level: f64) -> Option<f64> {
-        if self.typical.pairs() < pairs_to_see(level) {
-            return None;
-        }
         let guard = self.mean.upper(level).map(shrunk)?;
         Some(self.typical_bound(Side::Below, level)?.max(guard))
     }

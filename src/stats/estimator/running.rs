@@ -121,6 +121,20 @@ impl Running {
         }
     }
 
+    /// What the pairs so far say where a change is held against `threshold`: as
+    /// [`Running::summary`], but without the bound that alone would say *no
+    /// regression* before a slow tail would have shown itself.
+    pub fn held_against(&self, threshold: f64) -> Summary {
+        let summary = self.summary();
+        let unseen = matches!(&self.sums, Sums::Robust(sums) if !sums.has_seen(self.levels.clear));
+        let within = unseen && self.direction.is_within(&summary, threshold);
+        match self.direction {
+            _ if !within => summary,
+            Direction::LowerIsBetter => Summary { upper: None, ..summary },
+            Direction::HigherIsBetter => Summary { lower: None, ..summary },
+        }
+    }
+
     /// The change of the typical run, where the estimate is that of a slow tail.
     pub fn overruled(&self) -> Option<f64> {
         let Sums::Robust(sums) = &self.sums else { return None };
@@ -129,24 +143,19 @@ impl Running {
 
     /// The answer to "is the change beyond `threshold`?" (a fraction above -1; where
     /// higher is better, base/head - 1 is compared with it), if the pairs so
-    /// far decide it. It is what the bounds of [`Running::summary`] say: all of the
+    /// far decide it. It is what the bounds of [`Running::held_against`] say: all of the
     /// interval beyond is a regression, none of it is none.
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
         if let Sums::Robust(sums) = &self.sums {
             return sums.decide(threshold, self.levels.alarm, self.levels.clear);
         }
-        let Summary { lower, upper, .. } = self.summary();
-        let (beyond, within) = match self.direction {
-            Direction::LowerIsBetter => (
-                lower.is_some_and(|end| end > critical + ROUNDING),
-                upper.is_some_and(|end| end <= critical + ROUNDING),
-            ),
-            Direction::HigherIsBetter => (
-                upper.is_some_and(|end| end < critical - ROUNDING),
-                lower.is_some_and(|end| end >= critical - ROUNDING),
-            ),
+        let summary = self.summary();
+        let beyond = match self.direction {
+            Direction::LowerIsBetter => summary.lower.is_some_and(|end| end > critical + ROUNDING),
+            Direction::HigherIsBetter => summary.upper.is_some_and(|end| end < critical - ROUNDING),
         };
+        let within = self.direction.is_within(&summary, threshold);
         match (beyond, within) {
             (true, _) => Some(Decision::Regression),
             (false, true) => Some(Decision::NoRegression),

@@ -124,7 +124,7 @@ fn the_bounds_say_what_the_verdict_says() {
         for _ in 0..40 {
             let slow = if noise.uniform() < 0.1 { 1.0 + tail } else { 1.0 };
             running.push(1.0 + 0.02 * noise.normal(), slow * (1.03 + 0.02 * noise.normal()));
-            let summary = running.summary();
+            let summary = running.held_against(threshold);
             let critical = direction.critical_change(threshold).unwrap();
             let above = summary.lower.is_some_and(|end| end > critical);
             let below = summary.upper.is_some_and(|end| end < critical);
@@ -138,6 +138,25 @@ fn the_bounds_say_what_the_verdict_says() {
         }
     }
     assert!(decided > 1_000, "{decided}");
+}
+
+#[test]
+fn a_tail_that_cannot_have_shown_itself_holds_back_only_the_all_clear() {
+    let same: Vec<(f64, f64)> = (0..13).map(|i| (1.0, 1.0 + 0.001 * f64::from(i % 3))).collect();
+    for direction in BOTH {
+        let running = filled(Estimator::Robust, direction, &same);
+        assert_eq!(running.decide(0.02), None);
+        let held = running.held_against(0.02);
+        assert!(held.lower.is_none() || held.upper.is_none(), "{held:?}");
+        // What alone would say nothing of the threshold is shown.
+        let summary = running.summary();
+        assert_eq!(running.held_against(-0.05), summary);
+        assert!(summary.lower.is_some() && summary.upper.is_some(), "{summary:?}");
+    }
+    let slower: Vec<(f64, f64)> = same.iter().map(|&(base, head)| (base, 1.3 * head)).collect();
+    let running = filled(Estimator::Robust, LowerIsBetter, &slower);
+    assert_eq!(running.decide(0.02), Some(Decision::Regression));
+    assert!(running.held_against(0.02).upper.is_some_and(|end| end < 0.4));
 }
 
 #[test]
