@@ -47,6 +47,9 @@ pub struct Request {
     pub variables: Vec<(&'static str, String)>,
     /// The head, when it is not HEAD.
     pub head: Option<String>,
+    /// The base where the head lies on BASE: a branch that is pushed is compared
+    /// with what its remote has of it.
+    pub instead: Option<String>,
     /// Take BASE itself, not the merge-base.
     pub exact: bool,
     /// The head is the working tree.
@@ -118,6 +121,10 @@ impl Repo {
             false => self.fork_point(&name, tip, &head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
+        if let (true, Some(instead)) = (head_is_base, &request.instead) {
+            let base = Some(instead.clone());
+            return self.resolve(&Request { base, instead: None, ..request.clone() });
+        }
         let base = self.revision(name, commit)?;
         Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed: false })
     }

@@ -2,6 +2,7 @@
 //! cache ([`worktree`]), to which the worktrees belong.
 
 pub mod base;
+pub mod hooks;
 pub mod make;
 pub mod snapshot;
 pub mod worktree;

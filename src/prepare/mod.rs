@@ -38,6 +38,8 @@ pub struct Request {
     pub flags: Table,
     /// The head, when it is not HEAD.
     pub head: Option<String>,
+    /// The base where the head lies on BASE.
+    pub instead: Option<String>,
     /// Take BASE itself, not the merge-base.
     pub exact_base: bool,
     /// The head is the working tree as it is.
@@ -198,6 +200,7 @@ impl Work<'_, '_> {
             configured: table.and_then(|table| table.base.clone()),
             variables: VARIABLES.into_iter().filter_map(var).collect(),
             head: self.request.head.clone(),
+            instead: self.request.instead.clone(),
             exact: self.request.exact_base,
             dirty: self.request.dirty,
             aa: self.request.aa,

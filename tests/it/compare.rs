@@ -20,9 +20,8 @@ fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
     metrics.iter().find(|metric| metric["name"] == name).unwrap()
 }
 
-/// Whether the interval of the user time holds `change`. Processor time: the
-/// tests must not depend on who else uses the machine.
-#[track_caller]
+// Processor time gates: the tests must not depend on who else uses the machine.
+
 #[test]
 fn a_slowdown_is_a_regression() {
     let repo = branch_with("15_000_000");

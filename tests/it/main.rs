@@ -8,6 +8,8 @@ mod compare;
 mod configuration;
 mod error_rates;
 mod golden;
+#[cfg(unix)]
+mod hook;
 #[cfg(target_os = "linux")]
 mod process;
 mod sample;

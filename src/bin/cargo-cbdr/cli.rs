@@ -1,10 +1,17 @@
 //! The command line: what may be typed, and nothing else.
 
+mod hook;
+mod pipe;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub(crate) use hook::Hook;
+pub(crate) use pipe::{Analyze, Rule, Sample};
 
 const SIDES: &str = "Sides";
 const BENCHMARK: &str = "Benchmark";
@@ -48,103 +55,11 @@ pub(crate) enum Command {
     Sample(Sample),
     /// Say what samples of two or more labels show
     Analyze(Analyze),
-}
-
-/// Run any commands in turn and write what they took, as CSV.
-///
-/// Runs each command once, unmeasured, and then in rounds, in an order that
-/// nobody can foresee, and writes a row for each run to standard output:
-/// seconds and bytes. Ends when the limit is reached, or when nobody reads any
-/// more, as when `cargo cbdr analyze --threshold` has its verdict.
-#[derive(Debug, Args)]
-pub(crate) struct Sample {
-    /// A label, a colon, and a command, which is split into words as a shell
-    /// would and run without one
-    #[arg(required = true, value_name = "NAME:COMMAND", help_heading = BENCHMARK)]
-    pub(crate) commands: Vec<String>,
-
-    /// How long sampling may take [default: 5m]
-    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) time_limit: Option<String>,
-
-    /// How many rounds there may be, in each of which every command runs once
-    #[arg(long, value_name = "N", visible_alias = "max-pairs", help_heading = STOPPING,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rounds: Option<u64>,
-
-    /// Unmeasured runs of each command that come first
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING)]
-    pub(crate) warmup: u32,
-
-    /// How long one run may take [default: 10m]
-    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) run_timeout: Option<String>,
-
-    /// Seed of the order of the runs, below 2^53 [default: a random one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
-          help_heading = STOPPING)]
-    pub(crate) seed: Option<u64>,
-}
-
-/// Say what samples of two or more labels show.
-///
-/// Reads CSV as `sample` writes it, as `compare --samples` does, and as the
-/// original cbdr does: a column `benchmark` with the label, and a column for
-/// each metric. With --threshold it gives the verdict that `compare` would
-/// have given, and ends as soon as it is in; without, intervals.
-#[derive(Debug, Args)]
-pub(crate) struct Analyze {
-    /// Files with samples, `-` for standard input [default: -]
-    #[arg(value_name = "FILE", help_heading = SIDES)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Compare every other label with this one [default: each with the one
-    /// before it, NAME/head with NAME/base]
-    #[arg(long, value_name = "LABEL", help_heading = SIDES)]
-    pub(crate) base: Option<String>,
-
-    /// Largest change that passes, of all metrics or of one [default: none, so
-    /// that there is no verdict]
-    #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
-    pub(crate) threshold: Vec<String>,
-
-    /// Confidence of the verdict, 1 minus the chance that it is wrong, or of
-    /// the intervals
-    #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
-    pub(crate) confidence: String,
-
-    /// Metrics that decide [default: wall_time, or the only one]; without a
-    /// threshold, those that are shown [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) metric: Vec<String>,
-
-    /// How the change is estimated: robust, mean, geometric-mean, median, or min (with
-    /// --rule judge) [default: robust with a threshold and pairs, else mean; of --rule
-    /// judge: min]
-    #[arg(long, value_name = "NAME", help_heading = DECIDING)]
-    pub(crate) estimator: Option<String>,
-
-    /// What decides
-    #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
-    pub(crate) rule: Rule,
-
-    /// Exit code of an inconclusive analysis: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
-
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
-    pub(crate) format: Format,
-}
-
-/// What decides about samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Rule {
-    /// The rule of `compare`.
-    Evidence,
-    /// BenchmarkTools' judge: the ratio of two estimates against a tolerance of
-    /// 5%, or the threshold.
-    Judge,
+    /// Compare every branch before it is pushed
+    Hook {
+        #[command(subcommand)]
+        what: Hook,
+    },
 }
 
 /// The arguments of `compare`.
@@ -158,6 +73,10 @@ pub(crate) struct Compare {
     /// Compare this revision instead of HEAD
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) head: Option<String>,
+
+    /// The base where the head lies on BASE.
+    #[arg(skip)]
+    pub(crate) instead: Option<String>,
 
     /// Compare the working tree as it is, untracked files included
     #[arg(long, conflicts_with = "head", help_heading = SIDES)]
@@ -329,10 +248,18 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
     Cli::try_parse_from(args)
 }
 
+/// Arguments of `compare` alone.
+pub(crate) fn compare(args: &[String]) -> Result<Compare, clap::Error> {
+    let words = ["cargo cbdr", "compare"].into_iter().chain(args.iter().map(String::as_str));
+    match Cli::try_parse_from(words)?.command {
+        Command::Compare(compare) => Ok(*compare),
+        _ => Err(Cli::command().error(ErrorKind::InvalidSubcommand, "not `compare`")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {

@@ -50,6 +50,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
         folder,
         flags: flags(args)?,
         head: args.head.clone(),
+        instead: args.instead.clone(),
         exact_base: args.exact_base,
         dirty: args.dirty,
         aa: args.aa,

@@ -46,6 +46,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         folder: repository,
         flags: Table { base: Some("main".to_owned()), ..Table::default() },
         head: None,
+        instead: None,
         exact_base: false,
         dirty: false,
         aa: false,

@@ -3,6 +3,7 @@
 mod analyze;
 mod compare;
 mod demo;
+mod hook;
 mod observe;
 mod repeat;
 mod sample;
@@ -38,6 +39,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Demo => demo::run(&helper, &interrupt),
         Command::Sample(args) => sample::run(&args, &helper, &interrupt),
         Command::Analyze(args) => analyze::run(&args, &interrupt),
+        Command::Hook { what } => hook::run(&what, &helper, &interrupt),
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Io(std::io::Error),
     /// The demo did not find what it planted.
     Demo(String),
+    /// It can't be done here, for a reason that is no error of the library's.
+    Refused(String),
 }
 
 impl Failure {
@@ -60,7 +62,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
             return Exit::Success;
         }
         Failure::Io(error) => (error, None, None, Exit::Failed),
-        Failure::Demo(what) => {
+        Failure::Demo(what) | Failure::Refused(what) => {
             line(BAD, "error", what);
             return Exit::Failed;
         }

@@ -1,0 +1,188 @@
+//! The pre-push hook, in real pushes to a bare repository on disk.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Cbdr, Repo, git};
+
+/// The steady fixture with a bare remote `origin` that has its `main`.
+fn with_remote() -> Repo {
+    let repo = Repo::new("steady");
+    let remote = repo.around().join("remote.git");
+    git(&repo.around(), &["init", "--quiet", "--bare", "--initial-branch=main", "remote.git"]);
+    repo.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    repo.git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
+    repo
+}
+
+/// What a push came to: whether git did it, and what was said.
+fn push(repo: &Repo, args: &str) -> (bool, String) {
+    let mut command = Command::new("git");
+    let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
+    command
+        .current_dir(repo.path())
+        .arg("push")
+        .args(args.split(' '))
+        .env("PATH", std::env::join_paths(paths).unwrap())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("CBDR_CACHE_DIR", repo.cache());
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+    (output.status.success(), said.concat())
+}
+
+#[track_caller]
+fn pushed(repo: &Repo, args: &str) -> String {
+    let (done, said) = push(repo, args);
+    assert!(done, "{args}: {said}");
+    said
+}
+
+#[track_caller]
+fn blocked(repo: &Repo, args: &str) -> String {
+    let (done, said) = push(repo, args);
+    assert!(!done, "{args}: {said}");
+    said
+}
+
+/// The commit of a branch of the remote; nothing of one that is not there.
+fn remote(repo: &Repo, branch: &str) -> String {
+    let line = repo.git(&["ls-remote", "origin", &format!("refs/heads/{branch}")]);
+    line.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+const INSTALL: &str = "hook install -- --metric cpu_time --threshold 20%";
+
+#[test]
+fn a_push_is_compared_and_a_regression_stops_it() {
+    let repo = with_remote();
+    repo.cbdr(INSTALL).run().code(0).says("Installed");
+    // A new branch that changes no program.
+    repo.branch("words");
+    repo.write("README.md", "words\n");
+    let words = repo.commit("document it");
+    let said = pushed(&repo, "origin words");
+    assert!(said.contains("Pushing words") && said.contains("identical"), "{said}");
+    assert_eq!(remote(&repo, "words"), words);
+    // One that is slower, together with one that is not.
+    repo.branch("slower");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    let slower = repo.commit("work more");
+    let said = blocked(&repo, "origin words slower");
+    assert!(said.contains("regression: cpu_time"), "{said}");
+    assert_eq!(remote(&repo, "slower"), "");
+    // The user's word is the last.
+    pushed(&repo, "--no-verify origin slower");
+    assert_eq!(remote(&repo, "slower"), slower);
+    // A deletion and a tag are nobody's regression.
+    repo.git(&["tag", "v1"]);
+    let said = pushed(&repo, "origin v1 :words");
+    assert!(!said.contains("Pushing"), "{said}");
+    assert_eq!(remote(&repo, "words"), "");
+}
+
+#[test]
+fn the_default_branch_is_compared_with_what_the_remote_has_of_it() {
+    let repo = with_remote();
+    repo.cbdr(&format!("{INSTALL} main")).run().code(0);
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("work more");
+    let said = blocked(&repo, "origin main");
+    assert!(said.contains("regression: cpu_time"), "{said}");
+    repo.write("README.md", "unsaved\n");
+    repo.replace("src/lib.rs", "20_000_000", "10_000_000");
+    repo.commit("work less again");
+    pushed(&repo, "origin main");
+}
+
+#[test]
+fn a_hook_that_was_there_is_kept_called_and_put_back() {
+    let repo = with_remote();
+    let hooks = repo.path().join(".git/hooks");
+    let hook = hooks.join("pre-push");
+    let theirs = "#!/bin/sh\ncat > \"$(dirname \"$0\")/told\"\nexit $(cat wanted)\n";
+    std::fs::create_dir_all(&hooks).unwrap();
+    std::fs::write(&hook, theirs).unwrap();
+    executable(&hook);
+    repo.cbdr(INSTALL).run().code(0).says("Keeping").says("pre-push.before-cbdr");
+    // Installing again replaces ours and leaves theirs.
+    repo.cbdr(INSTALL).run().code(0).never_says("Keeping");
+    repo.branch("words");
+    repo.write("README.md", "words\n");
+    repo.write("wanted", "3\n");
+    let commit = repo.commit("document it");
+    let said = blocked(&repo, "origin words");
+    assert!(!said.contains("Pushing words"), "{said}");
+    repo.write("wanted", "0\n");
+    let said = pushed(&repo, "origin words");
+    assert!(said.contains("Pushing words"), "{said}");
+    let told = std::fs::read_to_string(hooks.join("told")).unwrap();
+    assert_eq!(told.lines().count(), 1);
+    assert!(told.starts_with(&format!("refs/heads/words {commit} refs/heads/words")), "{told}");
+    repo.cbdr("hook uninstall").run().code(0).says("Restored");
+    assert_eq!(std::fs::read_to_string(&hook).unwrap(), theirs);
+    repo.cbdr("hook uninstall").run().code(101).says("is not a hook that `cargo cbdr` installed");
+    // Never over one of the two.
+    std::fs::write(hooks.join("pre-push.before-cbdr"), "kept\n").unwrap();
+    repo.cbdr(INSTALL).run().code(101).says("both exist");
+    assert_eq!(std::fs::read_to_string(&hook).unwrap(), theirs);
+}
+
+#[test]
+fn it_goes_where_git_looks_and_into_no_other_repository() {
+    let repo = with_remote();
+    repo.git(&["config", "core.hooksPath", "our hooks"]);
+    repo.cbdr("hook install --time-limit 20s").run().code(0);
+    let hook = repo.path().join("our hooks/pre-push");
+    let script = std::fs::read_to_string(&hook).unwrap();
+    assert!(script.contains("cargo-cbdr hook run --time-limit 20s\n"), "{script}");
+    repo.cbdr("hook uninstall").run().code(0).says("Removed");
+    assert!(!hook.exists());
+    repo.git(&["config", "--unset", "core.hooksPath"]);
+    let global = repo.around().join("config");
+    let shared = repo.around().join("shared");
+    std::fs::write(&global, format!("[core]\nhooksPath = {}\n", shared.display())).unwrap();
+    // libgit2 finds the user's configuration by HOME.
+    std::fs::rename(&global, repo.around().join(".gitconfig")).unwrap();
+    let ran = repo.cbdr("hook install").env("HOME", repo.around()).run().code(101);
+    ran.says("for all repositories");
+    assert!(!shared.exists());
+}
+
+#[test]
+fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
+    let repo = with_remote();
+    for (args, why) in [
+        ("hook install --time-limit soon", "invalid --time-limit `soon`"),
+        ("hook install -- --frobnicate", "--frobnicate"),
+        ("hook install -- --dirty", "without --head, --dirty and --aa"),
+    ] {
+        repo.cbdr(args).run().code(2).says(why);
+    }
+    assert!(!repo.path().join(".git/hooks/pre-push").exists());
+    Cbdr::new(repo.path(), &repo.cache()).args(["hook", "run"]).run().code(0);
+}
+
+#[test]
+fn without_the_program_the_push_goes_on() {
+    let repo = with_remote();
+    repo.cbdr("hook install").run().code(0);
+    let hook = repo.path().join(".git/hooks/pre-push");
+    let mut command = Command::new(hook);
+    command
+        .current_dir(repo.path())
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(std::process::Stdio::null());
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cargo-cbdr is not installed"), "{said}");
+}
+
+fn executable(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
