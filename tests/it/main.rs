@@ -8,6 +8,7 @@ mod compare;
 mod configuration;
 mod error_rates;
 mod golden;
+mod help;
 #[cfg(unix)]
 mod hook;
 #[cfg(target_os = "linux")]

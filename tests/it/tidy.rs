@@ -37,7 +37,7 @@ const OWNERS: [(&[&str], &str); 9] = [
     (&["libc"], "src/process/"),
     (&["unsafe"], "src/process/"),
     (&["cargo_metadata"], "src/cargo.rs"),
-    (&["clap"], "src/bin/cargo-cbdr/cli"),
+    (&["clap", "clap_complete", "clap_mangen"], "src/bin/cargo-cbdr/cli"),
     (&["indicatif"], "src/bin/cargo-cbdr/ui/live.rs"),
     (&["object::"], "src/prepare/identical.rs"),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], "src/bin/"),

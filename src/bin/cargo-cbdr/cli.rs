@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and nothing else.
 
+mod generated;
 mod hook;
 mod pipe;
 
@@ -9,7 +10,9 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
+pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
 pub(crate) use pipe::{Analyze, Rule, Sample};
 
@@ -59,6 +62,18 @@ pub(crate) enum Command {
     Hook {
         #[command(subcommand)]
         what: Hook,
+    },
+    /// Print what makes a shell complete the words of `cargo-cbdr`
+    Completions {
+        /// The shell
+        #[arg(help_heading = OUTPUT)]
+        shell: Shell,
+    },
+    /// Print a manual page, in roff
+    Man {
+        /// Of this subcommand [default: of all in short]
+        #[arg(help_heading = OUTPUT)]
+        command: Option<String>,
     },
 }
 

@@ -9,6 +9,7 @@ mod repeat;
 mod sample;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use cargo_cbdr::process::{Helper, Interrupt};
 
@@ -39,8 +40,26 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Demo => demo::run(&helper, &interrupt),
         Command::Sample(args) => sample::run(&args, &helper, &interrupt),
         Command::Analyze(args) => analyze::run(&args, &interrupt),
+        Command::Completions { shell } => Ok(written(cli::completions(shell))?),
+        Command::Man { command } => man(command.as_deref()),
         Command::Hook { what } => hook::run(&what, &helper, &interrupt),
     }
+}
+
+fn man(command: Option<&str>) -> Result<Exit, Failure> {
+    match cli::man(command) {
+        Ok(page) => Ok(written(page)?),
+        Err(names) => Err(Failure::Arguments(format!(
+            "no subcommand is called `{}`, there are {}",
+            command.unwrap_or_default(),
+            names.join(", ")
+        ))),
+    }
+}
+
+fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
+    std::io::stdout().lock().write_all(&page?)?;
+    Ok(Exit::Success)
 }
 
 /// The call that makes this program write down how cargo runs an executable.

@@ -1,0 +1,44 @@
+//! What is made from the definition of the command line: completions and manual
+//! pages.
+
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::Cli;
+
+/// The name of the executable, for shells; cargo's own completions don't know of
+/// subcommands that are not its own.
+const EXECUTABLE: &str = "cargo-cbdr";
+
+/// The script that makes a shell complete our words.
+pub(crate) fn completions(shell: Shell) -> io::Result<Vec<u8>> {
+    let mut script = Vec::new();
+    let mut command = Cli::command().name(EXECUTABLE).bin_name(EXECUTABLE);
+    clap_complete::generate(shell, &mut command, EXECUTABLE, &mut script);
+    Ok(script)
+}
+
+/// The manual page of the program, or of one of its subcommands; for a name that
+/// is none, their names.
+pub(crate) fn man(subcommand: Option<&str>) -> Result<io::Result<Vec<u8>>, Vec<String>> {
+    let program = Cli::command().name(EXECUTABLE);
+    let Some(name) = subcommand else { return Ok(page(program)) };
+    let found = program.get_subcommands().find(|command| command.get_name() == name);
+    let Some(command) = found else {
+        let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+        return Err(shown.map(|command| format!("`{}`", command.get_name())).collect());
+    };
+    let title = format!("{EXECUTABLE}-{name}");
+    let usage = format!("cargo cbdr {name}");
+    Ok(page(command.clone().bin_name(usage).display_name(title)))
+}
+
+fn page(command: clap::Command) -> io::Result<Vec<u8>> {
+    let source = format!("{EXECUTABLE} {}", env!("CARGO_PKG_VERSION"));
+    let mut page = Vec::new();
+    Man::new(command).source(source).manual("Cargo").render(&mut page)?;
+    Ok(page)
+}

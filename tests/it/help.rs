@@ -1,0 +1,73 @@
+//! What is said of the command line itself: help, completions, manual pages.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Cbdr, Ran};
+
+fn cbdr(args: &[&str]) -> Ran {
+    Cbdr::new(Path::new("."), Path::new("unused")).args(args).run()
+}
+
+/// Whether a program reads a text without complaint; `None` when it is not here.
+fn accepts(program: &[&str], text: &str) -> Option<bool> {
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().ok()?;
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(output.status.success() && output.stderr.is_empty())
+}
+
+#[test]
+fn help_is_short_and_long_under_headings_and_works_through_cargo() {
+    let short = cbdr(&["compare", "-h"]).code(0).stdout;
+    let long = cbdr(&["help", "compare"]).code(0).stdout;
+    for heading in ["Sides:", "Benchmark:", "Build:", "Deciding:", "Stopping:", "Output:"] {
+        assert!(short.contains(heading) && long.contains(heading), "{heading}");
+    }
+    assert!(long.contains("worktrees of its own") && !short.contains("worktrees of its own"));
+    let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["cbdr", "help", "compare"]).env("PATH", std::env::join_paths(paths).unwrap());
+    let output = cargo.output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), long);
+}
+
+#[test]
+fn every_shell_gets_completions_that_know_the_options() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = cbdr(&["completions", shell]).code(0).stdout;
+        assert!(script.contains("cargo-cbdr"), "{shell}");
+        assert!(script.contains("threshold") && script.contains("analyze"), "{shell}");
+        let accepted = match shell {
+            "bash" => accepts(&["bash", "-n"], &script),
+            "zsh" | "fish" => accepts(&[shell, "-n"], &script),
+            _ => None,
+        };
+        assert_ne!(accepted, Some(false), "{shell}");
+    }
+    cbdr(&["completions", "csh"]).code(2).says("invalid value 'csh'");
+}
+
+#[test]
+fn there_is_a_manual_page_of_the_whole_and_of_each_subcommand() {
+    let whole = cbdr(&["man"]).code(0).stdout;
+    assert!(whole.contains(".TH cargo-cbdr 1") && whole.contains("cargo\\-cbdr\\-compare(1)"));
+    let names: Vec<&str> = whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("cargo\\-cbdr\\-")?.strip_suffix("(1)"))
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        let page = cbdr(&["man", name]).code(0).stdout;
+        assert!(page.contains(&format!(".TH cargo-cbdr-{name} 1")), "{name}");
+        let lint = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", "-"];
+        assert_ne!(accepts(&lint, &page), Some(false), "{name}");
+    }
+    cbdr(&["man", "nope"]).code(2).says("no subcommand is called `nope`, there are `compare`");
+}
