@@ -1,17 +1,21 @@
 //! The whole way, from a request to a report.
 
+mod catalogue;
+mod session;
+
 use std::time::Instant;
 
-use crate::bench::{Bench, metrics};
+use crate::bench::Bench;
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice, remarks};
 use crate::git::base::Sides;
 use crate::options::Limits;
 use crate::prepare::{self, Preparation, Request, State};
 use crate::process::{Helper, Interrupt};
-use crate::runner::{self, Plan, Run, Step, Subject};
 use crate::side::Side;
 use crate::verdict::{BenchmarkResult, Policy, Sampled, Status, StoppedBy, Verdict};
+use catalogue::Found;
+use session::{Measured, Session};
 
 /// How a comparison is to be made.
 #[derive(Clone, Debug)]
@@ -61,18 +65,17 @@ pub fn compare(
     let start = Instant::now();
     let preparation = prepare::prepare(&options.request, helper, interrupt, tell)?;
     let mut notices = preparation.notices.clone();
-    let (benches, mut plan) = plan(&preparation, options);
-    let (sampled, prepare_seconds) = if benches.is_empty() {
+    let benches = benches(&preparation, options)?;
+    let Measured { sampled, found, prepare_seconds } = if benches.is_empty() {
         let stopped_by = nothing_to_measure(&preparation);
         let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
-        (sampled, start.elapsed().as_secs_f64())
+        let prepare_seconds = start.elapsed().as_secs_f64();
+        Measured { sampled, found: Vec::new(), prepare_seconds }
     } else {
-        let mut session = Session { benches, helper, interrupt, tell, start };
-        let sampled = session.run(&mut plan, &mut notices)?;
-        if sampled.0.pairs() == 0 && sampled.0.stopped_by == StoppedBy::TimeLimit {
-            return Err(Kind::NoPair(plan.time_limit).into());
-        }
-        sampled
+        let several = preparation.built.benchmarks.len() > 1;
+        let mut session =
+            Session { benches, helper, interrupt, tell, start, notices: &mut notices };
+        session.run(&preparation.built.settings, options, several)?
     };
     for notice in remarks(&sampled.benchmarks) {
         tell(Event::Notice(&notice));
@@ -83,8 +86,8 @@ pub fn compare(
         StoppedBy::NoBaseline => Verdict::NoBaseline,
         _ => sampled.verdict(),
     };
-    let sampled =
-        Sampled { benchmarks: all_benchmarks(&preparation, sampled.benchmarks), ..sampled };
+    let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, found);
+    let sampled = Sampled { benchmarks, ..sampled };
     Ok(Report {
         verdict,
         sides: preparation.sides,
@@ -108,137 +111,25 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The benchmarks to run, and the plan for them.
-fn plan<'a>(preparation: &'a Preparation, options: &Options) -> (Vec<Bench<'a>>, Plan) {
-    let settings = &preparation.built.settings;
+/// The benchmarks of what can be run.
+fn benches<'a>(
+    preparation: &'a Preparation,
+    options: &'a Options,
+) -> Result<Vec<Bench<'a>>, Error> {
+    let filter = options.request.filter.as_deref();
     let mut benches = Vec::new();
-    let mut subjects = Vec::new();
     for (number, prepared) in preparation.built.benchmarks.iter().enumerate() {
-        let State::Ready(commands) = &prepared.state else {
-            continue;
-        };
-        let said = preparation.scratch.path().join(format!("said-{number}"));
-        benches.push(Bench::new(&prepared.benchmark, commands, said));
-        subjects.push(Subject {
-            name: prepared.benchmark.name.clone(),
-            metrics: metrics(),
-            gates: prepared.benchmark.gates.clone(),
-            pair_seconds: 0.0,
-        });
-    }
-    let plan = Plan {
-        subjects,
-        confidence: settings.policy.confidence,
-        estimator: settings.policy.estimator,
-        time_limit: settings.limits.time,
-        max_pairs: settings.limits.pairs,
-        fail_fast: options.fail_fast,
-        seed: options.seed,
-    };
-    (benches, plan)
-}
-
-/// The running part of a comparison.
-struct Session<'a, 'b> {
-    benches: Vec<Bench<'a>>,
-    helper: &'a Helper,
-    interrupt: &'a Interrupt,
-    tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
-    start: Instant,
-}
-
-impl Session<'_, '_> {
-    /// Warms up and samples; also says when sampling began, seconds after the
-    /// start.
-    fn run(&mut self, plan: &mut Plan, notices: &mut Vec<Notice>) -> Result<(Sampled, f64), Error> {
-        self.warm_up(plan)?;
-        self.foresee(plan, notices)?;
-        let metrics: Vec<String> = metrics().into_iter().map(|metric| metric.name).collect();
-        (self.tell)(Event::Sampling { metrics: &metrics, seed: plan.seed });
-        let began = self.start.elapsed().as_secs_f64();
-        let several = plan.subjects.len() > 1;
-        let names: Vec<String> = plan.subjects.iter().map(|subject| subject.name.clone()).collect();
-        let label = |number: usize, side: Side| match several {
-            true => format!("{}/{side}", names[number]),
-            false => side.name().to_owned(),
-        };
-        let start = self.start;
-        let (benches, tell) = (&mut self.benches, &mut *self.tell);
-        let (helper, interrupt) = (self.helper, self.interrupt);
-        let mut foreseen = Vec::new();
-        let sampled = runner::sample(
-            plan,
-            &mut || start.elapsed().as_secs_f64(),
-            &mut |number, side, left| benches[number].run(side, Some(left), helper, interrupt),
-            &mut |step| match step {
-                Step::Pair(number, runs, progress) => {
-                    for (side, sample) in runs {
-                        let label = label(number, *side);
-                        tell(Event::Run { label: &label, sample });
-                    }
-                    tell(Event::Pair(progress));
-                }
-                Step::Unlikely(unlikely) => {
-                    let notice = Notice::Unlikely(unlikely.clone());
-                    tell(Event::Notice(&notice));
-                    foreseen.push(notice);
-                }
-            },
-        )?;
-        // Forecasts are rough: one that did not come true is forgotten.
-        if sampled.verdict() == Verdict::Inconclusive {
-            notices.append(&mut foreseen);
+        if let State::Ready(programs) = &prepared.state {
+            let scratch = preparation.scratch.path();
+            benches.push(Bench::new(&prepared.benchmark, programs, scratch, number, filter)?);
         }
-        let left = self.benches.iter().map(|bench| bench.left_behind);
-        for (processes, benchmark) in left.collect::<Vec<_>>().into_iter().zip(names) {
-            if processes > 0 {
-                self.notice(Notice::LeftBehind { benchmark, processes }, notices);
-            }
-        }
-        Ok((sampled, began))
     }
-
-    fn notice(&mut self, notice: Notice, notices: &mut Vec<Notice>) {
-        (self.tell)(Event::Notice(&notice));
-        notices.push(notice);
-    }
-
-    /// Runs each side unmeasured, and learns what a run measures and how long
-    /// a pair takes.
-    fn warm_up(&mut self, plan: &mut Plan) -> Result<(), Error> {
-        let (helper, interrupt) = (self.helper, self.interrupt);
-        for (bench, subject) in self.benches.iter_mut().zip(&mut plan.subjects) {
-            let known: Vec<String> = metrics().into_iter().map(|metric| metric.name).collect();
-            let unknown = subject.gates.iter().find(|(name, _)| !known.contains(name));
-            if let Some((metric, _)) = unknown {
-                let (benchmark, metric) = (subject.name.clone(), metric.clone());
-                return Err(Kind::NoMetric { benchmark, metric, measured: known }.into());
-            }
-            if bench.warmup() > 0 {
-                (self.tell)(Event::WarmingUp(&subject.name));
-            }
-            for _ in 0..bench.warmup() {
-                let begin = Instant::now();
-                for side in Side::BOTH {
-                    if bench.run(side, None, helper, interrupt)? == Run::Interrupted {
-                        interrupt.check()?;
-                    }
-                }
-                subject.pair_seconds = begin.elapsed().as_secs_f64();
-            }
+    let takes = |bench: &Bench<'_>| bench.dialect().filters();
+    match filter {
+        Some(filter) if !benches.is_empty() && !benches.iter().any(takes) => {
+            Err(Kind::NoFilter(filter.to_owned()).into())
         }
-        Ok(())
-    }
-
-    /// Says early what can't come to a verdict.
-    fn foresee(&mut self, plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), Error> {
-        let (least, needed, limit) = (plan.least_pairs(), plan.least_time(), plan.time_limit);
-        if plan.max_pairs.is_some_and(|most| most < least) {
-            self.notice(Notice::TooFewPairs { least }, notices);
-        } else if needed > limit {
-            return Err(Kind::LimitTooShort { least, needed, limit }.into());
-        }
-        Ok(())
+        _ => Ok(benches),
     }
 }
 
@@ -246,8 +137,9 @@ impl Session<'_, '_> {
 fn all_benchmarks(
     preparation: &Preparation,
     measured: Vec<BenchmarkResult>,
+    found: Vec<Found>,
 ) -> Vec<BenchmarkResult> {
-    let mut measured = measured.into_iter();
+    let (mut measured, mut found) = (measured.into_iter(), found.into_iter());
     let without = |name: &str, status| BenchmarkResult {
         name: name.to_owned(),
         status,
@@ -258,7 +150,14 @@ fn all_benchmarks(
     for prepared in &preparation.built.benchmarks {
         let name = &prepared.benchmark.name;
         match prepared.state {
-            State::Ready(_) => all.extend(measured.next()),
+            State::Ready(_) => {
+                let Some(found) = found.next() else { continue };
+                for result in measured.by_ref().take(found.subject.benchmarks.len()) {
+                    all.push(found.with_one_sided(result));
+                }
+                let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
+                all.extend(found.alone.iter().map(|(name, of)| without(name, side(*of))));
+            }
             State::Identical => all.push(without(name, Status::Compared)),
             State::NoBaseline => all.push(without(name, Status::New)),
         }

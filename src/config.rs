@@ -68,7 +68,7 @@ pub struct Table {
     pub command: Option<String>,
     /// What builds that program.
     pub build_command: Option<String>,
-    /// How a run is read: `plain`, the process itself is the measurement.
+    /// How a run is called and read.
     pub harness: Option<String>,
     /// Arguments of the benchmark.
     pub args: Option<Vec<String>>,
@@ -88,6 +88,8 @@ pub struct Table {
     pub threshold: Option<String>,
     /// The same for single metrics.
     pub thresholds: Option<BTreeMap<String, String>>,
+    /// Units and directions of metrics.
+    pub units: Option<BTreeMap<String, Scale>>,
     /// 1 minus the chance of a wrong verdict.
     pub confidence: Option<String>,
     /// How a change is estimated.
@@ -108,8 +110,18 @@ pub struct Table {
     pub benchmarks: Option<BTreeMap<String, Value>>,
 }
 
+/// What the values of a metric are.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// The symbol of the unit.
+    pub unit: Option<String>,
+    /// `lower` or `higher`.
+    pub better: Option<String>,
+}
+
 /// All keys of [`Table`]; a test holds the two together.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "base",
     "package",
     "bench",
@@ -127,6 +139,7 @@ const KEYS: [&str; 26] = [
     "metrics",
     "threshold",
     "thresholds",
+    "units",
     "confidence",
     "estimator",
     "time-limit",
@@ -205,7 +218,11 @@ impl Table {
         if let Some(own) = self.thresholds.clone() {
             thresholds.get_or_insert_default().extend(own);
         }
-        let high = Table { thresholds, ..self };
+        let mut units = low.units.take();
+        if let Some(own) = self.units.clone() {
+            units.get_or_insert_default().extend(own);
+        }
+        let high = Table { thresholds, units, ..self };
         over!(
             high,
             low,
@@ -226,6 +243,7 @@ impl Table {
             metrics,
             threshold,
             thresholds,
+            units,
             confidence,
             estimator,
             time_limit,
@@ -271,6 +289,7 @@ impl Table {
             visit, self, base,
             "threshold" threshold,
             "thresholds" thresholds,
+            "units" units,
             "metrics" metrics,
             "confidence" confidence,
             "estimator" estimator,
@@ -283,6 +302,7 @@ impl Table {
         let table = Table {
             threshold: base.threshold,
             thresholds: base.thresholds,
+            units: base.units,
             metrics: base.metrics,
             confidence: base.confidence,
             estimator: base.estimator,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::process::{Exit, RunError};
 use crate::side::Side;
-use crate::{analysis, cache, cargo, config, git, options, process};
+use crate::{analysis, cache, cargo, config, git, harness, options, process};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,25 @@ pub(crate) enum Kind {
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {what}: `{command}`")]
     Benchmark { side: Side, benchmark: String, what: String, command: String, said: String },
+    #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
+    Output {
+        side: Side,
+        benchmark: String,
+        command: String,
+        harness: &'static str,
+        said: String,
+        source: harness::Error,
+    },
+    #[error(transparent)]
+    Harness(harness::Error),
+    #[error(
+        "a run of the {side} of `{benchmark}` does not report {what}, which an earlier one did"
+    )]
+    Omitted { side: Side, benchmark: String, what: String },
+    #[error("`{benchmark}` reports no benchmark (harness {harness})")]
+    NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },
+    #[error("nothing takes the filter `{0}`")]
+    NoFilter(String),
     #[error("`{label}` {what}: `{command}`")]
     Command { label: String, what: String, command: String, said: String },
     #[error("no run of `{benchmark}` measured `{metric}`")]
@@ -93,6 +112,18 @@ impl Error {
                     None => format!("it measures {}", measured.join(", ")),
                 })
             }
+            Kind::Output { .. } => {
+                Some("`--harness` says how a run is read; `plain` measures the process".to_owned())
+            }
+            Kind::NoBenchmark { filter: Some(filter), .. } => {
+                Some(format!("no name matches the filter `{filter}`"))
+            }
+            Kind::NoBenchmark { .. } => {
+                Some("with `--harness plain` the process itself is the measurement".to_owned())
+            }
+            Kind::NoFilter(_) => {
+                Some("the harnesses criterion, divan and libtest have filters".to_owned())
+            }
             Kind::LimitTooShort { needed, .. } => {
                 // Room for runs that take longer than the warm-up did.
                 let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
@@ -107,7 +138,10 @@ impl Error {
     /// What the failed program said last, to be shown as it is.
     pub fn said(&self) -> Option<&str> {
         match &*self.0 {
-            Kind::Tool { said, .. } | Kind::Benchmark { said, .. } | Kind::Command { said, .. } => {
+            Kind::Tool { said, .. }
+            | Kind::Benchmark { said, .. }
+            | Kind::Output { said, .. }
+            | Kind::Command { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())
             }
             _ => None,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::git::Revision;
 use crate::git::base::Sides;
-use crate::runner::{Progress, Unlikely};
+use crate::runner::{Plan, Progress, Unlikely};
 use crate::sample::Sample;
 use crate::side::Side;
 use crate::stats::estimator::Estimator;
@@ -46,6 +46,13 @@ pub enum Event<'a> {
     WarmingUp(&'a str),
     /// Sampling begins.
     Sampling {
+        /// The metrics that a run has, in order.
+        metrics: &'a [String],
+        /// What is sampled, and when it stops.
+        plan: &'a Plan,
+    },
+    /// Sampling of any commands begins.
+    Rounds {
         /// The metrics that a run has, in order.
         metrics: &'a [String],
         /// The seed of the order.
@@ -97,7 +104,26 @@ pub enum Notice {
         /// Why.
         why: String,
     },
-    /// Only the base's configuration names this benchmark.
+    /// Only the head has this benchmark.
+    New {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Only one side measures this metric.
+    OneSided {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// The side.
+        side: Side,
+    },
+    /// No benchmark measures a metric of which the unit was set.
+    UnusedUnit {
+        /// The metric.
+        metric: String,
+    },
+    /// Only the base has this benchmark.
     Removed {
         /// The benchmark.
         benchmark: String,

@@ -26,6 +26,8 @@
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has
 //!   `unsafe` or names libc.
+//! - [`harness`]: how a benchmark executable is called and its output read, a
+//!   file for each dialect. `marks` alone names memchr.
 //! - [`cargo`]: arguments for cargo, and its messages. Alone names
 //!   cargo_metadata.
 //! - [`cache`]: layout, locks, publishing by rename, pruning.
@@ -59,6 +61,8 @@ pub mod question;
 pub mod git;
 
 pub mod process;
+
+pub mod harness;
 
 pub mod cargo;
 

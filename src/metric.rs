@@ -1,24 +1,42 @@
 //! What is measured: a name, a unit and which way is better.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The unit of a metric's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Seconds.
     Seconds,
     /// Bytes.
     Bytes,
+    /// A number of things.
+    Count,
+    /// Any other, by its symbol, such as `B/s`.
+    Other(String),
     /// Nobody said.
     Unknown,
 }
 
 impl Unit {
+    /// The unit of a symbol.
+    pub fn of(symbol: &str) -> Self {
+        match symbol {
+            "" => Unit::Unknown,
+            "s" => Unit::Seconds,
+            "B" => Unit::Bytes,
+            "count" => Unit::Count,
+            other => Unit::Other(other.to_owned()),
+        }
+    }
+
     /// Its symbol in the outputs.
-    pub fn symbol(self) -> &'static str {
+    pub fn symbol(&self) -> &str {
         match self {
             Unit::Seconds => "s",
             Unit::Bytes => "B",
+            Unit::Count => "count",
+            Unit::Other(symbol) => symbol,
             Unit::Unknown => "",
         }
     }
@@ -47,6 +65,11 @@ impl Better {
             Better::Higher => "higher",
         }
     }
+
+    /// The direction of a name.
+    pub fn of(name: &str) -> Option<Self> {
+        [Better::Lower, Better::Higher].into_iter().find(|better| better.name() == name)
+    }
 }
 
 /// A metric.
@@ -65,7 +88,31 @@ impl Metric {
     pub fn cost(name: &str, unit: Unit) -> Self {
         Metric { name: name.to_owned(), unit, better: Better::Lower }
     }
+
+    /// A metric by its name: of those that are measured here or by a known
+    /// harness the unit is known; of others less is better.
+    pub fn named(name: &str) -> Self {
+        let unit = match name {
+            "wall_time" | "user_time" | "sys_time" | "cpu_time" => Unit::Seconds,
+            "median_time" | "min_time" => Unit::Seconds,
+            "max_rss" => Unit::Bytes,
+            _ => Unit::Unknown,
+        };
+        Metric::cost(name, unit)
+    }
+
+    /// The same with what `units` says of it.
+    #[must_use]
+    pub fn with(self, units: &Units) -> Self {
+        match units.get(&self.name) {
+            Some((unit, better)) => Metric { unit: unit.clone(), better: *better, ..self },
+            None => self,
+        }
+    }
 }
+
+/// The units and directions of metrics, by their names.
+pub type Units = BTreeMap<String, (Unit, Better)>;
 
 /// The metric that gates when none is named.
 pub const DEFAULT_METRIC: &str = "wall_time";

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use values::{command_words, run_timeout};
-use values::{confidence, duration, on_doubt, threshold, words};
+use values::{confidence, duration, harness, on_doubt, threshold, units, words};
 
 use crate::cargo::{Build, Kind, Package, Target};
 use crate::config::{Table, nearest};
-use crate::metric::DEFAULT_METRIC;
+use crate::harness::Dialect;
+use crate::metric::{DEFAULT_METRIC, Units};
 use crate::stats::estimator::Estimator;
 use crate::verdict::Policy;
 
@@ -96,8 +97,15 @@ pub struct Benchmark {
     pub subject: Subject,
     /// With which arguments.
     pub args: Vec<String>,
+    /// How its runs are called and read; else what its executable shows.
+    pub harness: Option<Dialect>,
     /// The metrics that gate, each with the largest change that passes.
     pub gates: Vec<(String, f64)>,
+    /// Whether nobody named them, so that the only metric that there is may
+    /// stand in for the usual one.
+    pub stands_in: bool,
+    /// Units and directions that are not the usual ones.
+    pub units: Units,
     /// How many runs of each side come first, unmeasured.
     pub warmup: u32,
     /// How long one run may take.
@@ -238,10 +246,6 @@ pub fn benchmark(
     table: &Table,
     choice: Choice<'_>,
 ) -> Result<Benchmark, Error> {
-    if let Some(other) = table.harness.as_deref().filter(|harness| *harness != "plain") {
-        let why = "so far there is only `plain`: the process itself is the measurement".to_owned();
-        return Err(Error::Bad { what: "harness", value: other.to_owned(), why });
-    }
     let package = choice.package(table)?;
     let subject = match &table.command {
         Some(command) => {
@@ -270,7 +274,10 @@ pub fn benchmark(
         package: package.name.clone(),
         subject,
         args: table.args.clone().unwrap_or_default(),
+        harness: table.harness.as_deref().map(harness).transpose()?,
         gates: gates(table)?,
+        stands_in: table.metrics.is_none() && table.thresholds.is_none(),
+        units: units(table)?,
         warmup: table.warmup.unwrap_or(1),
         run_timeout: run_timeout(table.run_timeout.as_deref())?,
     })
@@ -320,6 +327,7 @@ pub fn check(table: &Table) -> Result<(), Error> {
         text.as_deref().map(|text| words(what, text)).transpose()?;
     }
     table.run_timeout.as_deref().map(|text| duration("run-timeout", text)).transpose()?;
+    table.harness.as_deref().map(harness).transpose()?;
     Ok(())
 }
 

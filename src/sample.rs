@@ -27,6 +27,11 @@ impl Sample {
         let found = self.values.iter().find(|(name, _)| name == metric);
         found.map(|&(_, value)| value)
     }
+
+    /// The metrics and their values, in the order in which they were measured.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), *value))
+    }
 }
 
 impl<'a> FromIterator<(&'a str, f64)> for Sample {

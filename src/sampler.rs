@@ -68,7 +68,7 @@ struct Program {
 }
 
 /// Runs a program once, in the time that is left.
-type RunOnce<'a> = dyn FnMut(&mut Program, Option<Duration>) -> Result<Run, Error> + 'a;
+type RunOnce<'a> = dyn FnMut(&mut Program, Option<Duration>) -> Result<Run<Sample>, Error> + 'a;
 
 /// Runs the commands in rounds until a limit is reached or a signal arrives.
 /// `tell` gets a round's runs when it is complete; what it returns says
@@ -99,7 +99,7 @@ pub fn sample<E: From<Error>>(
         left_behind: 0,
     };
     let mut programs: Vec<Program> = sampling.commands.iter().map(program).collect();
-    let mut run = |program: &mut Program, left| -> Result<Run, Error> {
+    let mut run = |program: &mut Program, left| -> Result<Run<Sample>, Error> {
         let (limit, command) = (sampling.run_timeout, &mut program.command);
         let (ran, left_behind) = run_once(command, &said, limit, left, helper, interrupt)?;
         program.left_behind += left_behind;
@@ -117,7 +117,7 @@ pub fn sample<E: From<Error>>(
         }
     }
     let names: Vec<String> = metrics().into_iter().map(|metric| metric.name).collect();
-    tell(Event::Sampling { metrics: &names, seed: sampling.seed })?;
+    tell(Event::Rounds { metrics: &names, seed: sampling.seed })?;
     let stopped_by = rounds(sampling, &mut programs, &mut run, tell)?;
     for program in programs.into_iter().filter(|program| program.left_behind > 0) {
         let (benchmark, processes) = (program.label, program.left_behind);

@@ -21,7 +21,7 @@ pub use findings::{Findings, Method, MetricFinding, Versus};
 pub use rows::Flow;
 
 use crate::event::{Notice, remarks};
-use crate::metric::{DEFAULT_METRIC, Metric, Unit};
+use crate::metric::{DEFAULT_METRIC, Metric, Units};
 use crate::stats::estimator::{Estimator, Levels};
 use crate::stats::moments::Moments;
 use crate::verdict::{StoppedBy, Verdict};
@@ -48,6 +48,8 @@ pub struct Spec {
     pub chosen: bool,
     /// The label that all others are compared with.
     pub base: Option<String>,
+    /// Units and directions that are not the usual ones.
+    pub units: Units,
 }
 
 impl Spec {
@@ -310,14 +312,4 @@ impl Spec {
             name.clone_from(&only.name);
         }
     }
-}
-
-/// A metric by the name of its column.
-fn metric(name: &str) -> Metric {
-    let unit = match name {
-        "wall_time" | "user_time" | "sys_time" | "cpu_time" => Unit::Seconds,
-        "max_rss" => Unit::Bytes,
-        _ => Unit::Unknown,
-    };
-    Metric::cost(name, unit)
 }

@@ -2,8 +2,8 @@
 
 use super::labels::Labels;
 use super::rows::Taker;
-use super::{Analysis, Error, Flow, Place, Spec, metric};
-use crate::metric::Unit;
+use super::{Analysis, Error, Flow, Place, Spec};
+use crate::metric::{Metric, Unit};
 use crate::stats::estimator::Estimator;
 
 /// Looks for labels only.
@@ -44,7 +44,7 @@ impl Taker for Reading<'_, '_> {
         for name in names {
             let known = metrics.iter().position(|metric| metric.name == *name);
             columns.push(known.unwrap_or_else(|| {
-                metrics.push(metric(name));
+                metrics.push(Metric::named(name).with(&spec.units));
                 metrics.len() - 1
             }));
         }
@@ -64,7 +64,7 @@ impl Taker for Reading<'_, '_> {
         }
         let logarithms = spec.estimator == Estimator::GeometricMean;
         let signed = |name: &String| {
-            let free = metric(name).unit == Unit::Unknown && spec.threshold(name).is_none();
+            let free = Metric::named(name).unit == Unit::Unknown && spec.threshold(name).is_none();
             free && !logarithms
         };
         Ok(names.iter().map(signed).collect())

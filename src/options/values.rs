@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use super::Error;
+use crate::config::{Scale, Table};
+use crate::harness::Dialect;
+use crate::metric::{Better, Metric, Unit, Units};
 use crate::verdict::OnDoubt;
 
 /// A percentage such as `2%`, as a fraction.
@@ -57,6 +60,30 @@ pub(super) fn on_doubt(what: &'static str, text: Option<&str>) -> Result<OnDoubt
             Err(Error::Bad { what, value: other.to_owned(), why })
         }
     }
+}
+
+/// How runs are called and read.
+pub(super) fn harness(name: &str) -> Result<Dialect, Error> {
+    let bad = |why| Error::Bad { what: "harness", value: name.to_owned(), why };
+    name.parse().map_err(bad)
+}
+
+/// Units and directions. What is left open is as of a metric of that name.
+pub(super) fn units(table: &Table) -> Result<Units, Error> {
+    let unit = |(name, scale): (&String, &Scale)| {
+        let usual = Metric::named(name);
+        let better = match scale.better.as_deref() {
+            None => usual.better,
+            Some(word) => Better::of(word).ok_or_else(|| Error::Bad {
+                what: "units",
+                value: format!("{name}.better = {word}"),
+                why: "better is `lower` or `higher`".to_owned(),
+            })?,
+        };
+        let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
+        Ok((name.clone(), (unit, better)))
+    };
+    table.units.iter().flatten().map(unit).collect()
 }
 
 pub(super) fn words(what: &'static str, text: &str) -> Result<Vec<String>, Error> {

@@ -48,6 +48,8 @@ pub struct Request {
     pub aa: bool,
     /// Measure although both sides are the same program.
     pub always_run: bool,
+    /// What the harness is told to run.
+    pub filter: Option<String>,
     /// Whose table decides when both sides have one.
     pub policy_from: Side,
     /// The cache, when it is not at its usual place.
@@ -68,12 +70,20 @@ pub(crate) struct Prepared {
 /// How the two sides of a benchmark stand before anything is run.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// These two commands are to be measured.
-    Ready(Box<Pair<Command>>),
+    /// These two programs are to be measured.
+    Ready(Box<Pair<Program>>),
     /// Both are the same program.
     Identical,
     /// The base lacks it, or does not build.
     NoBaseline,
+}
+
+/// What is run of one side.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) command: Command,
+    /// The executable, where cargo built it.
+    pub(crate) executable: Option<PathBuf>,
 }
 
 /// Everything that sampling needs.

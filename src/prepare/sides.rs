@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::build::{Builder, Checkout, Group, label, spec};
-use super::{Prepared, State, Work, Workspaces, command, identical, lockfile, surroundings};
+use super::{
+    Prepared, Program, State, Work, Workspaces, command, identical, lockfile, surroundings,
+};
 use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
 use crate::error::Error;
@@ -177,20 +179,21 @@ impl Work<'_, '_> {
         side: Side,
         artifact: &Artifact,
         folder: PathBuf,
-    ) -> Result<Command, Error> {
+    ) -> Result<Program, Error> {
         let executable = artifact.executable(&label(&folder, &self.room.tree(side), target));
         let executable =
             executable.ok_or_else(|| cargo::Error::NoExecutable(target.to_string()))?;
         let invocation = &executable.invocation;
         let mut argv: Vec<_> = invocation.before.iter().map(Into::into).collect();
-        argv.push(self.room.target(side, &spec(build)).join(&executable.path).into());
+        let path = self.room.target(side, &spec(build)).join(&executable.path);
+        argv.push(path.clone().into());
         argv.extend(benchmark.args.iter().chain(&invocation.after).map(Into::into));
         let env = self.tools.env.clone();
         let mut command = Command { argv, env, cwd: folder, ..Command::default() };
         for (name, value) in &invocation.env {
             command.set_var(name, value);
         }
-        Ok(command)
+        Ok(Program { command, executable: Some(path) })
     }
 
     fn state_of_command(
@@ -229,7 +232,7 @@ impl Work<'_, '_> {
             }
             let mut command = command::command(&self.tools, &site, words);
             command.argv.extend(benchmark.args.iter().map(Into::into));
-            Ok::<_, Error>(Ok(command))
+            Ok::<_, Error>(Ok(Program { command, executable: None }))
         };
         match (of_side(Side::Base)?, of_side(Side::Head)?) {
             (Ok(base), Ok(head)) => Ok(State::Ready(Box::new(Pair { base, head }))),

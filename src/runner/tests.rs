@@ -3,16 +3,17 @@
 use super::*;
 use crate::metric::Unit;
 use crate::stats::shape::Finding;
+use crate::verdict::Verdict;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
 fn plan(gates: &[(&str, f64)]) -> Plan {
-    let subject = Subject {
+    let benchmark = Benchmark {
         name: "it".into(),
         metrics: ["wall_time", "max_rss"].map(|name| Metric::cost(name, Unit::Seconds)).to_vec(),
         gates: gates.iter().map(|&(name, limit)| (name.to_owned(), limit)).collect(),
-        pair_seconds: 0.0,
     };
+    let subject = Subject { benchmarks: vec![benchmark], ..Subject::default() };
     Plan {
         subjects: vec![subject],
         confidence: 0.95,
@@ -33,16 +34,21 @@ fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<S
     let sampled = sample::<()>(
         plan,
         &mut || seconds.get(),
-        &mut |_, side, _| {
+        &mut |_, _, side, _| {
             let run = order.len() as u64;
             order.push(side);
             seconds.set(seconds.get() + 1.0);
             let value = value(side, run);
-            Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
         },
         &mut |_| {},
     );
     (sampled.unwrap(), order)
+}
+
+/// What a run of a program with one benchmark gives.
+fn one(sample: Sample) -> Run<Samples> {
+    Run::Measured(vec![(0, sample)])
 }
 
 /// A little noise, the same in every run of the tests.
@@ -110,10 +116,10 @@ fn an_unfinished_pair_is_dropped() {
         let sampled = sample::<()>(
             &plan(&[("wall_time", 0.02)]),
             &mut || 0.0,
-            &mut |_, _, _| {
+            &mut |_, _, _, _| {
                 runs += 1;
                 let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
-                Ok(if runs < 8 { Run::Measured(sample) } else { end.clone() })
+                Ok(if runs < 8 { one(sample) } else { end.clone() })
             },
             &mut |_| told += 1,
         );
@@ -130,14 +136,14 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, side, _| {
+        &mut |_, _, side, _| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let time = slower(1.2)(side, run as u64);
             // Around its threshold, as often above as below: never decided.
             let size = 1.2 + 0.2 * (run as u64 / 2 % 2) as f64;
             let size = if side == Side::Head { size } else { 1.0 };
-            Ok(Run::Measured(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
+            Ok(one(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
         },
         &mut |step| {
             let Step::Pair(_, _, progress) = step else { return };
@@ -164,21 +170,21 @@ fn fail_fast_stops_at_the_first_regression() {
 #[test]
 fn benchmarks_take_turns_and_a_decided_one_leaves() {
     let mut plan = plan(&[("wall_time", 0.02)]);
-    plan.subjects.push(Subject { name: "other".into(), ..plan.subjects[0].clone() });
+    plan.subjects.push(plan.subjects[0].clone());
     plan.max_pairs = Some(30);
     let seconds = std::cell::Cell::new(0.0);
     let mut turns = Vec::new();
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |number, side, _| {
+        &mut |number, _, side, _| {
             turns.push(number);
             let run = seconds.get();
             seconds.set(run + 1.0);
             // The first is clear, the second stays at the threshold.
             let factor = if number == 0 { 1.5 } else { 1.02 };
             let value = slower(factor)(side, run as u64);
-            Ok(Run::Measured(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
         },
         &mut |_| {},
     );
@@ -232,13 +238,13 @@ fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, side, _| {
+        &mut |_, _, side, _| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let scrambled = (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             let noise = 1.0 + 0.03 * (scrambled as f64 / (1 << 24) as f64);
             let value = noise * if side == Side::Head { factor } else { 1.0 };
-            Ok(Run::Measured(Sample::from_iter([("wall_time", value)])))
+            Ok(one(Sample::from_iter([("wall_time", value)])))
         },
         &mut |step| {
             if let Step::Unlikely(unlikely) = step {
@@ -262,4 +268,99 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
     // Far from it, or with time enough, nothing is said.
     assert_eq!(foreseen(100, 1.0), []);
     assert_eq!(foreseen(1_000_000, 1.01), []);
+}
+
+/// A program with three benchmarks, of which the first is a clear regression,
+/// the second none, and the third at its threshold. Feeds the loop; returns
+/// the result and the numbers that were wanted in each run.
+fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    let benchmark = plan.subjects[0].benchmarks[0].clone();
+    let named = |name: &str| Benchmark { name: name.into(), ..benchmark.clone() };
+    let benchmarks = ["slower", "same", "near"].map(named).to_vec();
+    plan.subjects = vec![Subject { benchmarks, can_leave, pair_seconds: 6.0 }];
+    plan.max_pairs = Some(40);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut asked = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |_, wanted, side, _| {
+            asked.push(wanted.to_vec());
+            let run = seconds.get();
+            seconds.set(run + wanted.len() as f64);
+            let value = |number: usize| slower([1.5, 1.0, 1.02][number])(side, run as u64);
+            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
+            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
+        },
+        &mut |_| {},
+    );
+    (sampled.unwrap(), asked)
+}
+
+#[test]
+fn a_decided_benchmark_leaves_the_runs_of_its_program() {
+    let (sampled, asked) = feed_three(true);
+    let verdicts: Vec<_> =
+        sampled.benchmarks.iter().map(|b| b.metrics[0].verdict.unwrap()).collect();
+    assert_eq!(verdicts, [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive]);
+    let pairs: Vec<u64> = sampled.benchmarks.iter().map(|benchmark| benchmark.pairs).collect();
+    assert!(pairs[0] < 40 && pairs[1] < 40 && pairs[2] == 40, "{pairs:?}");
+    assert_eq!((asked.len(), &asked[0], &asked[79]), (80, &vec![0, 1, 2], &vec![2]));
+    // Both runs of a pair are of the same benchmarks.
+    assert!(asked.chunks(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(asked.iter().map(Vec::len).sum::<usize>() as u64, 2 * pairs.iter().sum::<u64>());
+}
+
+#[test]
+fn where_none_can_leave_all_are_measured_until_the_last_is_decided() {
+    let (sampled, asked) = feed_three(false);
+    assert!(asked.iter().all(|wanted| wanted.len() == 3));
+    assert!(sampled.benchmarks.iter().all(|benchmark| benchmark.pairs == 40));
+    let decided = &sampled.benchmarks[0].metrics[0];
+    assert_eq!(decided.verdict, Some(Verdict::Regression));
+    assert!(decided.summary.pairs < 40);
+}
+
+#[test]
+fn all_questions_of_all_benchmarks_share_the_error() {
+    let plan = plan(&[("wall_time", 0.02), ("max_rss", 0.02)]);
+    let many = |count| {
+        let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); count];
+        let subject = Subject { benchmarks, ..Subject::default() };
+        Plan { subjects: vec![subject.clone(), subject], ..plan.clone() }
+    };
+    assert_eq!(many(5).questions(), 20);
+    assert_eq!(many(5).levels(), Levels::new(0.95, 20));
+}
+
+#[test]
+fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
+    let limit = 200.0;
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); 10];
+    plan.subjects = vec![Subject { benchmarks, can_leave: true, pair_seconds: 0.0 }];
+    plan.time_limit = Duration::from_secs_f64(limit);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut shortest = f64::INFINITY;
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |_, wanted, side, _| {
+            let took = 0.5 * wanted.len() as f64;
+            shortest = took.min(shortest);
+            seconds.set(seconds.get() + took);
+            // All but the last are clear.
+            let factor = |number| if number == 9 { 1.02 } else { 1.5 };
+            let run = seconds.get() as u64;
+            let value = |number| slower(factor(number))(side, run);
+            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
+            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
+        },
+        &mut |_| {},
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!((sampled.stopped_by, shortest), (StoppedBy::TimeLimit, 0.5));
+    // The last pair of a second that fits is made.
+    assert!(limit - sampled.elapsed < 1.0, "{}", sampled.elapsed);
 }

@@ -204,8 +204,14 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     ran.says("error: [package.metadata.cbdr] names more than one of `bench`, `bin`, `example` and");
     let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
     ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`\n");
-    let ran = refused("[package.metadata.cbdr]\nharness = \"criterion\"");
-    ran.says("error: bad harness `criterion`: so far there is only `plain`");
+    let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
+    ran.says("error: bad harness `criteron`: it is plain, json, criterion, divan or libtest\n");
+    let ran = refused(
+        "[package.metadata.cbdr]\nunits = { rate = { unit = \"B/s\", beter = \"higher\" } }",
+    );
+    ran.says("error: bad value in [package.metadata.cbdr]: `units`: unknown field `beter`");
+    let ran = refused("[package.metadata.cbdr.units.rate]\nunit = \"B/s\"\nbetter = \"up\"");
+    ran.says("error: bad units `rate.better = up`: better is `lower` or `higher`\n");
     let ran = refused("[package.metadata.cbdr]\nbench = \"wrok\"");
     let ran = ran.says("error: the package `steady` has no bench `wrok`\n");
     ran.says("hint: did you mean `work`?\n");

@@ -137,10 +137,15 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "CMD", help_heading = BENCHMARK)]
     pub(crate) build_command: Option<String>,
 
-    /// How a run is read; so far only plain: the process itself is the
-    /// measurement [default: plain]
+    /// How a run is called and read: plain (the process itself is the
+    /// measurement), json, criterion, divan or libtest [default: what the
+    /// executable of a bench target shows, else plain]
     #[arg(long, value_name = "NAME", help_heading = BENCHMARK)]
     pub(crate) harness: Option<String>,
+
+    /// Run only the benchmarks whose names match, as the harness matches them
+    #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
+    pub(crate) filter: Option<String>,
 
     /// Arguments of the benchmark
     #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]

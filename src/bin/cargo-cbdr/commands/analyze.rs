@@ -11,6 +11,7 @@ use cargo_cbdr::Error;
 use cargo_cbdr::analysis::{Analysis, Findings, Flow, Spec};
 use cargo_cbdr::config::Table;
 use cargo_cbdr::event::{Event, Notice};
+use cargo_cbdr::metric::Units;
 use cargo_cbdr::options::{self, threshold_flag};
 use cargo_cbdr::process::Interrupt;
 use cargo_cbdr::stats::estimator::Estimator;
@@ -126,6 +127,7 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
         estimator,
         chosen: args.estimator.is_some(),
         base: args.base.clone(),
+        units: Units::new(),
     };
     Ok((spec, policy.on_inconclusive))
 }

@@ -55,6 +55,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
         dirty: args.dirty,
         aa: args.aa,
         always_run: args.always_run,
+        filter: args.filter.clone(),
         policy_from: match args.policy_from {
             From::Base => Side::Base,
             From::Head => Side::Head,
@@ -93,6 +94,7 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         metrics: some(&args.metric),
         threshold: None,
         thresholds: None::<BTreeMap<_, _>>,
+        units: None,
         confidence: args.confidence.clone(),
         estimator: args.estimator.clone(),
         time_limit: args.time_limit.clone(),

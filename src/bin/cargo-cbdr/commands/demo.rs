@@ -51,6 +51,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         dirty: false,
         aa: false,
         always_run: false,
+        filter: None,
         policy_from: Side::Base,
         cache: Some(folder.path().join("cache")),
         env: std::env::vars_os().collect(),

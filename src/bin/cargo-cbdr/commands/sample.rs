@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
     let mut rows = Rows::new();
     let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
         match event {
-            Event::Sampling { seed, .. } => {
+            Event::Rounds { seed, .. } => {
                 ui.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             event => ui.show(&event),

@@ -144,7 +144,7 @@ fn table(out: &mut impl Write, versus: &Versus) -> std::io::Result<()> {
 
 /// The difference of the means and its bounds, in the metric's unit.
 fn difference(finding: &MetricFinding) -> String {
-    let unit = finding.result.metric.unit;
+    let unit = &finding.result.metric.unit;
     let value = |value: f64| {
         let sign = if value < 0.0 { "" } else { "+" };
         format!("{sign}{}", text::value(value, unit))

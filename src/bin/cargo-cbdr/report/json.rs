@@ -51,7 +51,7 @@ struct Benchmark<'a> {
 #[derive(Serialize)]
 pub(super) struct Metric<'a> {
     name: &'a str,
-    unit: &'static str,
+    unit: &'a str,
     better: &'static str,
     gates: bool,
     base: Option<f64>,

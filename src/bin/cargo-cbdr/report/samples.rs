@@ -45,7 +45,7 @@ impl Rows {
     /// Adds what an event brings.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
         match event {
-            Event::Sampling { metrics, .. } => {
+            Event::Rounds { metrics, .. } => {
                 self.metrics = metrics.to_vec();
                 Ok(self.writer.write_record(header(metrics))?)
             }

@@ -246,13 +246,7 @@ mod tests {
             pairs: 12,
             metrics: vec![result],
         };
-        Progress {
-            benchmarks: vec![benchmark],
-            latest: 0,
-            elapsed: 3.2,
-            limit: 300.0,
-            remaining: Some(8.0),
-        }
+        Progress { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
     }
 
     fn plain(progress: &Progress, width: usize) -> String {

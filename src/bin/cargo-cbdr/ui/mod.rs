@@ -151,8 +151,9 @@ impl Ui {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
             }
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
-            Event::Sampling { seed, .. } => {
-                self.status("Sampling", &format!("in pairs, seed {seed}"));
+            Event::Sampling { plan, .. } => self.status("Sampling", &text::plan(plan)),
+            Event::Rounds { seed, .. } => {
+                self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             Event::Run { .. } | Event::Round(_) => {}
             Event::Pair(progress) => self.live.draw(progress),

@@ -29,6 +29,15 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
+        Notice::New { benchmark } => {
+            format!("`{benchmark}` is new: the base does not have it")
+        }
+        Notice::OneSided { benchmark, metric, side } => {
+            format!("only the {side} of `{benchmark}` measures `{metric}`")
+        }
+        Notice::UnusedUnit { metric } => {
+            format!("no benchmark measures `{metric}`, whose unit is set")
+        }
         Notice::Removed { benchmark } => {
             format!("the head no longer has the benchmark `{benchmark}`")
         }
@@ -39,14 +48,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::LeftBehind { benchmark, processes } => format!(
-            "`{benchmark}` left {} running, which were ended",
-            if *processes == 1 { "1 process".into() } else { format!("{processes} processes") }
-        ),
-        Notice::SmallChange { benchmark, metric } => format!(
-            "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ \
-             by it, but the placement of code alone can do that"
-        ),
+        Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
+        Notice::SmallChange { benchmark, metric } => small_change(benchmark, metric),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Shape { benchmark, metric, finding: found } => {
             about(benchmark, metric, &finding(found))
@@ -63,10 +66,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Alone { label } => {
             format!("no row has what `{label}` would be compared with")
         }
-        Notice::Unpaired { benchmark, line } => format!(
-            "the rows of {benchmark} do not pair from line {line} on: no verdict that may be \
-             looked at while sampling goes on"
-        ),
+        Notice::Unpaired { benchmark, line } => unpaired(benchmark, *line),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
 }
@@ -94,6 +94,28 @@ fn ties(ties: u64, pairs: u64) -> String {
 fn earlier(estimator: Estimator, needed: u64, pairs: u64) -> String {
     format!(
         "`--estimator {estimator}` would have had a verdict after {needed} of the {pairs} pairs"
+    )
+}
+
+fn left_behind(benchmark: &str, processes: u64) -> String {
+    let processes = match processes {
+        1 => "1 process".to_owned(),
+        several => format!("{several} processes"),
+    };
+    format!("`{benchmark}` left {processes} running, which were ended")
+}
+
+fn small_change(benchmark: &str, metric: &str) -> String {
+    format!(
+        "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ by \
+         it, but the placement of code alone can do that"
+    )
+}
+
+fn unpaired(benchmark: &str, line: u64) -> String {
+    format!(
+        "the rows of {benchmark} do not pair from line {line} on: no verdict that may be looked \
+         at while sampling goes on"
     )
 }
 
@@ -191,7 +213,7 @@ fn whole_percent(share: f64) -> String {
 
 /// Why a verdict is unlikely, and what could be told.
 fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, threshold, needed, reach } = unlikely;
+    let Unlikely { benchmark, metric, threshold, needed, reach, others } = unlikely;
     let needed = match needed {
         Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
         None => "the change is too close to the threshold".to_owned(),
@@ -204,7 +226,14 @@ fn unlikely(unlikely: &Unlikely) -> String {
         ),
         None => String::new(),
     };
-    format!("a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: {needed}{told}")
+    let others = match others {
+        0 => String::new(),
+        others => format!("; the same holds for {}", count(*others as u64, "other verdict")),
+    };
+    format!(
+        "a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: \
+         {needed}{told}{others}"
+    )
 }
 
 #[cfg(test)]

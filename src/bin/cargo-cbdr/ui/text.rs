@@ -5,6 +5,7 @@ use cargo_cbdr::analysis::{MetricFinding, Versus};
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::metric::Unit;
+use cargo_cbdr::runner::Plan;
 use cargo_cbdr::verdict::MetricResult;
 use cargo_cbdr::verdict::Verdict;
 
@@ -79,24 +80,58 @@ pub(crate) fn roughly(seconds: f64) -> String {
     }
 }
 
-/// A value in its unit, with four digits.
-pub(crate) fn value(value: f64, unit: Unit) -> String {
-    let scales: &[(f64, &str)] = match unit {
-        Unit::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
-        Unit::Bytes => {
-            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
-        }
-        Unit::Unknown => &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")],
+const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+
+const BYTES: &[(f64, &str)] =
+    &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
+
+const NUMBERS: &[(f64, &str)] =
+    &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
+
+/// A value in its unit, with four digits: seconds, bytes, counts and what is
+/// counted per second are scaled, others (`ms`, say) are shown as they are.
+pub(crate) fn value(value: f64, unit: &Unit) -> String {
+    let (scales, rest): (&[(f64, &str)], &str) = match unit {
+        Unit::Seconds => (TIMES, ""),
+        Unit::Bytes => (BYTES, ""),
+        Unit::Unknown | Unit::Count => (NUMBERS, ""),
+        Unit::Other(symbol) if symbol.starts_with("B/") => (BYTES, &symbol[1..]),
+        Unit::Other(symbol) if symbol.contains('/') || symbol == "Hz" => (NUMBERS, symbol),
+        Unit::Other(symbol) => (&[(1.0, "")], symbol),
     };
+    let gap = if scales == NUMBERS { " " } else { "" };
+    if value == 0.0 {
+        let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
+        return format!("0 {symbol}").trim_end().to_owned();
+    }
     let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
-    if value == 0.0 {
-        return format!("0 {}", unit.symbol()).trim_end().to_owned();
-    }
     let scaled = value / scale;
     let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
-    let digits = if unit == Unit::Bytes && scale == 1.0 { 0 } else { digits };
-    format!("{scaled:.digits$} {name}").trim_end().to_owned()
+    let whole = scales == BYTES || *unit == Unit::Count;
+    let digits = if whole && scale == 1.0 && rest.is_empty() { 0 } else { digits };
+    let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
+    format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
+}
+
+/// How many verdicts there are to be had, how, and how long that takes at
+/// least.
+pub(crate) fn plan(plan: &Plan) -> String {
+    let (benchmarks, questions) = (plan.benchmarks().count(), plan.questions());
+    let seed = plan.seed;
+    if questions == 1 {
+        return format!("in pairs, seed {seed}");
+    }
+    let of = match benchmarks {
+        1 => String::new(),
+        several => format!(" on {several} benchmarks"),
+    };
+    let time = match plan.least_time().as_secs_f64() {
+        0.0 => String::new(),
+        time => format!(", about {}", roughly(time)),
+    };
+    let least = plan.least_pairs();
+    format!("for {questions} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
 }
 
 /// A percentage without the noise of its last digits.
@@ -190,9 +225,17 @@ mod tests {
             (0.0, Unit::Seconds, "0 s"),
             (1_365_000.0, Unit::Bytes, "1.302 MiB"),
             (12.0, Unit::Bytes, "12 B"),
+            (12.0, Unit::Count, "12"),
+            (123_456.0, Unit::Count, "123.5 k"),
+            (3.5e6, Unit::of("B/s"), "3.338 MiB/s"),
+            (12.0, Unit::of("B/s"), "12.00 B/s"),
+            (3.5e6, Unit::of("req/s"), "3.500 M req/s"),
+            (0.25, Unit::of("1/s"), "250.0 m 1/s"),
+            (12_345.0, Unit::of("ms"), "12345 ms"),
+            (0.0, Unit::of("B/s"), "0 B/s"),
         ];
         for (number, unit, expected) in table {
-            assert_eq!(value(number, unit), expected);
+            assert_eq!(value(number, &unit), expected);
         }
     }
 

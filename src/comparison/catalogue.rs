@@ -1,0 +1,165 @@
+//! What the warm-up showed: which benchmarks there are, what they measure, and
+//! what of it gates.
+
+use super::{Error, Kind};
+use crate::bench::{Bench, Case, Reported, metrics};
+use crate::event::Notice;
+use crate::metric::{DEFAULT_METRIC, Metric};
+use crate::runner::{self, Subject};
+use crate::sample::Sample;
+use crate::side::{Pair, Side};
+use crate::stats::estimator::Summary;
+use crate::verdict::{BenchmarkResult, MetricResult};
+
+/// What a program was found to have.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What is to be sampled.
+    pub(super) subject: Subject,
+    /// Benchmarks of one side only.
+    pub(super) alone: Vec<(String, Side)>,
+    /// Metrics of one side only, each with its benchmark.
+    one_sided: Vec<(String, Metric, Side)>,
+}
+
+impl Found {
+    /// Takes what both sides reported, which is `None` where none had to run,
+    /// and tells the bench what to expect.
+    pub(super) fn of(
+        bench: &mut Bench<'_>,
+        reported: Option<Pair<Reported>>,
+        pair_seconds: f64,
+        several: bool,
+        filter: Option<&str>,
+    ) -> Result<Self, Error> {
+        let reported = reported.unwrap_or_else(|| {
+            let known = metrics();
+            let sample: Sample = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
+            Pair::both(|_| vec![(None, sample.clone())])
+        });
+        let program = bench.benchmark.name.clone();
+        let shown = |name: &Option<String>| match name {
+            Some(name) if several => format!("{program}/{name}"),
+            Some(name) => name.clone(),
+            None => program.clone(),
+        };
+        if reported.head.is_empty() && !reported.base.is_empty() && filter.is_none() {
+            let harness = bench.dialect().name();
+            return Err(Kind::NoBenchmark { benchmark: program, harness, filter: None }.into());
+        }
+        bench.reported = reported.as_ref().map(Vec::len);
+        let can_leave = bench.can_leave();
+        let subject = Subject { benchmarks: Vec::new(), can_leave, pair_seconds };
+        let mut found = Found { subject, ..Found::default() };
+        for (name, head) in &reported.head {
+            match reported.base.iter().find(|(other, _)| other == name) {
+                Some((_, base)) => {
+                    let (benchmark, case) = found.compared(bench, shown(name), base, head);
+                    found.subject.benchmarks.push(benchmark);
+                    bench.cases.push(Case { name: name.clone(), ..case });
+                }
+                None => found.alone.push((shown(name), Side::Head)),
+            }
+        }
+        for (name, _) in &reported.base {
+            if !reported.head.iter().any(|(other, _)| other == name) {
+                found.alone.push((shown(name), Side::Base));
+            }
+        }
+        check(bench, &reported, &found)?;
+        Ok(found)
+    }
+
+    /// A benchmark that both sides have.
+    fn compared(
+        &mut self,
+        bench: &Bench<'_>,
+        name: String,
+        base: &Sample,
+        head: &Sample,
+    ) -> (runner::Benchmark, Case) {
+        let of = |metric: &str| Metric::named(metric).with(&bench.benchmark.units);
+        let has = |sample: &Sample, metric: &str| sample.get(metric).is_some();
+        let names = |sample: &Sample| -> Vec<String> {
+            sample.iter().map(|(metric, _)| metric.to_owned()).collect()
+        };
+        for (of_side, other, side) in [(head, base, Side::Head), (base, head, Side::Base)] {
+            let only = names(of_side).into_iter().filter(|metric| !has(other, metric));
+            let only = only.map(|metric| (name.clone(), of(&metric), side));
+            self.one_sided.extend(only);
+        }
+        let both: Vec<String> = names(head).into_iter().filter(|one| has(base, one)).collect();
+        let gates = gates(bench, &both);
+        let case = Case {
+            name: None,
+            metrics: both.clone(),
+            gates: gates.iter().map(|(metric, _)| metric.clone()).collect(),
+        };
+        let metrics = both.iter().map(|metric| of(metric)).collect();
+        (runner::Benchmark { name, metrics, gates }, case)
+    }
+
+    /// Whether neither side has a benchmark.
+    pub(super) fn is_empty(&self) -> bool {
+        self.subject.benchmarks.is_empty() && self.alone.is_empty()
+    }
+
+    /// What there is to say of it.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        let alone = self.alone.iter().map(|(benchmark, side)| match side {
+            Side::Head => Notice::New { benchmark: benchmark.clone() },
+            Side::Base => Notice::Removed { benchmark: benchmark.clone() },
+        });
+        let one_sided = self.one_sided.iter().map(|(benchmark, metric, side)| {
+            let (benchmark, metric) = (benchmark.clone(), metric.name.clone());
+            Notice::OneSided { benchmark, metric, side: *side }
+        });
+        alone.chain(one_sided).collect()
+    }
+
+    /// A result with the metrics of one side only, of which there is nothing
+    /// to say.
+    pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
+        let own = self.one_sided.iter().filter(|(benchmark, ..)| *benchmark == result.name);
+        let nothing =
+            |metric: &Metric| MetricResult::new(metric.clone(), None, Summary::default(), None);
+        result.metrics.extend(own.map(|(_, metric, _)| nothing(metric)));
+        result
+    }
+}
+
+/// Which of the metrics that both sides have gate. Where nobody named any, the
+/// only one that there is stands in for the usual one.
+fn gates(bench: &Bench<'_>, both: &[String]) -> Vec<(String, f64)> {
+    let asked = &bench.benchmark.gates;
+    match (both, asked.as_slice()) {
+        ([only], [(usual, threshold)])
+            if bench.benchmark.stands_in && usual == DEFAULT_METRIC && only != usual =>
+        {
+            vec![(only.clone(), *threshold)]
+        }
+        _ => asked.iter().filter(|(metric, _)| both.contains(metric)).cloned().collect(),
+    }
+}
+
+/// That somebody measures what was asked for.
+fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<(), Error> {
+    let mut measured: Vec<String> = Vec::new();
+    for (_, sample) in reported.head.iter().chain(&reported.base) {
+        for (metric, _) in sample.iter() {
+            if !measured.iter().any(|known| known == metric) {
+                measured.push(metric.to_owned());
+            }
+        }
+    }
+    let gating = found.subject.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
+    let settled = measured.is_empty() || gating && bench.benchmark.stands_in;
+    let missing = bench.benchmark.gates.iter().find(|(metric, _)| !measured.contains(metric));
+    match missing {
+        Some((metric, _)) if !settled => {
+            let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());
+            Err(Kind::NoMetric { benchmark, metric, measured }.into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,181 @@
+//! The running part of a comparison: warm-up, forecast, sampling.
+
+use std::time::Instant;
+
+use super::catalogue::Found;
+use super::{Error, Kind, Options};
+use crate::bench::{Bench, Reported};
+use crate::event::{Event, Notice};
+use crate::options::Settings;
+use crate::process::{Helper, Interrupt};
+use crate::runner::{self, Plan, Run, Step};
+use crate::side::{Pair, Side};
+use crate::verdict::{Sampled, StoppedBy, Verdict};
+
+/// The benchmarks of a comparison, and who watches.
+pub(super) struct Session<'a, 'b> {
+    pub(super) benches: Vec<Bench<'a>>,
+    pub(super) helper: &'a Helper,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
+    pub(super) start: Instant,
+    pub(super) notices: &'a mut Vec<Notice>,
+}
+
+/// What came of it.
+pub(super) struct Measured {
+    pub(super) sampled: Sampled,
+    /// What each bench was found to have.
+    pub(super) found: Vec<Found>,
+    /// Seconds from the start to the first measured pair.
+    pub(super) prepare_seconds: f64,
+}
+
+impl Session<'_, '_> {
+    /// Warms up and samples. `several` programs put their names before those
+    /// of their benchmarks.
+    pub(super) fn run(
+        &mut self,
+        settings: &Settings,
+        options: &Options,
+        several: bool,
+    ) -> Result<Measured, Error> {
+        let found = self.warm_up(options, several)?;
+        let plan = Plan {
+            subjects: found.iter().map(|found| found.subject.clone()).collect(),
+            confidence: settings.policy.confidence,
+            estimator: settings.policy.estimator,
+            time_limit: settings.limits.time,
+            max_pairs: settings.limits.pairs,
+            fail_fast: options.fail_fast,
+            seed: options.seed,
+        };
+        if plan.questions() == 0 {
+            // All that could gate is on one side only.
+            let stopped_by = StoppedBy::NoBaseline;
+            let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
+            let prepare_seconds = self.start.elapsed().as_secs_f64();
+            return Ok(Measured { sampled, found, prepare_seconds });
+        }
+        self.foresee(&plan)?;
+        let prepare_seconds = self.start.elapsed().as_secs_f64();
+        let sampled = self.sample(&plan)?;
+        if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
+            return Err(Kind::NoPair(plan.time_limit).into());
+        }
+        Ok(Measured { sampled, found, prepare_seconds })
+    }
+
+    fn sample(&mut self, plan: &Plan) -> Result<Sampled, Error> {
+        let mut metrics: Vec<String> = Vec::new();
+        for metric in plan.benchmarks().flat_map(|benchmark| &benchmark.metrics) {
+            if !metrics.contains(&metric.name) {
+                metrics.push(metric.name.clone());
+            }
+        }
+        (self.tell)(Event::Sampling { metrics: &metrics, plan });
+        let several = plan.benchmarks().count() > 1;
+        let label = |program: usize, number: usize, side: Side| match several {
+            true => format!("{}/{side}", plan.subjects[program].benchmarks[number].name),
+            false => side.name().to_owned(),
+        };
+        let start = self.start;
+        let (benches, tell) = (&mut self.benches, &mut *self.tell);
+        let (helper, interrupt) = (self.helper, self.interrupt);
+        let mut foreseen = Vec::new();
+        let sampled = runner::sample(
+            plan,
+            &mut || start.elapsed().as_secs_f64(),
+            &mut |program, wanted, side, left| {
+                benches[program].run(wanted, side, left, helper, interrupt)
+            },
+            &mut |step| match step {
+                Step::Pair(program, runs, progress) => {
+                    for (side, samples) in runs {
+                        for (number, sample) in samples {
+                            let label = label(program, *number, *side);
+                            tell(Event::Run { label: &label, sample });
+                        }
+                    }
+                    tell(Event::Pair(progress));
+                }
+                Step::Unlikely(unlikely) => {
+                    let notice = Notice::Unlikely(unlikely.clone());
+                    tell(Event::Notice(&notice));
+                    foreseen.push(notice);
+                }
+            },
+        )?;
+        // Forecasts are rough: one that did not come true is forgotten.
+        if sampled.verdict() == Verdict::Inconclusive {
+            self.notices.append(&mut foreseen);
+        }
+        let left = self.benches.iter().filter(|bench| bench.left_behind > 0);
+        let left = left.map(|bench| (bench.benchmark.name.clone(), bench.left_behind));
+        for (benchmark, processes) in left.collect::<Vec<_>>() {
+            self.notice(Notice::LeftBehind { benchmark, processes });
+        }
+        Ok(sampled)
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        (self.tell)(Event::Notice(&notice));
+        self.notices.push(notice);
+    }
+
+    /// Runs each side unmeasured, and learns what a run measures and how long
+    /// a pair takes.
+    fn warm_up(&mut self, options: &Options, several: bool) -> Result<Vec<Found>, Error> {
+        let filter = options.request.filter.as_deref();
+        let mut all = Vec::new();
+        for number in 0..self.benches.len() {
+            let (reported, pair_seconds) = self.warm_up_one(number)?;
+            let bench = &mut self.benches[number];
+            let found = Found::of(bench, reported, pair_seconds, several, filter)?;
+            for notice in found.notices() {
+                self.notice(notice);
+            }
+            all.push(found);
+        }
+        if let (Some(bench), true) = (self.benches.first(), all.iter().all(Found::is_empty)) {
+            let benchmark = bench.benchmark.name.clone();
+            let (harness, filter) = (bench.dialect().name(), filter.map(str::to_owned));
+            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+        }
+        Ok(all)
+    }
+
+    /// What each side reports, and how long the latest pair took, seconds.
+    fn warm_up_one(&mut self, number: usize) -> Result<(Option<Pair<Reported>>, f64), Error> {
+        let (helper, interrupt) = (self.helper, self.interrupt);
+        let bench = &mut self.benches[number];
+        if bench.warmup() > 0 {
+            (self.tell)(Event::WarmingUp(&bench.benchmark.name));
+        }
+        let (mut reported, mut seconds) = (None, 0.0);
+        for _ in 0..bench.warmup() {
+            let begin = Instant::now();
+            let mut both = Pair::default();
+            for side in Side::BOTH {
+                match bench.warm_up(side, helper, interrupt)? {
+                    Run::Measured(one) => both[side] = one,
+                    Run::Interrupted | Run::OutOfTime => interrupt.check()?,
+                }
+            }
+            seconds = begin.elapsed().as_secs_f64();
+            reported.get_or_insert(both);
+        }
+        Ok((reported, seconds))
+    }
+
+    /// Says early what can't come to a verdict.
+    fn foresee(&mut self, plan: &Plan) -> Result<(), Error> {
+        let (least, needed, limit) = (plan.least_pairs(), plan.least_time(), plan.time_limit);
+        if plan.max_pairs.is_some_and(|most| most < least) {
+            self.notice(Notice::TooFewPairs { least });
+        } else if needed > limit {
+            return Err(Kind::LimitTooShort { least, needed, limit }.into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! What the benchmark libraries leave in an executable: the words of their
+//! command lines. They survive stripping, and nobody has to run it.
+
+use memchr::memmem;
+
+use super::Dialect;
+
+/// Each dialect with words that its executables hold, all of them, each in
+/// two halves: an executable that only holds this file holds none of them.
+const MARKS: [(Dialect, &[[&str; 2]]); 3] = [
+    (Dialect::Criterion, &[["CRITERION", "_HOME"], ["warm-up", "-time"], ["save-", "baseline"]]),
+    (Dialect::Divan, &[["DIVAN_SAMPLE", "_COUNT"], ["DIVAN_", "SKIP_EXT_TIME"]]),
+    (Dialect::Libtest, &[["Exactly match filters ", "rather than by substring"]]),
+];
+
+/// Whether an executable holds a word.
+pub(super) fn has(executable: &[u8], word: &str) -> bool {
+    memmem::find(executable, word.as_bytes()).is_some()
+}
+
+/// The dialect of an executable, plain where none is recognised.
+pub(super) fn dialect(executable: &[u8]) -> Dialect {
+    let speaks = |marks: &[[&str; 2]]| marks.iter().all(|mark| has(executable, &mark.concat()));
+    let found = MARKS.iter().find(|(_, marks)| speaks(marks));
+    found.map_or(Dialect::Plain, |&(dialect, _)| dialect)
+}

@@ -1,0 +1,314 @@
+//! How a benchmark executable is called, and how the output of one run is
+//! read.
+//!
+//! One run of a process is one sample of each benchmark that it reports: the
+//! iterations inside share their process, its memory's layout and its moment,
+//! so they are not independent of each other.
+
+mod criterion;
+mod divan;
+mod json;
+mod libtest;
+mod marks;
+mod plain;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::process::{Command, Sink};
+use crate::sample::Sample;
+
+/// What is wrong with the output of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none.
+    #[error("it printed nothing")]
+    Nothing,
+    /// It can't be understood.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It has one name twice.
+    #[error("{0} is there twice")]
+    Twice(String),
+    /// A value that is no number, or not finite.
+    #[error("the value of `{metric}` is {what}, not a finite number")]
+    NoNumber {
+        /// The metric.
+        metric: String,
+        /// What it is.
+        what: String,
+    },
+    /// A file that it left can't be read.
+    #[error("could not read `{}`", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// A way to speak of benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The process itself is the measurement.
+    Plain,
+    /// An object of metrics, or of benchmarks that are objects of metrics.
+    Json,
+    /// Criterion.rs, from 0.3 on.
+    Criterion,
+    /// Divan.
+    Divan,
+    /// The `#[bench]` functions of Rust's own test harness, and what prints as
+    /// it does.
+    Libtest,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Dialect; 5] =
+        [Dialect::Plain, Dialect::Json, Dialect::Criterion, Dialect::Divan, Dialect::Libtest];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Plain => "plain",
+            Dialect::Json => "json",
+            Dialect::Criterion => "criterion",
+            Dialect::Divan => "divan",
+            Dialect::Libtest => "libtest",
+        }
+    }
+
+    /// Whether it can be told which benchmarks to run.
+    pub fn filters(self) -> bool {
+        matches!(self, Dialect::Criterion | Dialect::Divan | Dialect::Libtest)
+    }
+
+    /// What its executables hold, of which some only in some versions.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Plain | Dialect::Json => &[],
+            Dialect::Criterion => &criterion::WORDS,
+            Dialect::Divan => &divan::WORDS,
+            Dialect::Libtest => &libtest::WORDS,
+        }
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
+        found.ok_or_else(|| {
+            let names = Dialect::ALL.map(Dialect::name);
+            let (last, others) = names.split_last().unwrap_or((&"", &[]));
+            format!("it is {} or {last}", others.join(", "))
+        })
+    }
+}
+
+/// What one run reported.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// Metrics of the process, beside those that are measured from outside.
+    Process(Sample),
+    /// Benchmarks, each with its own metrics, in their order.
+    Benchmarks(Vec<(String, Sample)>),
+}
+
+/// Where a run leaves what it reports. The same for both sides, so that no
+/// path differs between them.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Takes its standard output.
+    pub stdout: PathBuf,
+    /// The file (json) or folder (criterion) for what else it writes.
+    pub output: PathBuf,
+}
+
+/// A dialect, as an executable speaks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Harness {
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Which of the dialect's words it knows.
+    known: Vec<&'static str>,
+}
+
+impl Harness {
+    /// The dialect in which an executable is to be spoken with; without the
+    /// executable, as behind a script, no flag is known.
+    pub fn new(dialect: Dialect, executable: Option<&[u8]>) -> Self {
+        let holds = |word: &&&'static str| executable.is_some_and(|bytes| marks::has(bytes, word));
+        Harness { dialect, known: dialect.words().iter().filter(holds).copied().collect() }
+    }
+
+    /// That of an executable, by the marks that the libraries leave in it;
+    /// plain where there are none.
+    pub fn detect(executable: &[u8]) -> Self {
+        Harness::new(marks::dialect(executable), Some(executable))
+    }
+
+    /// What both know, where they are of one dialect: the two sides are to be
+    /// called alike.
+    #[must_use]
+    pub fn agreed(self, other: &Harness) -> Self {
+        if self.dialect != other.dialect {
+            return self;
+        }
+        let known = self.known.into_iter().filter(|word| other.known.contains(word)).collect();
+        Harness { known, ..self }
+    }
+
+    fn knows(&self, word: &str) -> bool {
+        self.known.contains(&word)
+    }
+
+    /// Makes a command one of this harness: short runs of equal settings, and
+    /// a place for its output. Flags that are in the command stay as they are.
+    pub fn set_up(&self, command: &mut Command, place: &Place) {
+        if self.dialect != Dialect::Plain {
+            command.stdout = Sink::File(place.stdout.clone());
+        }
+        let flags = match self.dialect {
+            Dialect::Plain => Vec::new(),
+            Dialect::Json => {
+                command.set_var(json::VARIABLE, place.output.clone());
+                Vec::new()
+            }
+            Dialect::Criterion => {
+                command.set_var(criterion::HOME, place.output.clone());
+                command.env.retain(|(name, _)| name != criterion::PORT);
+                criterion::flags(self)
+            }
+            Dialect::Divan => divan::flags(self),
+            Dialect::Libtest => Vec::new(),
+        };
+        let given: Vec<String> =
+            command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        for (flag, value) in flags {
+            let with_value = format!("{flag}=");
+            if !given.iter().any(|word| word == flag || word.starts_with(&with_value)) {
+                command.argv.push(flag.into());
+                command.argv.extend(value.map(OsString::from));
+            }
+        }
+    }
+
+    /// Whether it can be told exactly which benchmarks to run.
+    pub fn can_leave(&self) -> bool {
+        match self.dialect {
+            Dialect::Plain | Dialect::Json => false,
+            Dialect::Criterion => self.knows(criterion::EXACT),
+            Dialect::Divan => self.knows(divan::EXACT),
+            Dialect::Libtest => self.knows(libtest::EXACT),
+        }
+    }
+
+    /// The arguments with which only these benchmarks run.
+    pub fn only(&self, names: &[&str]) -> Vec<OsString> {
+        match self.dialect {
+            Dialect::Plain | Dialect::Json => Vec::new(),
+            Dialect::Criterion => criterion::only(names),
+            Dialect::Divan => divan::only(names),
+            Dialect::Libtest => libtest::only(names),
+        }
+    }
+
+    /// Empties the place before a run.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn clear(&self, place: &Place) -> Result<(), Error> {
+        let emptied = match self.dialect {
+            Dialect::Plain => return Ok(()),
+            Dialect::Criterion => remove(&place.output, |path| std::fs::remove_dir_all(path)),
+            _ => remove(&place.output, |path| std::fs::remove_file(path)),
+        };
+        let emptied = emptied.and(remove(&place.stdout, |path| std::fs::remove_file(path)));
+        emptied.map_err(|source| Error::File { path: place.output.clone(), source })
+    }
+
+    /// Reads what a run left.
+    ///
+    /// # Errors
+    /// When it can't be understood, or a name or a value is none.
+    pub fn read(&self, place: &Place) -> Result<Reading, Error> {
+        if self.dialect == Dialect::Plain {
+            return Ok(plain::read());
+        }
+        let printed = text(&place.stdout)?;
+        let benchmarks = match self.dialect {
+            Dialect::Plain | Dialect::Json => {
+                let written = text(&place.output)?;
+                let chosen = if written.trim().is_empty() { printed } else { written };
+                return json::read(&chosen);
+            }
+            Dialect::Criterion => criterion::read(&printed, &place.output)?,
+            Dialect::Divan => divan::read(&printed)?,
+            Dialect::Libtest => libtest::read(&printed)?,
+        };
+        once(&benchmarks)?;
+        Ok(Reading::Benchmarks(benchmarks))
+    }
+}
+
+fn remove(path: &Path, how: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
+    match how(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A file's text, of which there is none where there is no file.
+fn text(path: &Path) -> Result<String, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(source) => Err(Error::File { path: path.to_owned(), source }),
+    }
+}
+
+/// That no benchmark is there twice.
+fn once(benchmarks: &[(String, Sample)]) -> Result<(), Error> {
+    for (number, (name, _)) in benchmarks.iter().enumerate() {
+        if benchmarks[..number].iter().any(|(other, _)| other == name) {
+            return Err(Error::Twice(format!("the benchmark `{name}`")));
+        }
+    }
+    Ok(())
+}
+
+/// Adds a metric's value to a sample.
+fn set(sample: &mut Sample, metric: &str, value: f64) -> Result<(), Error> {
+    if !value.is_finite() {
+        return Err(Error::NoNumber { metric: metric.to_owned(), what: value.to_string() });
+    }
+    if !sample.set(metric, value) {
+        return Err(Error::Twice(format!("the metric `{metric}`")));
+    }
+    Ok(())
+}
+
+/// A number of times such as `1.2345 µs`, in seconds; `None` when the unit is
+/// none of time.
+fn seconds(number: &str, unit: &str) -> Option<f64> {
+    let scale = match unit {
+        "ps" => 1e-12,
+        "ns" => 1e-9,
+        "µs" | "μs" | "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    number.replace(',', "").parse::<f64>().ok().map(|number| number * scale)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! Reads what real ones printed: criterion 0.5 and 0.7, divan 0.1.21, and
+//! Rust 1.95's own harness.
+
+use super::*;
+
+/// Names and one metric, in nanoseconds with four digits.
+fn times(benchmarks: &[(String, Sample)], metric: &str) -> Vec<(String, String)> {
+    let shown =
+        |value: Option<f64>| value.map_or("-".into(), |value| format!("{:.4}", 1e9 * value));
+    benchmarks.iter().map(|(name, sample)| (name.clone(), shown(sample.get(metric)))).collect()
+}
+
+#[track_caller]
+fn assert_times(benchmarks: &[(String, Sample)], metric: &str, expected: &[(&str, &str)]) {
+    let got = times(benchmarks, metric);
+    let got: Vec<(&str, &str)> = got.iter().map(|(name, time)| (&**name, &**time)).collect();
+    assert_eq!(got, expected);
+}
+
+const CRITERION: &str = "\
+fib 10                  time:   [188.96 ns 189.33 ns 189.51 ns]
+Found 1 outliers among 10 measurements (10.00%)
+  1 (10.00%) low mild
+
+group/fib/3             time:   [5.5396 ns 5.5676 ns 5.5879 ns]
+                        thrpt:  [170.67 GiB/s 171.29 GiB/s 172.16 GiB/s]
+                 change:
+                        time:   [-2.0401% -0.5141% +1.1207%] (p = 0.57 > 0.05)
+                        thrpt:  [-1.1083% +0.5168% +2.0826%]
+                        No change in performance detected.
+group/fib/5             time:   [14.896 ms 14.984 ms 15.115 ms]
+                        change: [-0.5% +0.1% +0.7%] (p = 0.80 > 0.05)
+
+elements/a very long name of a benchmark (with [regex].* chars) + $
+                        time:   [10.158 µs 10.186 µs 10.224 µs]
+                        thrpt:  [684.69 Melem/s 687.24 Melem/s 689.12 Melem/s]
+";
+
+const LONG: &str = "elements/a very long name of a benchmark (with [regex].* chars) + $";
+
+#[test]
+fn criterion_prints_its_estimates() {
+    let nowhere = Path::new("/nonexistent");
+    let read = criterion::read(CRITERION, nowhere).unwrap();
+    let expected = [
+        ("fib 10", "189.3300"),
+        ("group/fib/3", "5.5676"),
+        ("group/fib/5", "14984000.0000"),
+        (LONG, "10186.0000"),
+    ];
+    assert_times(&read, "wall_time", &expected);
+    // A measurement that is not of time is not called one.
+    let cycles = "hash  time:   [1200.1 cycles 1201.5 cycles 1203.9 cycles]\n";
+    let read = criterion::read(cycles, nowhere).unwrap();
+    assert_eq!(read[0].1.get("value"), Some(1201.5));
+    assert_eq!(read[0].1.get("wall_time"), None);
+    assert_eq!(criterion::read("", nowhere).unwrap(), []);
+}
+
+#[test]
+fn criterion_leaves_files_with_all_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let about = r#"{"group_id":"group","function_id":"fib","value_str":"3","throughput":{"Bytes":1024},"full_id":"group/fib/3","directory_name":"group/fib/3","title":"group/fib/3"}"#;
+    let sample =
+        r#"{"sampling_mode":"Linear","iters":[10.0,20.0,30.0],"times":[1000.0,2400.0,2700.0]}"#;
+    for room in ["new", "base"] {
+        write(&format!("group/fib/3/{room}/sample.json"), sample);
+        write(&format!("group/fib/3/{room}/benchmark.json"), about);
+    }
+    write("report/index.html", "");
+    let read = criterion::read(CRITERION, folder.path()).unwrap();
+    assert_times(&read, "wall_time", &[("group/fib/3", "101.6667")]);
+    assert_times(&read, "median_time", &[("group/fib/3", "100.0000")]);
+    assert_times(&read, "min_time", &[("group/fib/3", "90.0000")]);
+    write("group/fib/3/new/sample.json", "{");
+    let error = criterion::read("", folder.path()).unwrap_err().to_string();
+    assert!(error.starts_with("could not read `") && error.contains("sample.json"), "{error}");
+}
+
+#[test]
+fn criterions_filter_matches_whole_names_only() {
+    let words = criterion::only(&["fib 10", LONG]);
+    let expected = "^(?:fib 10|elements/a very long name of a benchmark \
+                    \\(with \\[regex\\]\\.\\* chars\\) \\+ \\$)$";
+    assert_eq!(words, [OsString::from(expected)]);
+}
+
+#[test]
+fn criterions_flags_are_those_that_its_version_knows() {
+    let words = |known: &[u8]| {
+        let place = Place { stdout: "/out".into(), output: "/home".into() };
+        let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
+        command.set_var(criterion::PORT, "1234");
+        Harness::new(Dialect::Criterion, Some(known)).set_up(&mut command, &place);
+        assert_eq!(command.var("CRITERION_HOME"), Some("/home".as_ref()));
+        assert_eq!(command.var(criterion::PORT), None);
+        assert_eq!(command.stdout, Sink::File("/out".into()));
+        command.shown()
+    };
+    let all = b"noplot nresamples sample-size measurement-time warm-up-time discard-baseline";
+    let expected = "bench --noplot --warm-up-time 0.05 --measurement-time 0.1 --sample-size 10 \
+                    --nresamples 1001";
+    assert_eq!(words(all), expected);
+    // 0.3 takes whole seconds only.
+    let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";
+    assert_eq!(words(b"noplot measurement-time warm-up-time"), expected);
+    assert_eq!(words(b""), "bench");
+}
+
+#[test]
+fn flags_of_the_users_own_stay() {
+    let place = Place { stdout: "/out".into(), output: "/home".into() };
+    let argv = ["bench", "--max-time=2", "--sample-count", "5"].map(OsString::from).to_vec();
+    let mut command = Command { argv, ..Command::default() };
+    let all = b"max-time sample-count color exact";
+    Harness::new(Dialect::Divan, Some(all)).set_up(&mut command, &place);
+    assert_eq!(command.shown(), "bench '--max-time=2' --sample-count 5 --color never");
+}
+
+const DIVAN: &str = "\
+b                            fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ a named one, with spaces  3.686 ns      │ 3.725 ns      │ 3.696 ns      │ 3.698 ns      │ 20      │ 20480
+│                            1.356 Gitem/s │ 1.342 Gitem/s │ 1.352 Gitem/s │ 1.352 Gitem/s │         │
+├─ skipped                   (ignored)     │               │               │               │         │
+├─ with_args                               │               │               │               │         │
+│  ├─ a b                    6.731 µs      │ 6.762 µs      │ 6.749 µs      │ 6.748 µs      │ 20      │ 10240
+│  ╰─ x::y                   17.43 ns      │ 19.53 ns      │ 17.5 ns       │ 18.17 ns      │ 20      │ 5120
+│                            max alloc:    │               │               │               │         │
+│                              1           │ 1             │ 1             │ 1             │         │
+│                              100 B       │ 100 B         │ 100 B         │ 100 B         │         │
+╰─ inner                                   │               │               │               │         │
+   ├─ threaded                             │               │               │               │         │
+   │  ├─ t=1                 474.9 ns      │ 479 ns        │ 476.3 ns      │ 476.4 ns      │ 20      │ 160
+   │  │                      210.5 MB/s    │ 208.7 MB/s    │ 209.9 MB/s    │ 209.8 MB/s    │         │
+   │  ╰─ t=2                 484.7 ns      │ 563 ns        │ 551.8 ns      │ 534.3 ns      │ 20      │ 160
+   ╰─ generic                              │               │               │               │         │
+      ╰─ Vec<u8>                           │               │               │               │         │
+         ╰─ 1                1.084 s       │ 1.084 s       │ 1.084 s       │ 1.085 s       │ 1       │ 1
+
+other     fastest       │ slowest       │ median        │ mean          │ samples │ iters
+╰─ plain  208.9 ns      │ 265.3 ns      │ 215.3 ns      │ 220.8 ns      │ 20      │ 320
+
+";
+
+#[test]
+fn divan_prints_a_tree() {
+    let read = divan::read(DIVAN).unwrap();
+    let expected = [
+        ("b::a named one, with spaces", "3.6980"),
+        ("b::with_args::a b", "6748.0000"),
+        ("b::with_args::x::y", "18.1700"),
+        ("b::inner::threaded::t=1", "476.4000"),
+        ("b::inner::threaded::t=2", "534.3000"),
+        ("b::inner::generic::Vec<u8>::1", "1085000000.0000"),
+        ("other::plain", "220.8000"),
+    ];
+    assert_times(&read, "wall_time", &expected);
+    let row = &read[4..5];
+    assert_times(row, "min_time", &[("b::inner::threaded::t=2", "484.7000")]);
+    assert_times(row, "median_time", &[("b::inner::threaded::t=2", "551.8000")]);
+    assert_eq!(divan::read("Timer precision: 28 ns\n").unwrap(), []);
+    let broken = DIVAN.replace("│ 3.698 ns", "│         ");
+    let error = divan::read(&broken).unwrap_err().to_string();
+    assert!(error.starts_with("there is no mean time in `├─ a named one"), "{error}");
+}
+
+#[test]
+fn divans_filter_does_not_see_the_number_of_threads() {
+    let words = divan::only(&["b::plain", "b::threaded::t=1", "b::threaded::t=2"]);
+    let expected = ["--exact", "b::plain", "b::threaded::t=1", "b::threaded", "b::threaded::t=2"];
+    assert_eq!(words, expected.map(OsString::from));
+}
+
+#[test]
+fn libtest_prints_a_line_for_each() {
+    let printed = "
+running 4 tests
+test skipped    ... ignored
+test inner::two ... bench:       3,394.37 ns/iter (+/- 26.25) = 29 MB/s
+test one        ... bench:         347.85 ns/iter (+/- 4.23)
+test old        ... bench:   1,234,567 ns/iter (+/- 12)
+
+test result: ok. 0 passed; 0 failed; 1 ignored; 3 measured; 0 filtered out; finished in 0.54s
+";
+    let read = libtest::read(printed).unwrap();
+    let expected = [("inner::two", "3394.3700"), ("one", "347.8500"), ("old", "1234567.0000")];
+    assert_times(&read, "wall_time", &expected);
+    let error = libtest::read("test a ... bench: fast\n").unwrap_err().to_string();
+    assert_eq!(error, "there is no time in `test a ... bench: fast`");
+    let words = libtest::only(&["one", "inner::two"]);
+    assert_eq!(words, ["--exact", "one", "inner::two"].map(OsString::from));
+}
+
+#[test]
+fn one_name_twice_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let line = "test one ... bench: 1.0 ns/iter (+/- 0.1)\n";
+    std::fs::write(&place.stdout, line.repeat(2)).unwrap();
+    let harness = Harness::new(Dialect::Libtest, None);
+    let error = harness.read(&place).unwrap_err().to_string();
+    assert_eq!(error, "the benchmark `one` is there twice");
+    harness.clear(&place).unwrap();
+    assert_eq!(harness.read(&place).unwrap(), Reading::Benchmarks(Vec::new()));
+}
+
+#[test]
+fn json_is_of_metrics_or_of_benchmarks() {
+    let flat = json::read("\u{feff}{\"a\": 1.5, \"b\" : 2e3,\n}\n").unwrap();
+    let Reading::Process(sample) = flat else { panic!("{flat:?}") };
+    assert_eq!(sample, Sample::from_iter([("a", 1.5), ("b", 2000.0)]));
+    let nested = json::read("{\"x, }\": {\"a\": -1,}, \"y\": {\"a\": 2, \"b\": 0}, }").unwrap();
+    let Reading::Benchmarks(all) = nested else { panic!("{nested:?}") };
+    assert_eq!(all[0], ("x, }".to_owned(), Sample::from_iter([("a", -1.0)])));
+    assert_eq!(all[1], ("y".to_owned(), Sample::from_iter([("a", 2.0), ("b", 0.0)])));
+}
+
+#[test]
+fn json_that_is_not_that_is_a_clear_error() {
+    let table = [
+        ("", "it printed nothing"),
+        ("{}", "the object is empty"),
+        ("{\"x\": {}}", "the benchmark `x` has no metric"),
+        ("[1]", "it is a list, not an object"),
+        ("5", "it is a number, not an object"),
+        ("{\"a\": 1} {\"a\": 2}", "it is not one JSON object: trailing characters at line 1"),
+        ("done\n{\"a\": 1}", "it is not one JSON object: expected value at line 1 column 1"),
+        ("{\"a\": \"1\"}", "the value of `a` is a string, not a finite number"),
+        ("{\"x\": {\"a\": null}}", "the value of `x.a` is null, not a finite number"),
+        ("{\"x\": {\"a\": {\"b\": 1}}}", "the value of `x.a` is an object, not a finite number"),
+        ("{\"a\": NaN}", "it is not one JSON object: expected value at line 1 column 7"),
+        ("{\"a\": 1e999}", "it is not one JSON object: number out of range at line 1"),
+        ("{\"a\": 1, \"a\": 2}", "the metric `a` is there twice"),
+        ("{\"x\": {\"a\": 1}, \"x\": {\"a\": 1}}", "the benchmark `x` is there twice"),
+        ("{\"a\": 1, \"x\": {\"a\": 1}}", "some values are numbers and some are objects"),
+        ("{\"a\": 1,, }", "it is not one JSON object: "),
+        ("{\"a\": 1", "it is not one JSON object: EOF"),
+    ];
+    for (text, expected) in table {
+        let error = json::read(text).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn the_file_wins_over_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let harness = Harness::new(Dialect::Json, None);
+    let read = || harness.read(&place).map_err(|error| error.to_string());
+    let of = |value| Ok(Reading::Process(Sample::from_iter([("a", value)])));
+    assert_eq!(read(), Err("it printed nothing".to_owned()));
+    std::fs::write(&place.stdout, "{\"a\": 1}").unwrap();
+    assert_eq!(read(), of(1.0));
+    std::fs::write(&place.output, "\n").unwrap();
+    assert_eq!(read(), of(1.0));
+    std::fs::write(&place.output, "{\"a\": 2}").unwrap();
+    assert_eq!(read(), of(2.0));
+    harness.clear(&place).unwrap();
+    assert!(!place.output.exists() && !place.stdout.exists());
+}
+
+#[test]
+fn an_executable_shows_its_dialect() {
+    let marked = |words: &str| Harness::detect(words.as_bytes()).dialect;
+    assert_eq!(marked("x CRITERION_HOME x warm-up-time x save-baseline x"), Dialect::Criterion);
+    assert_eq!(marked("x DIVAN_SAMPLE_COUNT x DIVAN_SKIP_EXT_TIME x"), Dialect::Divan);
+    // Criterion's and Divan's may hold libtest's words, too.
+    let libtest = "Exactly match filters rather than by substring";
+    assert_eq!(marked(libtest), Dialect::Libtest);
+    assert_eq!(marked("CRITERION_HOME"), Dialect::Plain);
+}
