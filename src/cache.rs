@@ -17,6 +17,7 @@
 //! fills while building, to the published artifact while measuring.
 
 mod artifact;
+mod inventory;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -24,10 +25,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use artifact::{Artifact, Executable};
+pub use inventory::{Cleaned, Kept};
 use sha2::{Digest, Sha256};
 
 use crate::side::Side;
 
+/// The folder of all rooms; its number counts up when their layout changes.
+const BUCKET: &str = "repositories-v1";
 /// How long an artifact that nobody used is kept.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How many bytes of artifacts are kept for one repository.
@@ -117,8 +121,13 @@ impl Cache {
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
-        let path = self.root.join("repositories-v1").join(format!("{name}-{}", &hash[..16]));
+        let path = self.root.join(BUCKET).join(format!("{name}-{}", &hash[..16]));
         make_dir(&path)?;
+        let note = path.join(inventory::REPOSITORY);
+        if !note.exists() {
+            let text = format!("{}\n", common.display());
+            std::fs::write(&note, text).map_err(io_error("write", &note))?;
+        }
         Ok(Room { path })
     }
 }
@@ -223,26 +232,33 @@ impl Room {
         about: &str,
         mut wait: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<Lock, E> {
+        loop {
+            match self.try_lock(about)? {
+                Ok(lock) => return Ok(lock),
+                Err(holder) => wait(&holder)?,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Takes the lock if nobody has it; else says what the holder wrote about
+    /// itself.
+    fn try_lock(&self, about: &str) -> Result<Result<Lock, String>, Error> {
         let path = self.path.join("lock");
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(io_error("open", &path))?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {
-                    let holder = std::fs::read_to_string(&path).unwrap_or_default();
-                    wait(holder.trim())?;
-                    std::thread::sleep(Duration::from_millis(100));
-                }
-                Err(TryLockError::Error(error)) => {
-                    return Err(io_error("lock", &path)(error).into());
-                }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = std::fs::read_to_string(&path).unwrap_or_default();
+                return Ok(Err(holder.trim().to_owned()));
             }
+            Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
         }
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
         written.map_err(io_error("write", &path))?;
-        Ok(Lock { _file: file })
+        Ok(Ok(Lock { _file: file }))
     }
 
     pub(crate) fn builds(&self) -> PathBuf {

@@ -208,6 +208,14 @@ impl Repo {
         self.inner.commondir()
     }
 
+    /// Its name: that of the folder around its git folder.
+    pub fn name(&self) -> String {
+        let common = self.common_dir();
+        let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
+        let name = named.and_then(Path::file_name);
+        name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// Which files of the working tree differ from HEAD, untracked ones
     /// included, ignored ones not. The index is left as it is.
     ///

@@ -117,7 +117,7 @@ pub(crate) fn prepare(
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
     let repo = Repo::discover(&request.folder)?;
-    let room = Cache::open(request.cache.clone())?.room(repo.common_dir(), &room_name(&repo))?;
+    let room = Cache::open(request.cache.clone())?.room(repo.common_dir(), &repo.name())?;
     let scratch = tempfile::Builder::new().prefix("tmp-").tempdir_in(room.path());
     let scratch = scratch.map_err(Error::io("make a folder in", room.path()))?;
     let executable = request.capture.first().map(Path::new);
@@ -151,14 +151,6 @@ impl Built {
         let settings = Settings { benchmarks: Vec::new(), policy, limits };
         Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
     }
-}
-
-/// A repository's name: that of the folder around its git folder.
-fn room_name(repo: &Repo) -> String {
-    let common = repo.common_dir();
-    let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
-    let name = named.and_then(Path::file_name);
-    name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
 /// What is known of the user's own tree.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod analyze;
+mod cache;
 mod compare;
 mod configuration;
 mod error_rates;

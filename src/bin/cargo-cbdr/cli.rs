@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and nothing else.
 
+mod cache;
 mod generated;
 mod hook;
 mod pipe;
@@ -12,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use cache::Cache;
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
 pub(crate) use pipe::{Analyze, Rule, Sample};
@@ -62,6 +64,11 @@ pub(crate) enum Command {
     Hook {
         #[command(subcommand)]
         what: Hook,
+    },
+    /// Say what the cache of builds holds, or empty it
+    Cache {
+        #[command(subcommand)]
+        what: Cache,
     },
     /// Print what makes a shell complete the words of `cargo-cbdr`
     Completions {

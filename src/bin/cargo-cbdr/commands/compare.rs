@@ -69,7 +69,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
 }
 
 /// The cache's place, when the environment names one.
-fn cache_dir() -> Option<PathBuf> {
+pub(super) fn cache_dir() -> Option<PathBuf> {
     std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
 }
 

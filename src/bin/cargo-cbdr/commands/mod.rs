@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod analyze;
+mod cache;
 mod compare;
 mod demo;
 mod hook;
@@ -40,6 +41,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Demo => demo::run(&helper, &interrupt),
         Command::Sample(args) => sample::run(&args, &helper, &interrupt),
         Command::Analyze(args) => analyze::run(&args, &interrupt),
+        Command::Cache { what } => cache::run(&what),
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),
         Command::Hook { what } => hook::run(&what, &helper, &interrupt),

@@ -5,10 +5,10 @@ use std::io::Write;
 use anstyle::Style;
 
 /// A row of cells, and how it looks.
-pub(super) type Row = (Vec<String>, Option<Style>);
+pub(crate) type Row = (Vec<String>, Option<Style>);
 
 /// The rows without some of their columns.
-pub(super) fn without(
+pub(crate) fn without(
     mut rows: Vec<Row>,
     hidden: impl IntoIterator<Item = usize> + Clone,
 ) -> Vec<Row> {
@@ -24,7 +24,7 @@ pub(super) fn without(
 
 /// Prints rows, each column as wide as its widest cell: the columns in `words`
 /// to the left, all others, numbers, to the right.
-pub(super) fn print(out: &mut impl Write, rows: &[Row], words: &[usize]) -> std::io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, rows: &[Row], words: &[usize]) -> std::io::Result<()> {
     let columns = rows.first().map_or(0, |(row, _)| row.len());
     let width = |column: usize| rows.iter().map(|(row, _)| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

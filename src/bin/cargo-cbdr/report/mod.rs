@@ -1,7 +1,7 @@
 //! The results, one file a format.
 
 pub(crate) mod findings;
-mod grid;
+pub(crate) mod grid;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod repeated;

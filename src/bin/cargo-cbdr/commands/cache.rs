@@ -1,0 +1,94 @@
+//! `cargo cbdr cache`: what is kept, and its end.
+
+use std::io::Write;
+use std::path::Path;
+
+use cargo_cbdr::Error;
+use cargo_cbdr::cache::{Cache, Cleaned, Kept};
+use cargo_cbdr::git::Repo;
+use cargo_cbdr::metric::Unit;
+
+use super::compare::cache_dir;
+use crate::cli;
+use crate::exit::Exit;
+use crate::report::grid;
+use crate::ui::{Failure, Ui, text};
+
+pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
+    let cache = Cache::open(cache_dir()).map_err(Error::from)?;
+    match *what {
+        cli::Cache::List => list(&cache),
+        cli::Cache::Clean { all } => clean(&cache, all),
+    }
+}
+
+fn list(cache: &Cache) -> Result<Exit, Failure> {
+    let kept = cache.kept().map_err(Error::from)?;
+    let mut out = anstream::stdout().lock();
+    let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
+    let place = text::clean(&cache.path().display().to_string());
+    let of = match kept.len() {
+        1 => "1 repository".to_owned(),
+        number => format!("{number} repositories"),
+    };
+    writeln!(out, "{place}: {} of {of}", bytes(total))?;
+    if kept.is_empty() {
+        return Ok(Exit::Success);
+    }
+    let head = ["repository", "builds", "size", "worktrees", "used"];
+    let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
+    rows.extend(kept.iter().map(|kept| (cells(kept).to_vec(), None)));
+    grid::print(&mut out, &rows, &[0])?;
+    Ok(Exit::Success)
+}
+
+fn cells(kept: &Kept) -> [String; 5] {
+    let gone = |path: &Path| if path.exists() { "" } else { " (gone)" };
+    let repository = match &kept.repository {
+        Some(path) => {
+            // The repository itself, where `path` is the `.git` in it.
+            let root = path.file_name().is_some_and(|name| name == ".git");
+            let shown = if root { path.parent().unwrap_or(path) } else { path };
+            format!("{}{}", shown.display(), gone(path))
+        }
+        None => kept.room.display().to_string(),
+    };
+    let used = kept.used.and_then(|used| used.elapsed().ok());
+    [
+        text::clean(&repository).to_string(),
+        kept.artifacts.to_string(),
+        bytes(kept.artifact_bytes),
+        bytes(kept.other_bytes),
+        used.map_or("-".to_owned(), |age| format!("{} ago", text::roughly(age.as_secs_f64()))),
+    ]
+}
+
+fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
+    let mut ui = Ui::new();
+    if all {
+        for (room, cleaned) in cache.clean().map_err(Error::from)? {
+            say(&mut ui, &room, &cleaned);
+        }
+        return Ok(Exit::Success);
+    }
+    let repo = Repo::discover(&std::env::current_dir()?).map_err(Error::from)?;
+    let room = cache.room(repo.common_dir(), &repo.name()).map_err(Error::from)?;
+    let cleaned = room.clean().map_err(Error::from)?;
+    say(&mut ui, room.path(), &cleaned);
+    Ok(Exit::Success)
+}
+
+fn bytes(number: u64) -> String {
+    text::value(number as f64, &Unit::Bytes)
+}
+
+fn say(ui: &mut Ui, room: &Path, cleaned: &Cleaned) {
+    match cleaned {
+        Cleaned::Freed(freed) => {
+            ui.status("Removed", &format!("{} of `{}`", bytes(*freed), room.display()));
+        }
+        Cleaned::InUse(holder) => {
+            ui.status("Leaving", &format!("`{}`, in use by {holder}", room.display()));
+        }
+    }
+}

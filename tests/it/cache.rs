@@ -1,0 +1,79 @@
+//! What the cache holds, and its end.
+
+use crate::support::{Cbdr, Repo};
+
+/// The steady fixture, compared once.
+fn compared(name: &str) -> Repo {
+    let repo = Repo::named("steady", name);
+    repo.branch("feature");
+    repo.write("README.md", "words\n");
+    repo.commit("document it");
+    repo.cbdr("compare main").run().code(0);
+    repo
+}
+
+/// The names of what is in the rooms of the cache, but what stays: the lock, and the samples, which
+/// nobody can make again.
+fn parts(repo: &Repo) -> Vec<String> {
+    let mut found = Vec::new();
+    for room in std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap() {
+        for part in std::fs::read_dir(room.unwrap().path()).unwrap() {
+            found.push(part.unwrap().file_name().into_string().unwrap());
+        }
+    }
+    let stays = ["lock", "repository", "samples.csv"];
+    found.retain(|name| !stays.contains(&name.as_str()));
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn the_list_names_each_repository_and_what_it_takes() {
+    let repo = compared("first one");
+    let other = compared("other");
+    let empty = Cbdr::new(repo.path(), &repo.around().join("nothing")).args(["cache", "list"]);
+    assert!(empty.run().code(0).stdout.ends_with(": 0 B of 0 repositories\n"));
+    // Both in the cache of the first.
+    other.cbdr("compare main").env("CBDR_CACHE_DIR", repo.cache()).run().code(0);
+    let listed = repo.cbdr("cache list").run().code(0).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].ends_with(" of 2 repositories") && !lines[0].contains(": 0 B"), "{listed}");
+    let line = |path: &str| lines.iter().find(|line| line.contains(path)).unwrap().to_string();
+    let own = line(repo.path().to_str().unwrap());
+    assert!(own.contains("   2  ") && own.ends_with(" ago"), "{listed}");
+    std::fs::remove_dir_all(other.path().join(".git")).unwrap();
+    let listed = repo.cbdr("cache list").run().code(0).stdout;
+    assert!(listed.contains("other (gone)"), "{listed}");
+}
+
+#[test]
+fn clean_empties_the_room_of_this_repository_and_with_all_every_one() {
+    let repo = compared("repo");
+    let other = compared("other");
+    other.cbdr("compare main").env("CBDR_CACHE_DIR", repo.cache()).run().code(0);
+    assert_eq!(parts(&repo), ["base", "base", "builds", "builds", "git", "git", "head", "head"]);
+    repo.cbdr("cache clean").run().code(0).says("Removed");
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
+    // And it works again.
+    repo.cbdr("compare main").run().code(0).says("Building");
+    std::fs::create_dir(repo.cache().join("repositories-v0")).unwrap();
+    std::fs::write(repo.cache().join("somebody's"), "file").unwrap();
+    repo.cbdr("cache clean --all").folder(&repo.around()).run().code(0);
+    assert_eq!(parts(&repo), [""; 0]);
+    assert!(!repo.cache().join("repositories-v0").exists());
+    assert!(repo.cache().join("somebody's").exists());
+    repo.cbdr("cache clean").folder(&repo.around()).run().code(101).says("not inside a git");
+}
+
+#[test]
+fn what_somebody_uses_stays() {
+    let repo = compared("repo");
+    let mut rooms = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap();
+    let path = rooms.next().unwrap().unwrap().path().join("lock");
+    let lock = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    lock.lock().unwrap();
+    std::fs::write(&path, "a comparison, process 7").unwrap();
+    let ran = repo.cbdr("cache clean").run().code(0);
+    ran.says("Leaving").says("in use by a comparison, process 7");
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
+}
