@@ -14,6 +14,9 @@ use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
 /// A change below this, a fraction, can come of the placement of code alone.
 const PLACEMENT: f64 = 0.05;
 
+/// More questions than this are many.
+const FEW: usize = 3;
+
 /// One tie in so many pairs is worth a word.
 const MANY_TIES: u64 = 4;
 
@@ -223,13 +226,17 @@ pub enum Notice {
 
 /// What there is to say of the gating metrics' results: a regression so small
 /// that the placement of code alone could make it, a slow tail, ties, noise that
-/// matters, an estimator that would have been faster.
+/// matters, an estimator that would have been faster. Of many questions nothing
+/// is said of those that passed.
 pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) -> Vec<Notice> {
+    let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
+    let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
+    let said = |result: &MetricResult| {
+        gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
+    };
     let mut notices = Vec::new();
-    for of in benchmarks {
-        for result in of.metrics.iter().filter(|result| result.threshold.is_some()) {
-            remarks_on(&of.name, result, &mut notices);
-        }
+    for (of, result) in gating.iter().filter(|(_, result)| said(result)) {
+        remarks_on(&of.name, result, &mut notices);
     }
     notices
 }

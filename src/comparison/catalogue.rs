@@ -104,6 +104,14 @@ impl Found {
         self.subject.benchmarks.is_empty() && self.alone.is_empty()
     }
 
+    /// Whether any side of any of its benchmarks that can be compared measures
+    /// a metric.
+    pub(super) fn measures(&self, metric: &str) -> bool {
+        let both = self.subject.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        let one = self.one_sided.iter().map(|(_, metric, _)| metric);
+        both.chain(one).any(|known| known.name == metric)
+    }
+
     /// What there is to say of it.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let alone = self.alone.iter().map(|(benchmark, side)| match side {

@@ -1,5 +1,6 @@
 //! The running part of a comparison: warm-up, forecast, sampling.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::catalogue::Found;
@@ -141,6 +142,12 @@ impl Session<'_, '_> {
             let benchmark = bench.benchmark.name.clone();
             let (harness, filter) = (bench.dialect().name(), filter.map(str::to_owned));
             return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+        }
+        let measured = |metric: &String| all.iter().any(|found| found.measures(metric));
+        let set = self.benches.iter().flat_map(|bench| bench.benchmark.units.keys());
+        let unused: BTreeSet<String> = set.filter(|metric| !measured(metric)).cloned().collect();
+        for metric in unused {
+            self.notice(Notice::UnusedUnit { metric });
         }
         Ok(all)
     }

@@ -127,9 +127,20 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
         estimator,
         chosen: args.estimator.is_some(),
         base: args.base.clone(),
-        units: Units::new(),
+        units: units(args)?,
     };
     Ok((spec, policy.on_inconclusive))
+}
+
+/// What stands beside the files; of a metric in several, what the first says.
+fn units(args: &Analyze) -> Result<Units, Failure> {
+    let mut units = Units::new();
+    for path in args.files.iter().filter(|path| *path != Path::new("-")) {
+        for (metric, scale) in report::samples::units_beside(path)? {
+            units.entry(metric).or_insert(scale);
+        }
+    }
+    Ok(units)
 }
 
 fn analyse(

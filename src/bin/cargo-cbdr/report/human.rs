@@ -5,16 +5,18 @@ use std::io::Write;
 use cargo_cbdr::Report;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
 
-use super::grid;
+use super::{grid, several};
 use crate::ui::{text, verdict_style};
 
 /// Prints the summary.
 pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    for benchmark in report.sampled.benchmarks.iter().filter(|b| b.status == Status::Compared) {
-        if !benchmark.metrics.is_empty() {
-            table(&mut out, benchmark)?;
+    match report.sampled.benchmarks.as_slice() {
+        [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
+            table(&mut out, only)?;
         }
+        [] | [_] => {}
+        several => several::print(&mut out, several)?,
     }
     if report.sampled.pairs() > 0 {
         writeln!(out, "{}", meaning(report))?;
@@ -94,46 +96,56 @@ fn meaning(report: &Report) -> String {
 /// Why the verdict is what it is, in one sentence.
 fn reason(report: &Report) -> String {
     let spent = text::seconds(report.sampled.elapsed);
-    let all =
-        || report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
-    let decided = |verdict| all().find(move |(_, metric)| metric.verdict == Some(verdict));
-    let change =
-        |metric: &MetricResult| metric.summary.change.map_or("?".to_owned(), text::percent);
-    let threshold = |metric: &MetricResult| metric.threshold.map_or(String::new(), text::percent);
+    let all = report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
+    let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();
+    let alike = gating.iter().filter(|(_, metric)| metric.verdict == Some(report.verdict));
+    let (first, number) = (alike.clone().next(), alike.count());
+    let changed = |beyond: &str| {
+        let (benchmark, metric) = first?;
+        Some(format!(
+            "{} of {} changed by {}, {beyond} than {}",
+            metric.metric.name,
+            text::clean(&benchmark.name),
+            metric.summary.change.map_or("?".to_owned(), text::percent),
+            metric.threshold.map_or(String::new(), text::percent),
+        ))
+    };
     match report.verdict {
-        Verdict::Regression => match decided(Verdict::Regression) {
-            Some((benchmark, metric)) => format!(
-                "{} of {} changed by {}, more than {} (after {spent})",
-                metric.metric.name,
-                text::clean(&benchmark.name),
-                change(metric),
-                threshold(metric),
-            ),
-            None => String::new(),
-        },
-        Verdict::NoRegression => match decided(Verdict::NoRegression) {
-            Some((benchmark, metric)) => format!(
-                "{} of {} changed by {}, less than {} (after {spent})",
-                metric.metric.name,
-                text::clean(&benchmark.name),
-                change(metric),
-                threshold(metric),
-            ),
-            None => String::new(),
-        },
-        Verdict::Inconclusive => {
-            let why = match report.sampled.stopped_by {
-                StoppedBy::MaxPairs => "the pairs allowed were used up".to_owned(),
-                StoppedBy::Interrupt => format!("interrupted after {spent}"),
-                StoppedBy::Verdict => "a benchmark could not be measured".to_owned(),
-                _ => format!(
-                    "the time limit of {} came first",
-                    humantime::format_duration(report.limits.time)
-                ),
+        Verdict::Regression => {
+            let others = match number {
+                0 | 1 => String::new(),
+                2 => ", and another one is above its threshold".to_owned(),
+                several => format!(", and {} more are above theirs", several - 1),
             };
-            format!("the interval still holds the threshold; {why}")
+            changed("more").map_or(String::new(), |said| format!("{said}{others} (after {spent})"))
+        }
+        Verdict::NoRegression if number > 1 => {
+            format!("all {number} changes are below their thresholds (after {spent})")
+        }
+        Verdict::NoRegression => {
+            changed("less").map_or(String::new(), |said| format!("{said} (after {spent})"))
+        }
+        Verdict::Inconclusive => {
+            let open = match gating.len() {
+                1 => "the interval still holds the threshold".to_owned(),
+                all => format!("{number} of {all} intervals still hold their thresholds"),
+            };
+            format!("{open}; {}", stopped(report, &spent))
         }
         Verdict::Identical => "nothing can have changed".to_owned(),
         Verdict::NoBaseline => "there is nothing to compare with".to_owned(),
+    }
+}
+
+/// Why there was no verdict.
+fn stopped(report: &Report, spent: &str) -> String {
+    match report.sampled.stopped_by {
+        StoppedBy::MaxPairs => "the pairs allowed were used up".to_owned(),
+        StoppedBy::Interrupt => format!("interrupted after {spent}"),
+        StoppedBy::Verdict => "a benchmark could not be measured".to_owned(),
+        _ => format!(
+            "the time limit of {} came first",
+            humantime::format_duration(report.limits.time)
+        ),
     }
 }

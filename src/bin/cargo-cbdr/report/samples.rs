@@ -2,13 +2,15 @@
 //! complete. The last comparison's are always kept, in the repository's part
 //! of the cache; `--samples` keeps them where the user wants.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Report;
 use cargo_cbdr::event::Event;
+use cargo_cbdr::metric::{Better, Unit, Units};
 use cargo_cbdr::sample::Sample;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::json::{Commit, commit};
 
@@ -77,7 +79,63 @@ struct About<'a> {
     time_limit_seconds: f64,
     max_pairs: Option<u64>,
     thresholds: Vec<(&'a str, &'a str, f64)>,
+    units: BTreeMap<&'a str, Scale<'a>>,
     shard: Option<(u64, u64)>,
+}
+
+/// What the values of a column are.
+#[derive(Serialize)]
+struct Scale<'a> {
+    unit: &'a str,
+    better: &'static str,
+}
+
+/// The units of the columns, as the first benchmark has them.
+fn units(report: &Report) -> BTreeMap<&str, Scale<'_>> {
+    let mut units = BTreeMap::new();
+    for result in report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics) {
+        let metric = &result.metric;
+        let scale = || Scale { unit: metric.unit.symbol(), better: metric.better.name() };
+        units.entry(metric.name.as_str()).or_insert_with(scale);
+    }
+    units
+}
+
+/// The file beside a file with samples.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".json");
+    PathBuf::from(name)
+}
+
+/// The units that stand beside a file with samples; none where nothing does.
+pub(crate) fn units_beside(path: &Path) -> io::Result<Units> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Told {
+        units: BTreeMap<String, Column>,
+    }
+    #[derive(Deserialize)]
+    struct Column {
+        unit: String,
+        better: String,
+    }
+    let path = beside(path);
+    let bad = |why: String| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{} in `{}`", why, path.display()))
+    };
+    let text = match std::fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Units::new()),
+        text => text.map_err(|error| {
+            io::Error::new(error.kind(), format!("{error} (`{}`)", path.display()))
+        })?,
+    };
+    let told: Told = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+    let unit = |(name, column): (String, Column)| match Better::of(&column.better) {
+        Some(better) => Ok((name, (Unit::of(&column.unit), better))),
+        None => Err(bad(format!("`{}` is neither lower nor higher", column.better))),
+    };
+    told.units.into_iter().map(unit).collect()
 }
 
 impl File {
@@ -143,11 +201,10 @@ impl File {
             time_limit_seconds: report.limits.time.as_secs_f64(),
             max_pairs: report.limits.pairs,
             thresholds: thresholds.collect(),
+            units: units(report),
             shard: None,
         };
-        let mut name = path.into_os_string();
-        name.push(".json");
-        let mut file = fs_err::File::create(PathBuf::from(name))?;
+        let mut file = fs_err::File::create(beside(&path))?;
         serde_json::to_writer_pretty(&mut file, &about)?;
         writeln!(file)
     }

@@ -19,6 +19,12 @@ const RATE: u8 = 10;
 /// spent, so that a long log stays short.
 const CALM: f64 = 5.0;
 
+/// Up to this many questions have a line each in a log.
+const FEW: usize = 3;
+
+/// Up to this many lines are drawn.
+const MANY: usize = 8;
+
 /// Draws progress.
 pub(crate) enum Live {
     Terminal { bars: MultiProgress, lines: Vec<ProgressBar>, colour: bool },
@@ -54,15 +60,24 @@ impl Live {
         match self {
             Live::Terminal { .. } => {
                 let width = terminal_width();
-                let line = |(benchmark, metric)| live_line(progress, benchmark, metric, width);
-                let lines = gating(progress).into_iter().map(line).collect();
+                let line = |&(benchmark, metric): &_| live_line(progress, benchmark, metric, width);
+                let gating = gating(progress);
+                let shown = shown(&gating);
+                let mut lines: Vec<String> = shown.iter().map(line).collect();
+                if shown.len() < gating.len() {
+                    lines.push(format!("  {}", count_line(progress, &gating)));
+                }
                 self.show(lines);
             }
             Live::Log { next } => {
                 if progress.elapsed >= *next {
                     *next = progress.elapsed + CALM.max(progress.elapsed / 6.0);
-                    for (benchmark, metric) in gating(progress) {
-                        let line = log_line(progress, benchmark, metric);
+                    let gating = gating(progress);
+                    let lines = match gating.len() {
+                        0..=FEW => gating.iter().map(|(b, m)| log_line(progress, b, m)).collect(),
+                        _ => vec![count_line(progress, &gating)],
+                    };
+                    for line in lines {
                         let line = status_line("Sampling", &line);
                         let _ = writeln!(anstream::stderr().lock(), "{line}");
                     }
@@ -111,6 +126,37 @@ fn terminal_width() -> usize {
 fn gating(progress: &Progress) -> Vec<(&BenchmarkResult, &MetricResult)> {
     let all = progress.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
+}
+
+/// What is drawn of many: those that are open, as many as there is room for.
+fn shown<'a>(
+    gating: &[(&'a BenchmarkResult, &'a MetricResult)],
+) -> Vec<(&'a BenchmarkResult, &'a MetricResult)> {
+    if gating.len() <= MANY {
+        return gating.to_vec();
+    }
+    let open = gating.iter().filter(|(_, metric)| metric.verdict == Some(Verdict::Inconclusive));
+    open.take(MANY - 1).copied().collect()
+}
+
+/// How many of many questions have which answer.
+fn count_line(progress: &Progress, gating: &[(&BenchmarkResult, &MetricResult)]) -> String {
+    let number = |verdict| {
+        let found = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
+        (found > 0).then(|| format!("{found} {verdict}"))
+    };
+    let verdicts = [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive];
+    let numbers: Vec<String> = verdicts.into_iter().filter_map(number).collect();
+    let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
+    let (spent, limit) = (text::seconds(progress.elapsed), text::roughly(progress.limit));
+    let left = progress.remaining.filter(|left| *left > 0.0);
+    let left = left.map_or(String::new(), |left| format!(", ~{} left", text::roughly(left)));
+    format!(
+        "{} verdicts: {}; up to {}, {spent}/{limit}{left}",
+        gating.len(),
+        numbers.join(", ").replace("inconclusive", "open"),
+        text::count(pairs, "pair")
+    )
 }
 
 fn name(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
@@ -277,6 +323,26 @@ mod tests {
             "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
              12 pairs, 3.2s/5m, ~8s left"
         );
+    }
+
+    #[test]
+    fn of_many_questions_the_open_ones_are_shown_and_all_are_counted() {
+        let mut many = progress(Some(-0.03), 0.0, Some(0.03));
+        many.benchmarks = vec![many.benchmarks[0].clone(); 12];
+        assert_eq!(shown(&gating(&many)).len(), MANY - 1);
+        for (number, benchmark) in many.benchmarks.iter_mut().enumerate() {
+            let verdict = match number {
+                0 => Verdict::Regression,
+                1..=7 => Verdict::NoRegression,
+                _ => Verdict::Inconclusive,
+            };
+            benchmark.metrics[0].verdict = Some(verdict);
+        }
+        let all = gating(&many);
+        assert_eq!(shown(&all).len(), 4);
+        let expected = "12 verdicts: 1 regression, 7 no-regression, 4 open; up to 12 pairs, \
+                        3.2s/5m, ~8s left";
+        assert_eq!(count_line(&many, &all), expected);
     }
 
     #[test]
