@@ -11,6 +11,7 @@ mod findings;
 mod labels;
 mod number;
 mod reading;
+mod recording;
 mod rows;
 mod versus;
 
@@ -18,6 +19,7 @@ use std::io::Read;
 
 pub use error::{Error, Place};
 pub use findings::{Findings, Method, MetricFinding, Versus};
+pub use recording::{Recorded, Recording};
 pub use rows::Flow;
 
 use crate::event::{Notice, remarks};

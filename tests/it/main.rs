@@ -14,6 +14,7 @@ mod help;
 mod hook;
 #[cfg(target_os = "linux")]
 mod process;
+mod reports;
 mod sample;
 mod sides;
 mod support;

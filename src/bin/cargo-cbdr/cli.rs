@@ -246,6 +246,11 @@ pub(crate) struct Compare {
     /// Also write every run to this file, as CSV
     #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]
     pub(crate) samples: Option<PathBuf>,
+
+    /// Also write the result for a service that keeps results: bencher,
+    /// github-action-benchmark, github-action-benchmark-bigger or conbench
+    #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
+    pub(crate) export: Vec<String>,
 }
 
 /// A side to take something from.
@@ -264,6 +269,12 @@ pub(crate) enum Format {
     Human,
     /// One JSON object.
     Json,
+    /// A comment for a pull request.
+    Markdown,
+    /// Annotations of a GitHub workflow, and the summary of its job.
+    Github,
+    /// JUnit's XML.
+    Junit,
 }
 
 /// The arguments, without the `cbdr` that cargo adds when it calls us.

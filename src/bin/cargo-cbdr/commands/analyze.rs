@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{Analysis, Findings, Flow, Spec};
+use cargo_cbdr::analysis::{Analysis, Findings, Flow, Recording, Spec};
 use cargo_cbdr::config::Table;
 use cargo_cbdr::event::{Event, Notice};
 use cargo_cbdr::metric::Units;
@@ -20,6 +20,8 @@ use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
 use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
 use crate::report;
+use crate::report::outcome::Outcome;
+use crate::report::outputs::{self, Outputs};
 use crate::ui::{Failure, Ui};
 
 /// How often what is known so far is shown.
@@ -28,6 +30,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// Says what the samples show.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let (spec, on_inconclusive) = spec(args)?;
+    let outputs = Outputs::new(args.format, &[], None)?;
     let sources = sources(args)?;
     let mut ui = Ui::new();
     let outcome = analyse(&spec, &sources, interrupt, &mut ui);
@@ -42,10 +45,14 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     // The summary says itself how often it may be looked at.
     let notices = findings.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
-    match args.format {
-        Format::Human => report::findings::print(&findings, &spec)?,
-        Format::Json => report::findings::print_json(&findings, &spec)?,
-    }
+    let outcome = Outcome::of_samples(&findings, &spec, on_inconclusive);
+    outputs.write(&outcome, &Recording::new(None))?;
+    outputs::print(
+        args.format,
+        &outcome,
+        || report::findings::print(&findings, &spec),
+        || report::findings::print_json(&findings, &spec),
+    )?;
     match (findings.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
         _ => Ok(Exit::of_samples(findings.verdict, on_inconclusive)),
@@ -115,6 +122,10 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
     let estimator = if least { Estimator::Min } else { policy.estimator };
     let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
+    if args.format == Format::Junit && gates.is_none() {
+        let what = "JUnit's cases are metrics with a verdict: give `--threshold`";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
     if of_pairs && (judges || gates.is_none()) {
         let what = "that estimator needs pairs and a threshold: give `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cargo_cbdr::Options;
+use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::config::Table;
 use cargo_cbdr::options::threshold_flag;
 use cargo_cbdr::prepare::Request;
@@ -13,9 +14,11 @@ use cargo_cbdr::verdict::StoppedBy;
 
 use super::capture;
 use super::observe::{observed, random_seed};
-use crate::cli::{Compare, Format, From};
+use crate::cli::{Compare, From};
 use crate::exit::Exit;
 use crate::report;
+use crate::report::outcome::Outcome;
+use crate::report::outputs::{self, Outputs};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison that the arguments ask for.
@@ -25,7 +28,10 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, helper, interrupt, ui);
     }
-    let outcome = observed(&options, args.samples.clone(), helper, interrupt, &mut ui);
+    let outputs = Outputs::new(args.format, &args.export, args.samples.as_deref())?;
+    let mut recording = Recording::new(None);
+    let kept = outputs.want_runs().then_some(&mut recording);
+    let outcome = observed(&options, args.samples.clone(), kept, helper, interrupt, &mut ui);
     ui.end();
     let report = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {
@@ -33,14 +39,19 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
         }
         outcome => outcome?,
     };
-    let printed = match args.format {
-        Format::Human => report::human::print(&report),
-        Format::Json => report::json::print(&report),
-    };
+    let outcome = Outcome::of(&report);
+    let written = outputs.write(&outcome, &recording);
+    let printed = outputs::print(
+        args.format,
+        &outcome,
+        || report::human::print(&report),
+        || report::json::print(&report),
+    );
     // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
+    written?;
     printed?;
     Ok(Exit::of(&report))
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         capture: capture()?,
     };
     let options = Options { request, fail_fast: false, seed: random_seed() };
-    let outcome = observed(&options, None, helper, interrupt, &mut ui);
+    let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
     ui.end();
     let report = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
 
+use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::event::Event;
 use cargo_cbdr::process::{Helper, Interrupt};
 use cargo_cbdr::{Options, Report};
@@ -10,10 +11,12 @@ use cargo_cbdr::{Options, Report};
 use crate::report;
 use crate::ui::{Failure, Ui};
 
-/// Compares, shows what happens and keeps the samples.
+/// Compares, shows what happens and keeps the samples: in files, and in
+/// `recording` where somebody needs them afterwards.
 pub(crate) fn observed(
     options: &Options,
     samples: Option<PathBuf>,
+    mut recording: Option<&mut Recording>,
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
@@ -22,6 +25,11 @@ pub(crate) fn observed(
     let mut failed = None;
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
+        match (&mut recording, event) {
+            (Some(recording), Event::Sampling { metrics, .. }) => recording.begin(metrics),
+            (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
+            _ => {}
+        }
         if let Err(error) = file.take(&event) {
             failed.get_or_insert(error);
         }

@@ -24,10 +24,14 @@ pub(crate) fn run(
     interrupt: &Interrupt,
     mut ui: Ui,
 ) -> Result<Exit, Failure> {
+    if !matches!(format, Format::Human | Format::Json) {
+        let what = "many comparisons are printed as `--format human` or `json` only";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
     let mut reports: Vec<Report> = Vec::new();
     let mut stopped = false;
     for time in 1..=times {
-        let outcome = observed(&options, None, helper, interrupt, &mut ui);
+        let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
         ui.end();
         match outcome {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
@@ -49,8 +53,8 @@ pub(crate) fn run(
         ui.hush();
     }
     let printed = match format {
-        Format::Human => report::repeated::print(&reports),
         Format::Json => report::json::print_all(&reports),
+        _ => report::repeated::print(&reports),
     };
     if stopped {
         return Ok(Exit::interrupted(interrupt));

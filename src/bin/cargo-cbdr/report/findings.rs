@@ -155,7 +155,7 @@ fn difference(finding: &MetricFinding) -> String {
 }
 
 /// What the intervals promise.
-fn meaning(findings: &Findings, spec: &Spec) -> String {
+pub(super) fn meaning(findings: &Findings, spec: &Spec) -> String {
     let percent = |fraction: f64| text::rounded(100.0 * fraction);
     let has = |method| findings.versus.iter().any(|versus| versus.method == method);
     let confidence = percent(spec.confidence);
@@ -180,7 +180,7 @@ fn meaning(findings: &Findings, spec: &Spec) -> String {
 }
 
 /// Why the verdict is what it is, in one sentence.
-fn reason(findings: &Findings, verdict: Verdict) -> String {
+pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
     let all = findings.versus.iter().flat_map(|v| v.findings.iter().map(move |f| (v, f)));
     let decided = all.into_iter().find(|(_, f)| f.result.verdict == Some(verdict));
     let Some((versus, finding)) = decided else {

@@ -44,7 +44,7 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<(
 pub(super) const MEAN: usize = 5;
 
 /// Whether the plain mean says something else than the estimator.
-pub(super) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
+pub(crate) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
     let other = |m: &MetricResult| m.mean.is_some_and(|mean| mean.change != m.summary.change);
     benchmark.metrics.iter().any(other)
 }
@@ -76,7 +76,7 @@ pub(super) fn cells(result: &MetricResult) -> [String; 7] {
 }
 
 /// What the interval promises.
-fn meaning(report: &Report) -> String {
+pub(super) fn meaning(report: &Report) -> String {
     let confidence = 100.0 * report.policy.confidence;
     let gating = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
     let questions = gating.filter(|result| result.threshold.is_some()).count();
@@ -94,7 +94,7 @@ fn meaning(report: &Report) -> String {
 }
 
 /// Why the verdict is what it is, in one sentence.
-fn reason(report: &Report) -> String {
+pub(super) fn reason(report: &Report) -> String {
     let spent = text::seconds(report.sampled.elapsed);
     let all = report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
     let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();

@@ -1,9 +1,19 @@
 //! The results, one file a format.
 
+pub(crate) mod escape;
+mod export;
 pub(crate) mod findings;
+mod github;
 pub(crate) mod grid;
 pub(crate) mod human;
 pub(crate) mod json;
+mod junit;
+pub(crate) mod machine;
+pub(crate) mod markdown;
+pub(crate) mod outcome;
+pub(crate) mod outputs;
 pub(crate) mod repeated;
 pub(crate) mod samples;
+pub(crate) mod scale;
 mod several;
+mod whole;

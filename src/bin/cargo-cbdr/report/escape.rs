@@ -1,0 +1,136 @@
+//! Text of others (names of branches, benchmarks, metrics and files; what
+//! programs said), made harmless for each format.
+
+use crate::ui::text;
+
+/// One line: control characters are shown, line ends are blanks.
+pub(crate) fn line(text: &str) -> String {
+    text::clean(text).replace(['\n', '\t'], " ")
+}
+
+/// Text in HTML or XML, also in a quoted attribute. Characters that XML 1.0
+/// can't have are shown.
+pub(crate) fn xml(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text::clean(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            '\u{fffe}' | '\u{ffff}' => escaped.extend(c.escape_unicode()),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A name in Markdown, in a table's cell too, as code: nobody is mentioned and
+/// nothing linked from there.
+pub(crate) fn code(name: &str) -> String {
+    let name = line(name);
+    let plain = |c: char| !(c.is_ascii_punctuation() && "`|\\<>&".contains(c));
+    if !name.is_empty() && name.trim() == name && name.chars().all(plain) {
+        return format!("`{name}`");
+    }
+    let mut escaped = String::new();
+    for c in name.chars() {
+        if c.is_ascii_punctuation() {
+            escaped += &format!("&#{};", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    format!("<code>{escaped}</code>")
+}
+
+/// A sentence for an HTML block within Markdown, which has no further markup.
+/// What stands between backticks becomes code; `@` and `#` elsewhere are kept
+/// from becoming mentions and references.
+pub(crate) fn prose(sentence: &str) -> String {
+    let sentence = line(sentence);
+    let parts: Vec<&str> = sentence.split('`').collect();
+    let mut escaped = String::new();
+    for (number, part) in parts.iter().enumerate() {
+        let paired = number + 1 < parts.len();
+        match (number % 2 == 1, paired) {
+            (true, true) => escaped += &format!("<code>{}</code>", xml(part)),
+            (true, false) => escaped += &format!("&#96;{}", unlinked(part)),
+            (false, _) => escaped += &unlinked(part),
+        }
+    }
+    escaped
+}
+
+fn unlinked(text: &str) -> String {
+    xml(text)
+        .replace('@', "@&#8203;")
+        .replace("&#", "\0")
+        .replace('#', "#&#8203;")
+        .replace('\0', "&#")
+}
+
+/// The message of a GitHub workflow command.
+pub(crate) fn command_data(text: &str) -> String {
+    text::clean(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a GitHub workflow command.
+pub(crate) fn command_property(text: &str) -> String {
+    command_data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_code_whatever_they_hold() {
+        let table = [
+            ("wall_time", "`wall_time`"),
+            ("@all", "`@all`"),
+            ("a|b", "<code>a&#124;b</code>"),
+            ("a\\|b", "<code>a&#92;&#124;b</code>"),
+            ("``", "<code>&#96;&#96;</code>"),
+            ("a\n| b", "<code>a &#124; b</code>"),
+            (" a", "<code> a</code>"),
+            ("", "<code></code>"),
+            ("<b>&", "<code>&#60;b&#62;&#38;</code>"),
+            ("\u{1b}[31m", "<code>&#92;u&#123;1b&#125;&#91;31m</code>"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(code(name), expected);
+        }
+    }
+
+    #[test]
+    fn sentences_mention_nobody() {
+        let table = [
+            (
+                "`a` of `b<i>`: @all, see #1",
+                "<code>a</code> of <code>b&lt;i&gt;</code>: @&#8203;all, see #&#8203;1",
+            ),
+            ("it's `open", "it&#39;s &#96;open"),
+            ("a\n\n<!-- x", "a  &lt;!-- x"),
+            ("`@all`", "<code>@all</code>"),
+        ];
+        for (sentence, expected) in table {
+            assert_eq!(prose(sentence), expected);
+        }
+    }
+
+    #[test]
+    fn a_workflow_command_stays_one() {
+        assert_eq!(command_data("100%\n::error::x\r"), "100%25%0A::error::x\\u{d}");
+        assert_eq!(command_property("a,b: c"), "a%2Cb%3A c");
+    }
+
+    #[test]
+    fn xml_has_no_characters_that_it_cannot_have() {
+        assert_eq!(
+            xml("<a b='\"'>&\u{0}\u{ffff}\u{7}"),
+            "&lt;a b=&#39;&quot;&#39;&gt;&amp;\\u{0}\\u{ffff}\\u{7}"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Files for services that keep results over time, one file a kind.
+
+mod action;
+mod bencher;
+mod conbench;
+
+use std::path::PathBuf;
+
+use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::config::nearest;
+use serde_json::Value;
+
+use super::outcome::Outcome;
+
+/// For whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bencher's metric format.
+    Bencher,
+    /// github-action-benchmark's custom format, of metrics of which less is
+    /// better.
+    Action,
+    /// The same, of metrics of which more is better.
+    ActionBigger,
+    /// Conbench's benchmark results.
+    Conbench,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("bencher", Kind::Bencher),
+    ("github-action-benchmark", Kind::Action),
+    ("github-action-benchmark-bigger", Kind::ActionBigger),
+    ("conbench", Kind::Conbench),
+];
+
+/// `KIND=FILE`, or what is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<(Kind, PathBuf), String> {
+    let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
+        return Err(format!("`--export {text}` is not KIND=FILE"));
+    };
+    let names = || KINDS.iter().map(|(name, _)| *name);
+    let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
+        let hint = match nearest(name, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => {
+                format!(
+                    "there is {}",
+                    names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+                )
+            }
+        };
+        return Err(format!("nothing is exported for `{name}`; {hint}"));
+    };
+    if *kind == Kind::Conbench {
+        conbench::repository()?;
+    }
+    Ok((*kind, path.into()))
+}
+
+impl Kind {
+    /// Whether it needs every run.
+    pub(crate) fn wants_runs(self) -> bool {
+        self == Kind::Conbench
+    }
+
+    /// The file's content.
+    pub(crate) fn content(
+        self,
+        outcome: &Outcome<'_>,
+        recording: &Recording,
+    ) -> Result<String, String> {
+        let value: Value = match self {
+            Kind::Bencher => bencher::value(outcome),
+            Kind::Action => action::value(outcome, cargo_cbdr::metric::Better::Lower),
+            Kind::ActionBigger => action::value(outcome, cargo_cbdr::metric::Better::Higher),
+            Kind::Conbench => conbench::value(outcome, recording)?,
+        };
+        Ok(format!("{value:#}\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_kind_is_an_error_that_suggests_one() {
+        assert_eq!(parse("bencher=a=b").unwrap(), (Kind::Bencher, PathBuf::from("a=b")));
+        assert!(parse("bensher=f").unwrap_err().contains("did you mean `bencher`?"));
+        assert!(parse("qqq=f").unwrap_err().contains("there is `bencher`, `github-action"));
+        for text in ["bencher", "bencher=", ""] {
+            assert!(parse(text).unwrap_err().contains("is not KIND=FILE"), "{text}");
+        }
+    }
+}

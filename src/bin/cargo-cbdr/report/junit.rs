@@ -1,0 +1,134 @@
+//! The result as JUnit's XML: a suite for each benchmark, a case for each
+//! metric that gates. Fits the schema of the Ant task.
+
+use std::fmt::{self, Write};
+use std::time::SystemTime;
+
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
+
+use super::escape::{line, xml};
+use super::machine;
+use super::outcome::{Outcome, sentence};
+
+/// What became of a case.
+enum Case {
+    Passed,
+    Skipped(String),
+    /// Its type and why.
+    Failed(&'static str, String),
+}
+
+/// The document.
+pub(super) fn document(outcome: &Outcome<'_>) -> String {
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    for (id, benchmark) in outcome.benchmarks.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = suite(&mut out, outcome, id, benchmark);
+    }
+    out + "</testsuites>\n"
+}
+
+fn suite(
+    out: &mut String,
+    outcome: &Outcome<'_>,
+    id: usize,
+    benchmark: &BenchmarkResult,
+) -> fmt::Result {
+    let cases = cases(outcome, benchmark);
+    let failures = cases.iter().filter(|(_, case)| matches!(case, Case::Failed(..))).count();
+    let skipped = cases.iter().filter(|(_, case)| matches!(case, Case::Skipped(_))).count();
+    let name = attribute(&benchmark.name);
+    let time = seconds(benchmark);
+    writeln!(
+        out,
+        "  <testsuite package=\"cargo-cbdr\" id=\"{id}\" name=\"{name}\" timestamp=\"{}\" \
+         hostname=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\" \
+         time=\"{time:.6}\">\n    <properties>",
+        timestamp(),
+        attribute(&machine::host()),
+        cases.len(),
+    )?;
+    for (key, value) in super::markdown::facts(outcome) {
+        writeln!(out, "      <property name=\"{key}\" value=\"{}\"/>", xml(&line(&value)))?;
+    }
+    writeln!(out, "    </properties>")?;
+    for (metric, case) in &cases {
+        write!(
+            out,
+            "    <testcase name=\"{}\" classname=\"{name}\" time=\"{time:.6}\"",
+            attribute(metric)
+        )?;
+        match case {
+            Case::Passed => writeln!(out, "/>")?,
+            Case::Skipped(why) => {
+                writeln!(out, "><skipped message=\"{}\"/></testcase>", xml(&line(why)))?;
+            }
+            Case::Failed(kind, why) => {
+                let why = xml(&line(why));
+                writeln!(
+                    out,
+                    "><failure type=\"{kind}\" message=\"{why}\">{why}</failure></testcase>"
+                )?;
+            }
+        }
+    }
+    let all: Vec<String> = benchmark.metrics.iter().map(|m| sentence(benchmark, m)).collect();
+    writeln!(out, "    <system-out>{}</system-out>", xml(&all.join("\n")))?;
+    writeln!(out, "    <system-err>{}</system-err>", xml(&outcome.notices.join("\n")))?;
+    writeln!(out, "  </testsuite>")
+}
+
+fn cases(outcome: &Outcome<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Case)> {
+    let gates = benchmark.metrics.iter().filter(|metric| metric.threshold.is_some());
+    let mut cases: Vec<_> =
+        gates.map(|m| (m.metric.name.clone(), case(outcome, benchmark, m))).collect();
+    // Of these nothing was measured, but they are not nothing.
+    let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
+        (Status::Compared, true) => Some(Case::Passed),
+        (Status::New, _) => {
+            let why = "the base has no such benchmark, or does not build".to_owned();
+            Some(doubtful(outcome.on_no_baseline, Verdict::NoBaseline, why))
+        }
+        (Status::Removed, _) => Some(Case::Skipped("only the base has it".to_owned())),
+        (Status::Compared, false) => None,
+    };
+    cases.extend(whole.map(|case| (benchmark.status.name().to_owned(), case)));
+    cases
+}
+
+fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResult) -> Case {
+    let why = sentence(benchmark, metric);
+    match metric.verdict {
+        Some(Verdict::Regression) => Case::Failed(Verdict::Regression.name(), why),
+        Some(Verdict::Inconclusive) => {
+            doubtful(outcome.on_inconclusive, Verdict::Inconclusive, why)
+        }
+        _ => Case::Passed,
+    }
+}
+
+fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> Case {
+    match policy {
+        OnDoubt::Fail => Case::Failed(verdict.name(), why),
+        OnDoubt::Pass => Case::Skipped(format!("{verdict}: {why}")),
+    }
+}
+
+/// A name, which must not be empty there.
+fn attribute(name: &str) -> String {
+    let name = xml(&line(name));
+    if name.trim().is_empty() { "-".to_owned() } else { name }
+}
+
+/// How long the runs of a benchmark took, as far as they measured that.
+fn seconds(benchmark: &BenchmarkResult) -> f64 {
+    let wall = benchmark.metrics.iter().find(|result| result.metric.name == "wall_time");
+    let of_pair = |result: &MetricResult| Some(result.summary.base? + result.summary.head?);
+    wall.and_then(of_pair).unwrap_or(0.0) * benchmark.pairs as f64
+}
+
+/// The moment, in the schema's form: no fraction, no zone.
+fn timestamp() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.trim_end_matches('Z').to_owned()
+}

@@ -1,0 +1,135 @@
+//! The result as a comment on a pull request.
+
+use std::fmt::{self, Write};
+
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
+
+use super::escape::{code, prose, xml};
+use super::outcome::Outcome;
+use super::{human, scale};
+use crate::ui::text;
+
+/// Stands in every comment and is never seen: a bot finds by it the one that
+/// it is to update.
+const MARKER: &str = "<!-- cargo-cbdr -->";
+
+/// The whole comment.
+pub(crate) fn comment(outcome: &Outcome<'_>) -> String {
+    format!("{MARKER}\n{}", summary(outcome))
+}
+
+/// The comment without the marker.
+pub(super) fn summary(outcome: &Outcome<'_>) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write(&mut out, outcome);
+    out
+}
+
+fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
+    let sign = match outcome.verdict {
+        Some(Verdict::Regression) => "🔴 ",
+        Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
+        Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
+        None => "",
+    };
+    writeln!(out, "### {sign}cargo cbdr: {}\n", outcome.headline())?;
+    writeln!(out, "<p>{}</p>\n", prose(&outcome.reason))?;
+    if outcome.metrics().next().is_some() {
+        table(out, outcome)?;
+    }
+    let gates = outcome.gates().map(|(b, m)| (super::escape::line(&outcome.full_name(b, m)), m));
+    let lines = scale::lines(&gates.collect::<Vec<_>>());
+    if !lines.is_empty() {
+        writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n")))?;
+    }
+    for benchmark in outcome.benchmarks.iter().filter(|b| b.metrics.is_empty()) {
+        let what = match benchmark.status {
+            Status::Compared => "is the same program on both sides",
+            Status::New => "is new: there is no baseline",
+            Status::Removed => "is gone from the head",
+        };
+        writeln!(out, "- {} {what}", code(&benchmark.name))?;
+    }
+    details(out, outcome)
+}
+
+fn table(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
+    let shows_mean = outcome.benchmarks.iter().any(|benchmark| human::shows_mean(benchmark));
+    let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
+    writeln!(
+        out,
+        "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
+         | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
+    )?;
+    for (benchmark, metric) in outcome.metrics() {
+        row(out, benchmark, metric, shows_mean)?;
+    }
+    writeln!(out)
+}
+
+fn row(
+    out: &mut String,
+    benchmark: &BenchmarkResult,
+    result: &MetricResult,
+    shows_mean: bool,
+) -> fmt::Result {
+    let [_, base, head, change, interval, mean, _] = human::cells(result);
+    let strong = |text: String| match result.threshold {
+        Some(_) => format!("**{text}**"),
+        None => text,
+    };
+    let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
+    let threshold = result.threshold.map_or(String::new(), text::percent);
+    let verdict = result.verdict.map_or(String::new(), |verdict| verdict.to_string());
+    writeln!(
+        out,
+        "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
+        code(&benchmark.name),
+        code(&result.metric.name),
+        strong(change),
+        if verdict.is_empty() { verdict } else { strong(verdict) },
+    )
+}
+
+/// What is folded away. One block of HTML, so that nothing in it is taken for
+/// Markdown; a blank line would end it.
+fn details(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
+    let noticed = match outcome.notices.len() {
+        0 => String::new(),
+        number => format!(", and {}", text::count(number as u64, "notice")),
+    };
+    writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
+    for notice in &outcome.notices {
+        writeln!(out, "<li>⚠️ {}</li>", prose(notice))?;
+    }
+    if !outcome.meaning.is_empty() {
+        writeln!(out, "<li>{}</li>", prose(&outcome.meaning))?;
+    }
+    for (name, value) in facts(outcome) {
+        writeln!(out, "<li>{name}: <code>{}</code></li>", xml(&super::escape::line(&value)))?;
+    }
+    writeln!(out, "</ul></details>")
+}
+
+/// What was compared and how, a name and a value each.
+pub(crate) fn facts(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(sides) = outcome.sides {
+        facts.push(("compared", text::sides(sides)));
+        facts.push(("base commit", sides.base.commit.clone()));
+        facts.push(("head commit", sides.head.commit.clone()));
+    }
+    if let Some(toolchain) = outcome.toolchain {
+        facts.push(("toolchain", toolchain.to_owned()));
+    }
+    facts.push(("confidence", format!("{}%", text::rounded(100.0 * outcome.confidence))));
+    facts.push(("estimator", outcome.estimator.to_string()));
+    facts.push(("stopped by", outcome.stopped_by.name().to_owned()));
+    if let (Some(elapsed), Some(prepared)) = (outcome.elapsed, outcome.prepared) {
+        let (elapsed, prepared) = (text::seconds(elapsed), text::seconds(prepared));
+        facts.push(("time", format!("{elapsed} of sampling, after {prepared} of preparation")));
+    }
+    facts.push(("command", outcome.command.clone()));
+    facts
+}

@@ -1,0 +1,88 @@
+//! Where the result goes besides the human's or the program's that called.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cargo_cbdr::analysis::Recording;
+
+use super::export::{self, Kind};
+use super::outcome::Outcome;
+use super::whole::Whole;
+use super::{github, junit, markdown};
+use crate::cli::Format;
+use crate::ui::Failure;
+
+/// The files that are wanted, each proved to be writable before anything is
+/// measured.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    /// The summary of a GitHub job.
+    summary: Option<File>,
+    exports: Vec<(Kind, Whole)>,
+}
+
+impl Outputs {
+    /// Opens them.
+    pub(crate) fn new(
+        format: Format,
+        exports: &[String],
+        samples: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let parsed = exports.iter().map(|text| export::parse(text));
+        let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(Failure::Arguments)?;
+        let paths = parsed.iter().map(|(_, path)| path.as_path()).chain(samples);
+        let mut seen: Vec<PathBuf> = Vec::new();
+        for path in paths {
+            let place = std::path::absolute(path)?;
+            if seen.contains(&place) {
+                let what = format!("`{}` is to be written twice", path.display());
+                return Err(Failure::Arguments(what));
+            }
+            seen.push(place);
+        }
+        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, Whole::new(&path)?));
+        Ok(Outputs {
+            summary: match format {
+                Format::Github => github::open_summary()?,
+                _ => None,
+            },
+            exports: parsed.into_iter().map(open).collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// Whether any of them shows single runs.
+    pub(crate) fn want_runs(&self) -> bool {
+        self.exports.iter().any(|(kind, _)| kind.wants_runs())
+    }
+
+    /// Writes all of them, also when one fails.
+    pub(crate) fn write(self, outcome: &Outcome<'_>, recording: &Recording) -> Result<(), Failure> {
+        let mut results: Vec<Result<(), Failure>> = Vec::new();
+        if let Some(file) = &self.summary {
+            results.push(github::write_summary(file, outcome).map_err(Failure::from));
+        }
+        for (kind, file) in self.exports {
+            let content = kind.content(outcome, recording).map_err(Failure::Arguments);
+            results.push(content.and_then(|content| Ok(file.write(&content)?)));
+        }
+        results.into_iter().collect()
+    }
+}
+
+/// Prints the result in a format, of which two are made by the caller.
+pub(crate) fn print(
+    format: Format,
+    outcome: &Outcome<'_>,
+    human: impl FnOnce() -> io::Result<()>,
+    json: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let text = match format {
+        Format::Human => return human(),
+        Format::Json => return json(),
+        Format::Github => return github::print(outcome),
+        Format::Markdown => markdown::comment(outcome),
+        Format::Junit => junit::document(outcome),
+    };
+    io::stdout().lock().write_all(text.as_bytes())
+}

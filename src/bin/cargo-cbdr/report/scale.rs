@@ -1,0 +1,147 @@
+//! Intervals against their thresholds, on one scale, as text.
+
+use cargo_cbdr::metric::Better;
+use cargo_cbdr::verdict::MetricResult;
+
+use crate::ui::text::percent;
+
+/// How many columns the scale has.
+const WIDTH: usize = 41;
+
+/// The change beyond which a metric's change is a regression.
+pub(crate) fn limit(result: &MetricResult) -> Option<f64> {
+    let threshold = result.threshold?;
+    Some(match result.metric.better {
+        Better::Lower => threshold,
+        Better::Higher => -threshold / (1.0 + threshold),
+    })
+}
+
+/// What the scale shows, from its left end to its right one.
+struct Scale {
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// One that holds no change, all thresholds, and the finite ends of the
+    /// intervals as far as they do not make the rest tiny.
+    fn of(results: &[&MetricResult]) -> Self {
+        let limits = results.iter().filter_map(|result| limit(result));
+        let changes = results.iter().filter_map(|result| result.summary.change);
+        let (mut from, mut to) = (0.0_f64, 0.0_f64);
+        for value in limits.chain(changes) {
+            (from, to) = (from.min(value), to.max(value));
+        }
+        let core = (to - from).max(0.001);
+        let ends = |r: &&MetricResult| [r.summary.lower, r.summary.upper];
+        for end in results.iter().flat_map(ends).flatten().filter(|end| end.is_finite()) {
+            from = from.min(end.max(from - core));
+            to = to.max(end.min(to + core));
+        }
+        let margin = 0.04 * (to - from).max(0.001);
+        Scale { from: from - margin, to: to + margin }
+    }
+
+    /// The column of a change; out of range at the end where it would be.
+    fn column(&self, change: f64) -> usize {
+        let part = ((change - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
+        (part * (WIDTH - 1) as f64).round() as usize
+    }
+
+    fn line(&self, result: &MetricResult) -> String {
+        let mut cells = ['·'; WIDTH];
+        let summary = &result.summary;
+        let Some(change) = summary.change else {
+            return cells.iter().collect();
+        };
+        let lower = summary.lower.filter(|end| *end >= self.from);
+        let upper = summary.upper.filter(|end| *end <= self.to);
+        let mut first = lower.map_or(0, |end| self.column(end));
+        let mut last = upper.map_or(WIDTH - 1, |end| self.column(end));
+        // An end that is beyond the threshold is shown beyond it.
+        if let Some(limit) = limit(result) {
+            let at = self.column(limit);
+            if lower.is_some_and(|lower| lower > limit) {
+                first = first.max(at + 1).min(last);
+            }
+            if upper.is_some_and(|upper| upper < limit) {
+                last = last.min(at.saturating_sub(1)).max(first);
+            }
+        }
+        cells[first..=last].fill('─');
+        cells[self.column(0.0)] = '0';
+        cells[first] = if lower.is_some() { '├' } else { '◄' };
+        cells[last] = if upper.is_some() { '┤' } else { '►' };
+        if let Some(limit) = limit(result) {
+            cells[self.column(limit)] = '┃';
+        }
+        cells[self.column(change).clamp(first, last)] = '●';
+        cells.iter().collect()
+    }
+}
+
+/// A line for each result, after its name, and what the signs mean. Nothing
+/// where there is no change to show.
+pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
+    let shown = results.iter().filter(|(_, result)| result.summary.change.is_some());
+    let shown: Vec<_> = shown.collect();
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let scale = Scale::of(&shown.iter().map(|(_, result)| *result).collect::<Vec<_>>());
+    let width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let (from, to) = (percent(scale.from), percent(scale.to));
+    let gap = WIDTH.saturating_sub(from.chars().count() + to.chars().count());
+    let mut lines = vec![format!("{:width$}  {from}{:gap$}{to}", "", "")];
+    lines.extend(
+        shown.iter().map(|(name, result)| format!("{name:width$}  {}", scale.line(result))),
+    );
+    let signs = "0 no change   ├─●─┤ interval and estimate   ┃ threshold";
+    lines.push(format!("{:width$}  {signs}", ""));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cargo_cbdr::metric::{Metric, Unit};
+    use cargo_cbdr::stats::estimator::Summary;
+
+    fn result(change: f64, lower: Option<f64>, upper: Option<f64>) -> MetricResult {
+        let summary = Summary { change: Some(change), lower, upper, ..Summary::default() };
+        MetricResult::new(Metric::cost("t", Unit::Seconds), Some(0.02), summary, None)
+    }
+
+    fn drawn(result: &MetricResult) -> Vec<String> {
+        lines(&[("t".to_owned(), result)])
+    }
+
+    #[test]
+    fn the_interval_stands_on_its_side_of_the_threshold() {
+        let below = drawn(&result(0.001, Some(-0.004), Some(0.006)));
+        let at = |line: &str, sign| line.chars().position(|c| c == sign).unwrap();
+        assert!(at(&below[1], '┤') < at(&below[1], '┃'), "{below:#?}");
+        assert!(at(&below[1], '├') < at(&below[1], '●'));
+        let above = drawn(&result(0.05, Some(0.04), Some(0.06)));
+        assert!(at(&above[1], '┃') < at(&above[1], '├'), "{above:#?}");
+        assert_eq!(above[1].chars().count(), 3 + WIDTH);
+    }
+
+    #[test]
+    fn ends_that_there_are_none_of_or_far_away_are_arrows() {
+        let open = drawn(&result(0.01, None, Some(f64::INFINITY)));
+        assert!(open[1].contains('◄') && open[1].contains('►'), "{open:#?}");
+        let far = drawn(&result(0.01, Some(-0.5), Some(50.0)));
+        assert!(far[1].contains('◄') && far[1].contains('►'), "{far:#?}");
+    }
+
+    #[test]
+    fn where_higher_is_better_the_limit_is_below() {
+        let mut result = result(0.0, None, None);
+        result.metric.better = Better::Higher;
+        assert!((limit(&result).unwrap() + 0.02 / 1.02).abs() < 1e-12);
+        result.threshold = None;
+        assert_eq!(limit(&result), None);
+    }
+}
