@@ -16,6 +16,7 @@ mod hook;
 mod process;
 mod reports;
 mod sample;
+mod schema;
 mod sides;
 mod support;
 mod tidy;
