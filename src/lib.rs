@@ -43,7 +43,7 @@
 //! - [`sampler`]: any commands in turn.
 //! - `comparison`: the whole way, [`compare`].
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
-//!   indicatif.
+//!   indicatif, `page` alone maud and plotters.
 
 pub mod side;
 

@@ -92,6 +92,11 @@ impl Plan {
         self.subjects.iter().flat_map(|subject| &subject.benchmarks)
     }
 
+    /// The metric of a name, as the first benchmark that has it measures it.
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.benchmarks().flat_map(|benchmark| &benchmark.metrics).find(|one| one.name == name)
+    }
+
     /// The least number of pairs with which any question can be decided.
     pub fn least_pairs(&self) -> u64 {
         self.estimator.least_pairs(self.levels()).unwrap_or(u64::MAX)

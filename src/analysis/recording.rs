@@ -4,8 +4,8 @@ use std::io::Read;
 
 use super::labels::Labels;
 use super::rows::{self, Taker};
-use super::{Error, Flow, Spec, metric};
-use crate::metric::{Metric, Unit};
+use super::{Error, Flow, Spec};
+use crate::metric::{Metric, Unit, Units};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
 use crate::stats::estimator::Estimator;
@@ -43,8 +43,8 @@ pub struct Recorded {
 
 impl Recording {
     /// An empty one. Labels are compared as in an analysis: each with `base`
-    /// where that is given.
-    pub fn new(base: Option<String>) -> Self {
+    /// where that is given. `units` are those that are not the usual ones.
+    pub fn new(base: Option<String>, units: Units) -> Self {
         let spec = Spec {
             judges: false,
             gates: None,
@@ -53,6 +53,7 @@ impl Recording {
             estimator: Estimator::Mean,
             chosen: false,
             base,
+            units,
         };
         Recording {
             spec,
@@ -74,12 +75,12 @@ impl Recording {
     }
 
     /// The metrics of the runs that follow. No pair reaches over that.
-    pub fn begin(&mut self, names: &[String]) {
+    pub fn begin(&mut self, metrics: impl IntoIterator<Item = Metric>) {
         self.columns.clear();
-        for name in names {
-            let known = self.metrics.iter().position(|metric| metric.name == *name);
+        for metric in metrics {
+            let known = self.metrics.iter().position(|other| other.name == metric.name);
             self.columns.push(known.unwrap_or_else(|| {
-                self.metrics.push(metric(name));
+                self.metrics.push(metric);
                 self.metrics.len() - 1
             }));
         }
@@ -220,8 +221,9 @@ impl Recorded {
 
 impl Taker for Recording {
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
-        self.begin(metrics);
-        Ok(metrics.iter().map(|name| metric(name).unit == Unit::Unknown).collect())
+        let units = self.spec.units.clone();
+        self.begin(metrics.iter().map(|name| Metric::named(name).with(&units)));
+        Ok(metrics.iter().map(|name| Metric::named(name).unit == Unit::Unknown).collect())
     }
 
     fn row(&mut self, label: &[u8], values: &[Option<f64>], _: u64) -> Result<Flow, Error> {
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
 
     fn recording(files: &[&str]) -> Recording {
-        let mut recording = Recording::new(None);
+        let mut recording = Recording::new(None, Units::new());
         for text in files {
             recording.read(&mut text.as_bytes(), "it").unwrap();
         }
@@ -282,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_comparison_that_runs_gives_what_its_file_gives() {
-        let mut live = Recording::new(None);
-        live.begin(&["t".to_owned()]);
+        let mut live = Recording::new(None, Units::new());
+        live.begin([Metric::named("t")]);
         for (label, value) in [("head", 2.0), ("base", 1.0)] {
             live.push(label, &[("t", value)].into_iter().collect());
         }

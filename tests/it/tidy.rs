@@ -32,7 +32,7 @@ const LAYERS: [&str; 22] = [
 ];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &str); 10] = [
+const OWNERS: [(&[&str], &str); 11] = [
     (&["statrs"], "src/stats/quantile.rs"),
     (&["git2"], "src/git/"),
     (&["libc"], "src/process/"),
@@ -41,6 +41,7 @@ const OWNERS: [(&[&str], &str); 10] = [
     (&["clap", "clap_complete", "clap_mangen"], "src/bin/cargo-cbdr/cli"),
     (&["indicatif"], "src/bin/cargo-cbdr/ui/live.rs"),
     (&["memchr"], "src/harness/marks.rs"),
+    (&["maud", "plotters"], "src/bin/cargo-cbdr/page/"),
     (&["object::"], "src/prepare/identical.rs"),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], "src/bin/"),
 ];

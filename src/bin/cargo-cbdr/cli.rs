@@ -16,7 +16,7 @@ use clap_complete::Shell;
 pub(crate) use cache::Cache;
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
-pub(crate) use pipe::{Analyze, Rule, Sample};
+pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
 const SIDES: &str = "Sides";
 const BENCHMARK: &str = "Benchmark";
@@ -82,6 +82,8 @@ pub(crate) enum Command {
         #[arg(help_heading = OUTPUT)]
         command: Option<String>,
     },
+    /// Draw samples, in the terminal or to a file
+    Plot(Plot),
 }
 
 /// The arguments of `compare`.
@@ -246,6 +248,10 @@ pub(crate) struct Compare {
     /// Also write every run to this file, as CSV
     #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]
     pub(crate) samples: Option<PathBuf>,
+
+    /// Also write a page that shows the result and all that led to it
+    #[arg(long, value_name = "FILE.html", conflicts_with = "repeat", help_heading = OUTPUT)]
+    pub(crate) report: Option<PathBuf>,
 
     /// Also write the result for a service that keeps results: bencher,
     /// github-action-benchmark, github-action-benchmark-bigger or conbench

@@ -3,6 +3,8 @@
 mod cli;
 mod commands;
 mod exit;
+mod page;
+mod plot;
 mod report;
 mod ui;
 

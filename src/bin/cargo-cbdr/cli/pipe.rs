@@ -1,4 +1,4 @@
-//! The arguments of `sample` and `analyze`.
+//! The arguments of the commands that make and read samples.
 
 use std::path::PathBuf;
 
@@ -50,6 +50,25 @@ pub(crate) struct Sample {
 /// have given, and ends as soon as it is in; without, intervals.
 #[derive(Debug, Args)]
 pub(crate) struct Analyze {
+    #[command(flatten)]
+    pub(crate) samples: Samples,
+
+    /// What decides
+    #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
+    pub(crate) rule: Rule,
+
+    /// Exit code of an inconclusive analysis: 0 or 102 [default: pass]
+    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
+    pub(crate) on_inconclusive: Option<String>,
+
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
+    pub(crate) format: Format,
+}
+
+/// Samples, and what is asked of them.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Samples {
     /// Files with samples, `-` for standard input [default: -]
     #[arg(value_name = "FILE", help_heading = SIDES)]
     pub(crate) files: Vec<PathBuf>,
@@ -79,18 +98,25 @@ pub(crate) struct Analyze {
     /// judge: min]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<String>,
+}
 
-    /// What decides
-    #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
-    pub(crate) rule: Rule,
+/// Draw samples, in the terminal or to a file.
+///
+/// Reads what `analyze` reads, and draws a histogram of each metric, the labels
+/// side by side in the same bins.
+#[derive(Debug, Args)]
+pub(crate) struct Plot {
+    #[command(flatten)]
+    pub(crate) samples: Samples,
 
-    /// Exit code of an inconclusive analysis: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
+    /// Write a page to this file instead: the samples, and what `analyze` says
+    /// of them
+    #[arg(long, value_name = "FILE", conflicts_with = "vega", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
 
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
-    pub(crate) format: Format,
+    /// Print a Vega-Lite specification instead, the samples within
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) vega: bool,
 }
 
 /// What decides about samples.

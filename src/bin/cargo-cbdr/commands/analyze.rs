@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::iter::once;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cargo_cbdr::Error;
@@ -30,7 +30,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// Says what the samples show.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let (spec, on_inconclusive) = spec(args)?;
-    let outputs = Outputs::new(args.format, &[], None)?;
+    let outputs = Outputs::new(args.format, None, &[], None)?;
     let sources = sources(args)?;
     let mut ui = Ui::new();
     let outcome = analyse(&spec, &sources, interrupt, &mut ui);
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let notices = findings.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     let outcome = Outcome::of_samples(&findings, &spec, on_inconclusive);
-    outputs.write(&outcome, &Recording::new(None))?;
+    outputs.write(&outcome, &Recording::new(None, Units::new()))?;
     outputs::print(
         args.format,
         &outcome,
@@ -86,39 +86,39 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
         let name = format!("`{}`", path.display());
         Ok(Source { name, file: file.into_parts().0, regular })
     };
-    match args.files.as_slice() {
+    match args.samples.files.as_slice() {
         [] => Ok(vec![standard()?]),
         files => files.iter().map(open).collect(),
     }
 }
 
 /// What is asked, and what an open question means.
-fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
+pub(super) fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let judges = args.rule == Rule::Judge;
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
-    let usual = match (judges, args.threshold.is_empty()) {
+    let usual = match (judges, args.samples.threshold.is_empty()) {
         (true, _) => Estimator::Min,
         (false, true) => Estimator::Mean,
         (false, false) => Estimator::default(),
     };
-    let estimator = args.estimator.as_deref().unwrap_or(usual.name());
+    let estimator = args.samples.estimator.as_deref().unwrap_or(usual.name());
     // A minimum needs repetitions in a comparison, but not to be judged.
     let least = judges && estimator == Estimator::Min.name();
     let mut table = Table {
-        metrics: some(&args.metric),
-        confidence: Some(args.confidence.clone()),
+        metrics: some(&args.samples.metric),
+        confidence: Some(args.samples.confidence.clone()),
         estimator: (!least).then(|| estimator.to_owned()),
         on_inconclusive: args.on_inconclusive.clone(),
         ..Table::default()
     };
-    for threshold in &args.threshold {
+    for threshold in &args.samples.threshold {
         threshold_flag(threshold, &mut table).map_err(Failure::usage)?;
     }
     if judges && table.threshold.is_none() {
         table.threshold = Some("5%".to_owned());
     }
     let (policy, _) = options::limits(once(&table)).map_err(Failure::usage)?;
-    let wanted = judges || !args.threshold.is_empty();
+    let wanted = judges || !args.samples.threshold.is_empty();
     let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
     let estimator = if least { Estimator::Min } else { policy.estimator };
     let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
@@ -133,20 +133,20 @@ fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let spec = Spec {
         judges,
         gates,
-        named: args.metric.clone(),
+        named: args.samples.metric.clone(),
         confidence: policy.confidence,
         estimator,
-        chosen: args.estimator.is_some(),
-        base: args.base.clone(),
-        units: units(args)?,
+        chosen: args.samples.estimator.is_some(),
+        base: args.samples.base.clone(),
+        units: units(&args.samples.files)?,
     };
     Ok((spec, policy.on_inconclusive))
 }
 
 /// What stands beside the files; of a metric in several, what the first says.
-fn units(args: &Analyze) -> Result<Units, Failure> {
+pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
     let mut units = Units::new();
-    for path in args.files.iter().filter(|path| *path != Path::new("-")) {
+    for path in files.iter().filter(|path| *path != Path::new("-")) {
         for (metric, scale) in report::samples::units_beside(path)? {
             units.entry(metric).or_insert(scale);
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cargo_cbdr::Options;
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::config::Table;
+use cargo_cbdr::metric::Units;
 use cargo_cbdr::options::threshold_flag;
 use cargo_cbdr::prepare::Request;
 use cargo_cbdr::process::{Helper, Interrupt};
@@ -28,8 +29,9 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, helper, interrupt, ui);
     }
-    let outputs = Outputs::new(args.format, &args.export, args.samples.as_deref())?;
-    let mut recording = Recording::new(None);
+    let outputs =
+        Outputs::new(args.format, args.report.as_deref(), &args.export, args.samples.as_deref())?;
+    let mut recording = Recording::new(None, Units::new());
     let kept = outputs.want_runs().then_some(&mut recording);
     let outcome = observed(&options, args.samples.clone(), kept, helper, interrupt, &mut ui);
     ui.end();

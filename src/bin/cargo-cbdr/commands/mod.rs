@@ -6,6 +6,7 @@ mod compare;
 mod demo;
 mod hook;
 mod observe;
+mod plot;
 mod repeat;
 mod sample;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),
         Command::Hook { what } => hook::run(&what, &helper, &interrupt),
+        Command::Plot(args) => plot::run(&args),
     }
 }
 

@@ -26,7 +26,9 @@ pub(crate) fn observed(
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
         match (&mut recording, event) {
-            (Some(recording), Event::Sampling { metrics, .. }) => recording.begin(metrics),
+            (Some(recording), Event::Sampling { metrics, plan }) => {
+                recording.begin(metrics.iter().filter_map(|name| plan.metric(name)).cloned());
+            }
             (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
             _ => {}
         }

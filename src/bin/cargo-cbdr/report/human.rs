@@ -60,7 +60,7 @@ pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
     }
 }
 
-pub(super) fn cells(result: &MetricResult) -> [String; 7] {
+pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
     let summary = &result.summary;
     let unit = &result.metric.unit;
     let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));

@@ -11,6 +11,7 @@ use super::outcome::Outcome;
 use super::whole::Whole;
 use super::{github, junit, markdown};
 use crate::cli::Format;
+use crate::page;
 use crate::ui::Failure;
 
 /// The files that are wanted, each proved to be writable before anything is
@@ -19,6 +20,7 @@ use crate::ui::Failure;
 pub(crate) struct Outputs {
     /// The summary of a GitHub job.
     summary: Option<File>,
+    page: Option<Whole>,
     exports: Vec<(Kind, Whole)>,
 }
 
@@ -26,12 +28,13 @@ impl Outputs {
     /// Opens them.
     pub(crate) fn new(
         format: Format,
+        page: Option<&Path>,
         exports: &[String],
         samples: Option<&Path>,
     ) -> Result<Self, Failure> {
         let parsed = exports.iter().map(|text| export::parse(text));
         let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(Failure::Arguments)?;
-        let paths = parsed.iter().map(|(_, path)| path.as_path()).chain(samples);
+        let paths = parsed.iter().map(|(_, path)| path.as_path()).chain(page).chain(samples);
         let mut seen: Vec<PathBuf> = Vec::new();
         for path in paths {
             let place = std::path::absolute(path)?;
@@ -47,13 +50,14 @@ impl Outputs {
                 Format::Github => github::open_summary()?,
                 _ => None,
             },
+            page: page.map(Whole::new).transpose()?,
             exports: parsed.into_iter().map(open).collect::<io::Result<_>>()?,
         })
     }
 
     /// Whether any of them shows single runs.
     pub(crate) fn want_runs(&self) -> bool {
-        self.exports.iter().any(|(kind, _)| kind.wants_runs())
+        self.page.is_some() || self.exports.iter().any(|(kind, _)| kind.wants_runs())
     }
 
     /// Writes all of them, also when one fails.
@@ -61,6 +65,9 @@ impl Outputs {
         let mut results: Vec<Result<(), Failure>> = Vec::new();
         if let Some(file) = &self.summary {
             results.push(github::write_summary(file, outcome).map_err(Failure::from));
+        }
+        if let Some(file) = self.page {
+            results.push(file.write(&page::page(outcome, recording)).map_err(Failure::from));
         }
         for (kind, file) in self.exports {
             let content = kind.content(outcome, recording).map_err(Failure::Arguments);

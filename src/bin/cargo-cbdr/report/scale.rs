@@ -8,6 +8,9 @@ use crate::ui::text::percent;
 /// How many columns the scale has.
 const WIDTH: usize = 41;
 
+/// How many thresholds the scale of several metrics reaches at most.
+const FAR: f64 = 12.0;
+
 /// The change beyond which a metric's change is a regression.
 pub(crate) fn limit(result: &MetricResult) -> Option<f64> {
     let threshold = result.threshold?;
@@ -18,19 +21,19 @@ pub(crate) fn limit(result: &MetricResult) -> Option<f64> {
 }
 
 /// What the scale shows, from its left end to its right one.
-struct Scale {
-    from: f64,
-    to: f64,
+pub(crate) struct Scale {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
 }
 
 impl Scale {
     /// One that holds no change, all thresholds, and the finite ends of the
     /// intervals as far as they do not make the rest tiny.
-    fn of(results: &[&MetricResult]) -> Self {
-        let limits = results.iter().filter_map(|result| limit(result));
+    pub(crate) fn of(results: &[&MetricResult]) -> Self {
+        let limits = || results.iter().filter_map(|result| limit(result));
         let changes = results.iter().filter_map(|result| result.summary.change);
         let (mut from, mut to) = (0.0_f64, 0.0_f64);
-        for value in limits.chain(changes) {
+        for value in limits().chain(changes) {
             (from, to) = (from.min(value), to.max(value));
         }
         let core = (to - from).max(0.001);
@@ -39,14 +42,29 @@ impl Scale {
             from = from.min(end.max(from - core));
             to = to.max(end.min(to + core));
         }
+        // One that is far off must not make the others' scale useless.
+        let largest = limits().map(f64::abs).fold(0.0, f64::max);
+        if results.len() > 1 && largest > 0.0 {
+            (from, to) = (from.max(-FAR * largest), to.min(FAR * largest));
+        }
         let margin = 0.04 * (to - from).max(0.001);
         Scale { from: from - margin, to: to + margin }
     }
 
-    /// The column of a change; out of range at the end where it would be.
+    /// Where a change is, from 0 at the left end to 1 at the right one; out of
+    /// range at the end where it would be.
+    pub(crate) fn part(&self, change: f64) -> f64 {
+        ((change - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
+    }
+
+    /// Whether a change is in range.
+    pub(crate) fn holds(&self, change: f64) -> bool {
+        (self.from..=self.to).contains(&change)
+    }
+
+    /// The column of a change.
     fn column(&self, change: f64) -> usize {
-        let part = ((change - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
-        (part * (WIDTH - 1) as f64).round() as usize
+        (self.part(change) * (WIDTH - 1) as f64).round() as usize
     }
 
     fn line(&self, result: &MetricResult) -> String {
@@ -55,8 +73,7 @@ impl Scale {
         let Some(change) = summary.change else {
             return cells.iter().collect();
         };
-        let lower = summary.lower.filter(|end| *end >= self.from);
-        let upper = summary.upper.filter(|end| *end <= self.to);
+        let (lower, upper) = (summary.lower, summary.upper);
         let mut first = lower.map_or(0, |end| self.column(end));
         let mut last = upper.map_or(WIDTH - 1, |end| self.column(end));
         // An end that is beyond the threshold is shown beyond it.
@@ -71,12 +88,20 @@ impl Scale {
         }
         cells[first..=last].fill('─');
         cells[self.column(0.0)] = '0';
-        cells[first] = if lower.is_some() { '├' } else { '◄' };
-        cells[last] = if upper.is_some() { '┤' } else { '►' };
+        cells[first] = '├';
+        cells[last] = '┤';
+        if lower.is_none_or(|lower| lower < self.from) {
+            cells[first] = '◄';
+        }
+        if upper.is_none_or(|upper| upper > self.to) {
+            cells[last] = '►';
+        }
         if let Some(limit) = limit(result) {
             cells[self.column(limit)] = '┃';
         }
-        cells[self.column(change).clamp(first, last)] = '●';
+        if self.holds(change) {
+            cells[self.column(change).clamp(first, last)] = '●';
+        }
         cells.iter().collect()
     }
 }
@@ -134,6 +159,16 @@ mod tests {
         assert!(open[1].contains('◄') && open[1].contains('►'), "{open:#?}");
         let far = drawn(&result(0.01, Some(-0.5), Some(50.0)));
         assert!(far[1].contains('◄') && far[1].contains('►'), "{far:#?}");
+    }
+
+    #[test]
+    fn one_that_is_far_off_leaves_the_others_their_scale() {
+        let (near, far) =
+            (result(0.001, Some(-0.01), Some(0.012)), result(3.0, Some(2.0), Some(4.0)));
+        let lines = lines(&[("near".to_owned(), &near), ("far".to_owned(), &far)]);
+        let interval = lines[1].chars().filter(|c| "├─●0┤".contains(*c)).count();
+        assert!(interval >= 3, "{lines:#?}");
+        assert!(lines[2].ends_with('►') && !lines[2].contains('●'), "{lines:#?}");
     }
 
     #[test]

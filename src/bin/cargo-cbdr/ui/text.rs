@@ -88,17 +88,23 @@ const BYTES: &[(f64, &str)] =
 const NUMBERS: &[(f64, &str)] =
     &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
 
-/// A value in its unit, with four digits: seconds, bytes, counts and what is
-/// counted per second are scaled, others (`ms`, say) are shown as they are.
-pub(crate) fn value(value: f64, unit: &Unit) -> String {
-    let (scales, rest): (&[(f64, &str)], &str) = match unit {
+/// The prefixes of a unit, with their factors, largest first, and what follows
+/// the prefix: seconds, bytes, counts and what is counted per second are scaled,
+/// others (`ms`, say) are shown as they are.
+pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
+    match unit {
         Unit::Seconds => (TIMES, ""),
         Unit::Bytes => (BYTES, ""),
         Unit::Unknown | Unit::Count => (NUMBERS, ""),
         Unit::Other(symbol) if symbol.starts_with("B/") => (BYTES, &symbol[1..]),
         Unit::Other(symbol) if symbol.contains('/') || symbol == "Hz" => (NUMBERS, symbol),
         Unit::Other(symbol) => (&[(1.0, "")], symbol),
-    };
+    }
+}
+
+/// A value in its unit, with four digits.
+pub(crate) fn value(value: f64, unit: &Unit) -> String {
+    let (scales, rest) = scales(unit);
     let gap = if scales == NUMBERS { " " } else { "" };
     if value == 0.0 {
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };

@@ -1,0 +1,188 @@
+//! What all charts have in common: their size, their colours, their frame.
+//!
+//! The colours are those of the light page. The page's style replaces each of
+//! them, by its value, where it is dark or printed.
+
+use std::fmt::Display;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// The base's.
+pub(super) const BASE: RGBColor = RGBColor(0x2F, 0x6D, 0xB5);
+/// The head's.
+pub(super) const HEAD: RGBColor = RGBColor(0xD0, 0x5F, 0x27);
+/// Letters.
+pub(super) const INK: RGBColor = RGBColor(0x4A, 0x50, 0x57);
+/// The grid.
+pub(super) const GRID: RGBColor = RGBColor(0xE1, 0xE4, 0xE7);
+/// The interval.
+pub(super) const BAND: RGBColor = RGBColor(0x6C, 0x5C, 0xA8);
+/// The threshold.
+pub(super) const LIMIT: RGBColor = RGBColor(0xB9, 0x2C, 0x3E);
+
+/// Twice what it is shown at, so that whole units are fine enough.
+const SIZE: (u32, u32) = (960, 590);
+
+/// Letters' height.
+const LETTERS: u32 = 27;
+
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn<'a> =
+    Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// A drawing, or what is said in its place.
+pub(super) fn svg(draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> Result<String, String> {
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())?;
+    }
+    // As wide as its place; the view box keeps the shape.
+    let (width, height) = SIZE;
+    Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
+}
+
+/// The frame of a chart: its ranges, and how the numbers at its sides read.
+pub(super) struct Frame<'f> {
+    pub(super) x: (f64, f64),
+    pub(super) y: (f64, f64),
+    pub(super) x_label: &'f dyn Fn(f64) -> String,
+    pub(super) y_label: &'f dyn Fn(f64) -> String,
+    pub(super) x_name: String,
+    pub(super) y_name: String,
+    /// Whether equal factors are equally far apart from left to right.
+    pub(super) logarithmic: bool,
+}
+
+/// Turns the values of a frame into places on the area.
+pub(super) struct Plane {
+    x: (f64, f64),
+    y: (f64, f64),
+    logarithmic: bool,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Plane {
+    /// Where a point is; one beyond the frame, at its edge.
+    pub(super) fn at(&self, x: f64, y: f64) -> (i32, i32) {
+        let scale = |x: f64| if self.logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
+        let part = (scale(x) - scale(self.x.0)) / (scale(self.x.1) - scale(self.x.0));
+        let across = self.left + part.clamp(0.0, 1.0) * (self.right - self.left);
+        let part = ((y - self.y.0) / (self.y.1 - self.y.0)).clamp(0.0, 1.0);
+        let down = self.bottom - part * (self.bottom - self.top);
+        (across.round() as i32, down.round() as i32)
+    }
+}
+
+impl Frame<'_> {
+    /// Draws the grid and its numbers.
+    pub(super) fn draw<'a>(
+        &self,
+        area: &Area<'a>,
+    ) -> Result<Plane, DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>> {
+        let (width, height) = (f64::from(SIZE.0), f64::from(SIZE.1));
+        let rows = ticks(self.y, 5);
+        let texts: Vec<String> = rows.iter().map(|&y| (self.y_label)(y)).collect();
+        let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+        let plane = Plane {
+            x: self.x,
+            y: self.y,
+            logarithmic: self.logarithmic,
+            left: 24.0 + 0.56 * f64::from(LETTERS) * widest as f64,
+            right: width - 28.0,
+            top: 56.0,
+            bottom: height - 96.0,
+        };
+        for (&y, text) in rows.iter().zip(&texts) {
+            let (left, right) = (plane.at(self.x.0, y), plane.at(self.x.1, y));
+            area.draw(&PathElement::new([left, right], GRID.stroke_width(2)))?;
+            write(area, text, (left.0 - 12, left.1), (HPos::Right, VPos::Center))?;
+        }
+        let columns = match self.logarithmic {
+            true => powers(self.x),
+            false => ticks(self.x, 5),
+        };
+        for value in columns {
+            let (x, bottom) = plane.at(value, self.y.0);
+            area.draw(&PathElement::new([(x, bottom), (x, bottom + 8)], GRID.stroke_width(2)))?;
+            let text = (self.x_label)(value);
+            write(area, &text, (x, bottom + 16), (HPos::Center, VPos::Top))?;
+        }
+        let middle = ((plane.left + plane.right) / 2.0) as i32;
+        write(area, &self.x_name, (middle, height as i32 - 6), (HPos::Center, VPos::Bottom))?;
+        write(area, &self.y_name, (8, 6), (HPos::Left, VPos::Top))?;
+        Ok(plane)
+    }
+}
+
+fn write<'a>(
+    area: &Area<'a>,
+    text: &impl Display,
+    place: (i32, i32),
+    (across, down): (HPos, VPos),
+) -> Drawn<'a> {
+    let font = ("sans-serif", LETTERS).into_font().color(&INK);
+    area.draw(&Text::new(text.to_string(), place, font.pos(Pos::new(across, down))))
+}
+
+/// Round numbers within a range, about so many.
+fn ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
+    let rough = (to - from) / count as f64;
+    if rough.is_nan() || rough <= 0.0 || !rough.is_finite() {
+        return vec![from];
+    }
+    let power = 10_f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
+    let step = steps.into_iter().find(|&step| step >= rough * 0.999).unwrap_or(rough);
+    let first = (from / step - 1e-9).ceil() as i64;
+    let last = (to / step + 1e-9).floor() as i64;
+    (first..=last).map(|number| number as f64 * step).collect()
+}
+
+/// The distance of the round numbers in a range.
+pub(super) fn step(range: (f64, f64)) -> f64 {
+    match ticks(range, 5).as_slice() {
+        [first, second, ..] => second - first,
+        _ => range.1 - range.0,
+    }
+}
+
+/// 1, 2, 5, 10 and so on within a range of positive numbers; of a wide one the
+/// powers of ten.
+fn powers((from, to): (f64, f64)) -> Vec<f64> {
+    let wide = to / from > 2000.0;
+    let firsts: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let exponents = from.log10().floor() as i32..=to.log10().ceil() as i32;
+    let all = exponents.flat_map(|exponent| firsts.iter().map(move |f| f * 10_f64.powi(exponent)));
+    all.filter(|value| (from..=to).contains(value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within() {
+        let near = |found: Vec<f64>, expected: &[f64]| {
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+        };
+        near(ticks((0.0, 10.0), 5), &[0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        near(ticks((-0.013, 0.021), 5), &[-0.01, 0.0, 0.01, 0.02]);
+        near(ticks((3.0, 3.0), 5), &[3.0]);
+        near(powers((1.0, 40.0)), &[1.0, 2.0, 5.0, 10.0, 20.0]);
+        near(powers((1.0, 1e6)), &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+    }
+
+    #[test]
+    fn a_drawing_has_no_size_of_its_own() {
+        let svg = svg(|area| area.draw(&Circle::new((5, 5), 2, BASE.filled()))).unwrap();
+        assert!(svg.starts_with("<svg viewBox=\"0 0 960 590\""), "{svg}");
+        assert!(svg.contains("#2F6DB5"));
+    }
+}

@@ -1,0 +1,169 @@
+//! How the interval closed in: what was known after each pair.
+
+use cargo_cbdr::metric::{Better, Unit};
+use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
+use plotters::prelude::*;
+
+use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};
+use super::ratios::line;
+use crate::plot::axis::Axis;
+
+/// How many of the pairs are drawn at most: so many by equal factors.
+const POINTS: usize = 240;
+
+/// What is asked of the pairs.
+pub(super) struct Question {
+    pub(super) estimator: Estimator,
+    pub(super) better: Better,
+    pub(super) levels: Levels,
+    /// The largest change that passes.
+    pub(super) threshold: Option<f64>,
+    /// The change beyond which it is a regression.
+    pub(super) limit: Option<f64>,
+    /// After which pair it was answered.
+    pub(super) decided: Option<u64>,
+}
+
+/// The drawing; none of too few pairs.
+pub(super) fn draw(
+    pairs: &[(Side, Pair<f64>)],
+    question: &Question,
+) -> Option<Result<String, String>> {
+    let history = history(pairs, question);
+    let range = range(&history, question.limit)?;
+    Some(chart::svg(|area| drawn(area, &history, range, question)))
+}
+
+/// What was known after some of the pairs, the deciding one and the last one
+/// among them.
+fn history(pairs: &[(Side, Pair<f64>)], question: &Question) -> Vec<Summary> {
+    let direction = match question.better {
+        Better::Lower => Direction::LowerIsBetter,
+        Better::Higher => Direction::HigherIsBetter,
+    };
+    let mut running = Running::new(question.estimator, direction, question.levels);
+    let factor = (pairs.len() as f64).powf(1.0 / POINTS as f64);
+    let mut next = 1.0_f64;
+    let mut history = Vec::new();
+    for (number, (_, pair)) in (1_u64..).zip(pairs) {
+        running.push(pair.base, pair.head);
+        let due = number as f64 >= next;
+        if due || Some(number) == question.decided || number as usize == pairs.len() {
+            history.push(match question.threshold {
+                Some(threshold) => running.held_against(threshold),
+                None => running.summary(),
+            });
+        }
+        while next <= number as f64 {
+            next = (next * factor).max(next + 1e-9);
+        }
+    }
+    history
+}
+
+/// The changes that are shown: no change, the threshold, and the interval from
+/// where it is a few times as wide as in the end.
+fn range(history: &[Summary], limit: Option<f64>) -> Option<(f64, f64)> {
+    let last = history.last()?;
+    let change = last.change?;
+    let ends = || [last.lower, last.upper].into_iter().flatten().filter(|end| end.is_finite());
+    let (mut from, mut to) = (change, change);
+    for value in ends().chain([0.0]).chain(limit) {
+        (from, to) = (from.min(value), to.max(value));
+    }
+    let widest = ends().map(|end| (end - change).abs()).fold(0.0, f64::max);
+    let reach = (2.0 * widest).max(0.3 * (to - from)).max(0.001);
+    Some((from.min(change - reach).max(-1.0), to.max(change + reach)))
+}
+
+fn drawn<'a>(
+    area: &Area<'a>,
+    history: &[Summary],
+    range: (f64, f64),
+    question: &Question,
+) -> Drawn<'a> {
+    let percents = (100.0 * range.0, 100.0 * range.1);
+    let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
+    let last = history.last().map_or(1, |summary| summary.pairs) as f64;
+    let frame = Frame {
+        x: (1.0, last.max(2.0)),
+        y: range,
+        x_label: &|x| format!("{x:.0}"),
+        y_label: &|y| format!("{}%", axis.number(100.0 * y)),
+        x_name: "pairs measured".to_owned(),
+        y_name: "change, and its interval".to_owned(),
+        logarithmic: true,
+    };
+    let plane = frame.draw(area)?;
+    line(area, &plane, &frame, 0.0, INK)?;
+    let decided = question.decided.unwrap_or(u64::MAX);
+    let until = history.partition_point(|summary| summary.pairs <= decided);
+    band(area, &plane, &history[..until], 1.0)?;
+    // What came after the verdict did not count.
+    band(area, &plane, &history[until.saturating_sub(1)..], 0.35)?;
+    if let Some(limit) = question.limit {
+        line(area, &plane, &frame, limit, LIMIT)?;
+    }
+    let Some(decided) = question.decided else {
+        return Ok(());
+    };
+    let x = decided as f64;
+    let ends = [plane.at(x, range.0), plane.at(x, range.1)];
+    area.draw(&PathElement::new(ends, INK.stroke_width(3)))?;
+    let deciding = history.iter().find(|summary| summary.pairs == decided);
+    match deciding.and_then(|summary| summary.change) {
+        Some(change) => area.draw(&Circle::new(plane.at(x, change), 9, INK.filled())),
+        None => Ok(()),
+    }
+}
+
+/// The interval and the estimate after some of the pairs.
+fn band<'a>(area: &Area<'a>, plane: &Plane, history: &[Summary], strength: f64) -> Drawn<'a> {
+    if history.len() < 2 {
+        return Ok(());
+    }
+    let upper = |s: &Summary| plane.at(s.pairs as f64, s.upper.unwrap_or(f64::INFINITY));
+    let lower = |s: &Summary| plane.at(s.pairs as f64, s.lower.unwrap_or(f64::NEG_INFINITY));
+    let above: Vec<(i32, i32)> = history.iter().map(upper).collect();
+    let below: Vec<(i32, i32)> = history.iter().map(lower).collect();
+    let outline: Vec<(i32, i32)> =
+        above.iter().copied().chain(below.iter().rev().copied()).collect();
+    area.draw(&Polygon::new(outline, BAND.mix(0.25 * strength)))?;
+    for edge in [above, below] {
+        area.draw(&PathElement::new(edge, BAND.mix(0.8 * strength).stroke_width(2)))?;
+    }
+    let changes = history.iter().filter_map(|s| Some(plane.at(s.pairs as f64, s.change?)));
+    let changes: Vec<(i32, i32)> = changes.collect();
+    area.draw(&PathElement::new(changes, BAND.mix(strength).stroke_width(4)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_holds_the_deciding_pair_and_ends_with_the_last() {
+        let pair = |n: u32| {
+            let head = 1.01 + 0.002 * f64::from(n % 5);
+            (Side::Base, Pair { base: 1.0 + 0.001 * f64::from(n % 3), head })
+        };
+        let pairs: Vec<_> = (0..10_000).map(pair).collect();
+        let question = Question {
+            estimator: Estimator::Mean,
+            better: Better::Lower,
+            levels: Levels::new(0.95, 1),
+            threshold: Some(0.02),
+            limit: Some(0.02),
+            decided: Some(4321),
+        };
+        let history = history(&pairs, &question);
+        assert!(history.len() <= POINTS + 2, "{}", history.len());
+        assert!(history.iter().any(|summary| summary.pairs == 4321));
+        assert_eq!(history.last().unwrap().pairs, 10_000);
+        assert_eq!(history[0].pairs, 1);
+        let svg = draw(&pairs, &question).unwrap().unwrap();
+        assert!(svg.contains("#B92C3E"), "no threshold");
+        assert!(draw(&[], &question).is_none());
+    }
+}

@@ -1,0 +1,79 @@
+//! The two distributions, in the same bins, each with its density.
+
+use cargo_cbdr::metric::Unit;
+use cargo_cbdr::side::Pair;
+use plotters::prelude::*;
+
+use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, Plane};
+use super::density::density;
+use crate::plot::axis::Axis;
+use crate::plot::bins::Bins;
+use crate::ui::text;
+
+/// The most bins.
+const BINS: usize = 40;
+
+/// The drawing, and what is not in it.
+pub(super) fn draw(
+    values: &Pair<Vec<f64>>,
+    unit: &Unit,
+) -> Option<(Result<String, String>, Option<String>)> {
+    let both = [values.base.clone(), values.head.clone()];
+    let bins = Bins::new(&both, BINS)?;
+    let range = (bins.from, bins.edge(bins.len()));
+    let points = |label: usize| density(&both[label], range, bins.width, 160);
+    let densities = [points(0), points(1)];
+    let drawing = chart::svg(|area| drawn(area, &bins, &densities, unit));
+    let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
+    let axis = Axis::new(unit, range.0, range.1, bins.width);
+    let missing = (beyond > 0).then(|| {
+        let (from, to) = (axis.label(range.0), axis.label(range.1));
+        format!("{} outside {from} to {to} not drawn", text::count(beyond, "run"))
+    });
+    Some((drawing, missing))
+}
+
+type Points = Option<Vec<(f64, f64)>>;
+
+fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit) -> Drawn<'a> {
+    let range = (bins.from, bins.edge(bins.len()));
+    let peaks = densities.iter().flatten().flatten().map(|&(_, y)| y);
+    let highest = peaks.fold(bins.largest(), f64::max);
+    let axis = Axis::new(unit, range.0, range.1, chart::step(range));
+    let share = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step((0.0, 105.0 * highest)));
+    let frame = Frame {
+        x: range,
+        y: (0.0, 1.05 * highest),
+        x_label: &|x| axis.number(x),
+        y_label: &|y| format!("{}%", share.number(100.0 * y)),
+        x_name: axis.unit.clone(),
+        y_name: "share of the runs".to_owned(),
+        logarithmic: false,
+    };
+    let plane = frame.draw(area)?;
+    for (label, colour) in [(0, BASE), (1, HEAD)] {
+        bars(area, &plane, bins, label, colour)?;
+    }
+    for (points, colour) in densities.iter().zip([BASE, HEAD]) {
+        let places = points.iter().flatten().map(|&(x, y)| plane.at(x, y));
+        area.draw(&PathElement::new(places.collect::<Vec<_>>(), colour.stroke_width(4)))?;
+    }
+    Ok(())
+}
+
+/// Two bars share a bin, one behind the other.
+fn bars<'a>(
+    area: &Area<'a>,
+    plane: &Plane,
+    bins: &Bins,
+    label: usize,
+    colour: RGBColor,
+) -> Drawn<'a> {
+    for bin in (0..bins.len()).filter(|&bin| bins.counts[label][bin] > 0) {
+        let (left, top) = plane.at(bins.edge(bin), bins.share(label, bin));
+        let (right, bottom) = plane.at(bins.edge(bin + 1), 0.0);
+        let corners = [(left + 1, top), (right - 1, bottom)];
+        area.draw(&Rectangle::new(corners, colour.mix(0.35).filled()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! One metric of one benchmark: three pictures and the numbers.
+
+use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::stats::estimator::Levels;
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
+use maud::{Markup, PreEscaped, html};
+
+use super::{funnel, histogram, ratios, tone};
+use crate::plot::bins::at;
+use crate::report::escape::line;
+use crate::report::outcome::Outcome;
+use crate::report::scale::limit;
+use crate::ui::text;
+
+/// A drawing, or why there is none, and a remark on it.
+type Figure = Option<(Result<String, String>, Option<String>)>;
+
+pub(super) fn article(
+    outcome: &Outcome<'_>,
+    recording: &Recording,
+    benchmark: &BenchmarkResult,
+    result: &MetricResult,
+) -> Markup {
+    let name = &result.metric.name;
+    let couple = recording.couple(&benchmark.name);
+    let values = couple.map_or(Pair::default(), |couple| {
+        Pair::both(|side| recording.values(couple.labels[side], name).flatten().collect())
+    });
+    let pairs: Vec<(Side, Pair<f64>)> =
+        couple.map_or(Vec::new(), |couple| recording.pairs(couple, name).collect());
+    let all: Vec<&str> = recording.labels().collect();
+    let labels = couple.map_or(Pair { base: "base", head: "head" }, |couple| {
+        couple.labels.map(|label| all[label])
+    });
+    let labels = labels.map(line);
+    let decided = match result.verdict {
+        Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
+        _ => None,
+    };
+    let question = funnel::Question {
+        estimator: outcome.estimator,
+        better: result.metric.better,
+        levels: Levels::new(outcome.confidence, outcome.gates().count()),
+        threshold: result.threshold,
+        limit: limit(result),
+        decided,
+    };
+    let closing = funnel::draw(&pairs, &question).map(|drawing| (drawing, None));
+    html! {
+        article {
+            h3 {
+                code { (line(name)) }
+                span class={ "verdict " (tone(result.verdict)) } {
+                    (result.verdict.map_or("not a gate", Verdict::name))
+                }
+            }
+            div.figures {
+                (figure("Distributions", histogram::draw(&values, &result.metric.unit), html! {
+                    (key(&labels, "")) "Every run, in the same bins; the lines are densities."
+                }))
+                (figure("Closing in", closing, closing_in(outcome, &question, pairs.len() as u64)))
+                (figure("Pair by pair", ratios::draw(&pairs, question.limit), html! {
+                    (key(&labels, " went first"))
+                    "The change of each pair, in the order of measuring. Dots of the two colours \
+                     apart would mean that the place in the pair matters."
+                }))
+                (numbers(result, &labels, &values, decided, pairs.len() as u64))
+            }
+        }
+    }
+}
+
+/// Which colour is whose.
+fn key(labels: &Pair<String>, what: &str) -> Markup {
+    html! {
+        span.key {
+            span.swatch.base {} (labels.base) (what) " "
+            span.swatch.head {} (labels.head) (what)
+        }
+    }
+}
+
+fn closing_in(outcome: &Outcome<'_>, question: &funnel::Question, pairs: u64) -> Markup {
+    let late = question.decided.is_some_and(|decided| decided < pairs);
+    html! {
+        span.key {
+            span.swatch.band {} "interval and estimate "
+            @if question.limit.is_some() { span.swatch.limit {} "threshold " }
+            @if question.decided.is_some() { span.swatch.ink {} "decided" }
+        }
+        "What was known after each pair; "
+        @if question.limit.is_some() {
+            "the verdict is in when the whole interval is on one side of the threshold."
+            @if late { " What was measured after that did not count." }
+        } @else {
+            "the interval that holds however often it is looked at"
+            @if outcome.verdict.is_none() { ", wider than the one for one look" }
+            "."
+        }
+    }
+}
+
+fn figure(title: &str, drawn: Figure, caption: Markup) -> Markup {
+    html! {
+        @if let Some((drawing, remark)) = drawn {
+            figure {
+                h4 { (title) }
+                @match drawing {
+                    Ok(svg) => div.drawing role="img" aria-label=(title) { (PreEscaped(svg)) },
+                    Err(why) => p { "Could not be drawn: " (why) },
+                }
+                figcaption {
+                    (caption)
+                    @if let Some(remark) = remark { " (" (remark) ".)" }
+                }
+            }
+        }
+    }
+}
+
+/// The numbers of the two sides, and what they say.
+fn numbers(
+    result: &MetricResult,
+    labels: &Pair<String>,
+    values: &Pair<Vec<f64>>,
+    decided: Option<u64>,
+    pairs: u64,
+) -> Markup {
+    let sides = values.as_ref().map(|values| Spread::of(values, result));
+    let [_, base, head, change, interval, mean, _] = crate::report::human::cells(result);
+    let rows =
+        |pick: fn(&Spread) -> &str| [pick(&sides.base).to_owned(), pick(&sides.head).to_owned()];
+    let estimate = match decided.is_some_and(|decided| decided < pairs) {
+        true => "estimate, when decided",
+        false => "estimate",
+    };
+    let table = [
+        (estimate, [base, head]),
+        ("runs", rows(|side| &side.runs)),
+        ("mean", rows(|side| &side.mean)),
+        ("median", rows(|side| &side.median)),
+        ("least", rows(|side| &side.least)),
+        ("most", rows(|side| &side.most)),
+        ("deviation", rows(|side| &side.deviation)),
+    ];
+    html! {
+        div.numbers {
+            h4 { "Numbers" }
+            table {
+                thead { tr { th {} th.number { (labels.base) } th.number { (labels.head) } } }
+                tbody {
+                    @for (name, [base, head]) in &table {
+                        tr { th { (name) } td.number { (base) } td.number { (head) } }
+                    }
+                }
+            }
+            table {
+                tbody {
+                    tr { th { "change" } td.number { (change) } }
+                    tr { th { "interval" } td.number { (interval) } }
+                    @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
+                        tr { th { "change of the mean" } td.number { (mean) } }
+                    }
+                    @if let Some(threshold) = result.threshold {
+                        tr { th { "threshold" } td.number { (text::percent(threshold)) } }
+                    }
+                    @if let Some(decided) = decided {
+                        tr {
+                            th { "decided after" }
+                            td.number { (decided) " of " (text::count(pairs, "pair")) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is said of one side's runs.
+struct Spread {
+    runs: String,
+    mean: String,
+    median: String,
+    least: String,
+    most: String,
+    deviation: String,
+}
+
+impl Spread {
+    fn of(values: &[f64], result: &MetricResult) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len() as f64;
+        let mean = sorted.iter().sum::<f64>() / count;
+        let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let deviation = (square / (count - 1.0)).sqrt() / mean;
+        let value = |value: f64| match value.is_finite() {
+            true => text::value(value, &result.metric.unit),
+            false => "-".to_owned(),
+        };
+        Spread {
+            runs: sorted.len().to_string(),
+            mean: value(mean),
+            median: value(at(&sorted, 0.5)),
+            least: value(at(&sorted, 0.0)),
+            most: value(at(&sorted, 1.0)),
+            deviation: match deviation.is_finite() {
+                true => format!("{:.2}%", 100.0 * deviation),
+                false => "-".to_owned(),
+            },
+        }
+    }
+}

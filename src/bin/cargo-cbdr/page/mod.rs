@@ -1,0 +1,266 @@
+//! The page: one file of HTML that shows a result and all that led to it. It
+//! needs no network and no scripts; its style is within.
+
+mod chart;
+mod density;
+mod funnel;
+mod histogram;
+mod metric;
+mod ratios;
+
+use std::time::SystemTime;
+
+use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::report::escape::line;
+use crate::report::machine::{self, Machine};
+use crate::report::markdown::facts;
+use crate::report::outcome::Outcome;
+use crate::report::scale::{Scale, limit};
+use crate::ui::text;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What a browser may load and run: the style that is within.
+const POLICY: &str = include_str!("policy.txt");
+
+/// The page.
+pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
+    let title = format!("cargo cbdr: {}", outcome.headline());
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // What comes from outside is escaped; were it not, it could
+                // still do nothing.
+                meta http-equiv="Content-Security-Policy"
+                    content=(POLICY.trim());
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (verdict(outcome))
+                    (notices(outcome))
+                    (glance(outcome))
+                    @for benchmark in &outcome.benchmarks {
+                        (section(outcome, recording, benchmark))
+                    }
+                    (method(outcome))
+                }
+                footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now()) }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// The verdict, and why it is that one.
+fn verdict(outcome: &Outcome<'_>) -> Markup {
+    html! {
+        header class=(tone(outcome.verdict)) {
+            @if let Some(sides) = outcome.sides {
+                p.sides { (line(&text::sides(sides))) }
+            }
+            h1 { (outcome.headline()) }
+            p.reason { (sentence(&outcome.reason)) }
+        }
+    }
+}
+
+/// The class that colours a verdict.
+fn tone(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Regression) => "bad",
+        Some(Verdict::NoRegression | Verdict::Identical) => "good",
+        Some(Verdict::Inconclusive | Verdict::NoBaseline) => "doubt",
+        None => "plain",
+    }
+}
+
+/// A sentence, in which what stands between backticks is code.
+fn sentence(text: &str) -> Markup {
+    let text = line(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    let whole = parts.len() % 2 == 1;
+    html! {
+        @for (number, part) in parts.iter().enumerate() {
+            @if number % 2 == 1 && whole { code { (part) } }
+            @else if number > 0 && !whole { "`" (part) }
+            @else { (part) }
+        }
+    }
+}
+
+fn notices(outcome: &Outcome<'_>) -> Markup {
+    html! {
+        @if !outcome.notices.is_empty() {
+            section.notices {
+                h2 { "Notices" }
+                ul {
+                    @for notice in &outcome.notices { li { (sentence(notice)) } }
+                }
+            }
+        }
+    }
+}
+
+/// All metrics in a table, each interval on one scale.
+fn glance(outcome: &Outcome<'_>) -> Markup {
+    let all: Vec<(&BenchmarkResult, &MetricResult)> = outcome.metrics().collect();
+    let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
+    let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
+    let scale = Scale::of(&results);
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { "At a glance" }
+                table.glance {
+                    thead {
+                        tr {
+                            th { "metric" }
+                            th.number { "base" }
+                            th.number { "head" }
+                            th.number { "change" }
+                            th.scale {
+                                span { (text::percent(scale.from)) }
+                                span { "interval" }
+                                span { (text::percent(scale.to)) }
+                            }
+                            th { "verdict" }
+                        }
+                    }
+                    tbody {
+                        @for (benchmark, metric) in &all {
+                            (row(outcome, &scale, benchmark, metric))
+                        }
+                    }
+                }
+                p.key {
+                    span.swatch.interval {} "interval and estimate  "
+                    @if !outcome.gates().count() > 0 { span.swatch.limit {} "threshold  " }
+                    span.swatch.zero {} "no change"
+                }
+                p.small { (sentence(&outcome.meaning)) }
+            }
+        }
+    }
+}
+
+fn row(
+    outcome: &Outcome<'_>,
+    scale: &Scale,
+    benchmark: &BenchmarkResult,
+    result: &MetricResult,
+) -> Markup {
+    let [_, base, head, change, interval, ..] = crate::report::human::cells(result);
+    html! {
+        tr.gates[result.threshold.is_some()] {
+            th { code { (line(&outcome.full_name(benchmark, result))) } }
+            td.number data-name="base" { (base) }
+            td.number data-name="head" { (head) }
+            td.number data-name="change" { (change) }
+            td.scale { (bar(scale, result)) span.ends { (interval) } }
+            td { span class={ "verdict " (tone(result.verdict)) } {
+                (result.verdict.map_or("not a gate", Verdict::name))
+            } }
+        }
+    }
+}
+
+/// An interval on the scale, in percent of the width.
+fn bar(scale: &Scale, result: &MetricResult) -> Markup {
+    let at = |change: f64| 100.0 * scale.part(change);
+    let summary = &result.summary;
+    let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));
+    let mark = |class: &str, change: f64| {
+        html! { i class=(class) style=(format!("left:{:.2}%", at(change))) {} }
+    };
+    html! {
+        @if let Some(change) = summary.change {
+            div.bar {
+                (mark("zero", 0.0))
+                i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
+                @if let Some(limit) = limit(result) { (mark("limit", limit)) }
+                @if scale.holds(change) { (mark("estimate", change)) }
+            }
+        }
+    }
+}
+
+fn section(outcome: &Outcome<'_>, recording: &Recording, benchmark: &BenchmarkResult) -> Markup {
+    let name = line(&benchmark.name);
+    let (gates, others): (Vec<_>, Vec<_>) =
+        benchmark.metrics.iter().partition(|metric| metric.threshold.is_some());
+    let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
+    let what = match (benchmark.status, benchmark.metrics.is_empty()) {
+        (Status::Compared, true) => "The same program on both sides: nothing was measured.",
+        (Status::New, _) => "Only the head has it: there is no baseline.",
+        (Status::Removed, _) => "Only the base has it.",
+        (Status::Compared, false) => "",
+    };
+    html! {
+        section {
+            h2 {
+                code { (name) }
+                @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
+            }
+            @if !what.is_empty() { p { (what) } }
+            @for result in first { (metric::article(outcome, recording, benchmark, result)) }
+            @if !folded.is_empty() {
+                details {
+                    summary { (text::count(folded.len() as u64, "metric")) " that decided nothing" }
+                    @for result in folded {
+                        (metric::article(outcome, recording, benchmark, result))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What was compared, how, and on which machine.
+fn method(outcome: &Outcome<'_>) -> Markup {
+    let mut facts = facts(outcome);
+    let command = facts.pop().map(|(_, command)| command).unwrap_or_default();
+    html! {
+        section {
+            h2 { "How this was measured" }
+            dl {
+                @for (name, value) in &facts { dt { (name) } dd { (line(value)) } }
+                @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
+                @if outcome.sides.is_some() {
+                    dt { "machine" }
+                    dd { (line(&described(&machine::read()))) }
+                }
+            }
+            p { "To make it again:" }
+            pre { code { (line(&command)) } }
+        }
+    }
+}
+
+/// The machine in a line.
+fn described(machine: &Machine) -> String {
+    let threads = text::count(machine.threads, "thread");
+    let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0);
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let parts = [
+        Some(machine.processor.clone().unwrap_or_else(|| arch.to_owned())),
+        Some(threads),
+        machine.memory.map(gibibytes),
+        machine.system.clone().or(Some(os.to_owned())),
+        machine.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn now() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.replace('T', " ").replace('Z', " UTC")
+}

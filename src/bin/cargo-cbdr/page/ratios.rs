@@ -1,0 +1,186 @@
+//! The change of each pair, in the order of measuring; the colour says which
+//! side went first.
+
+use cargo_cbdr::side::{Pair, Side};
+use plotters::prelude::*;
+
+use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, INK, LIMIT, Plane};
+use crate::plot::axis::Axis;
+use crate::plot::bins::at;
+use crate::ui::text;
+use cargo_cbdr::metric::Unit;
+
+/// More pairs than this are drawn in groups.
+const MOST: usize = 1200;
+
+/// As many groups of either order.
+const GROUPS: usize = 150;
+
+/// A dot: the pair's number, its change, which side went first; of a group,
+/// the median, and between which changes nine of ten pairs lie.
+struct Dot {
+    number: f64,
+    change: f64,
+    first: Side,
+    most: Option<(f64, f64)>,
+}
+
+/// The drawing, and how it differs from a dot a pair.
+pub(super) fn draw(
+    pairs: &[(Side, Pair<f64>)],
+    threshold: Option<f64>,
+) -> Option<(Result<String, String>, Option<String>)> {
+    let change = |(number, &(first, pair)): (usize, &(Side, Pair<f64>))| {
+        let change = pair.head / pair.base - 1.0;
+        change.is_finite().then_some((number + 1, first, change))
+    };
+    let changes: Vec<_> = pairs.iter().enumerate().filter_map(change).collect();
+    if changes.is_empty() {
+        return None;
+    }
+    let (dots, size) = match changes.len() > MOST {
+        true => groups(&changes),
+        false => {
+            let dot = |&(number, first, change): &(usize, Side, f64)| Dot {
+                number: number as f64,
+                change,
+                first,
+                most: None,
+            };
+            (changes.iter().map(dot).collect(), 1)
+        }
+    };
+    let range = range(&dots, threshold);
+    let outside = dots.iter().filter(|dot| dot.change < range.0 || dot.change > range.1).count();
+    let drawing = chart::svg(|area| drawn(area, &dots, range, pairs.len(), threshold));
+    let mut remarks = Vec::new();
+    if size > 1 {
+        remarks.push(format!(
+            "each dot is the median of up to {size} pairs of one order, its line holds nine of \
+             ten of them"
+        ));
+    }
+    if outside > 0 {
+        let dots = text::count(outside as u64, "dot");
+        remarks.push(format!("{dots} beyond the range at its edge"));
+    }
+    Some((drawing, (!remarks.is_empty()).then(|| remarks.join("; "))))
+}
+
+/// Groups of pairs that follow each other, and how large they are.
+fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
+    let mut dots = Vec::new();
+    let mut largest = 0;
+    for first in Side::BOTH {
+        let of_order: Vec<_> = changes.iter().filter(|(_, side, _)| *side == first).collect();
+        let size = of_order.len().div_ceil(GROUPS).max(1);
+        largest = largest.max(size);
+        for group in of_order.chunks(size) {
+            let mut sorted: Vec<f64> = group.iter().map(|(_, _, change)| *change).collect();
+            sorted.sort_by(f64::total_cmp);
+            let middle = group[group.len() / 2].0;
+            dots.push(Dot {
+                number: middle as f64,
+                change: at(&sorted, 0.5),
+                first,
+                most: Some((at(&sorted, 0.05), at(&sorted, 0.95))),
+            });
+        }
+    }
+    (dots, largest)
+}
+
+/// The changes that are shown: nearly all, no change, and the threshold where
+/// it is near.
+fn range(dots: &[Dot], threshold: Option<f64>) -> (f64, f64) {
+    let ends = |dot: &Dot| dot.most.map_or([dot.change; 2], |(low, high)| [low, high]);
+    let mut sorted: Vec<f64> = dots.iter().flat_map(ends).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (at(&sorted, 0.02), at(&sorted, 0.98));
+    let reach = (high - low).max(0.002);
+    let (least, most) = (at(&sorted, 0.0), at(&sorted, 1.0));
+    let (mut from, mut to) = (least.max(low - reach), most.min(high + reach));
+    for value in [Some(0.0), threshold].into_iter().flatten() {
+        if value > low - 2.0 * reach && value < high + 2.0 * reach {
+            (from, to) = (from.min(value), to.max(value));
+        }
+    }
+    let margin = 0.05 * (to - from).max(0.002);
+    (from - margin, to + margin)
+}
+
+fn drawn<'a>(
+    area: &Area<'a>,
+    dots: &[Dot],
+    range: (f64, f64),
+    pairs: usize,
+    threshold: Option<f64>,
+) -> Drawn<'a> {
+    let percents = (100.0 * range.0, 100.0 * range.1);
+    let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
+    let frame = Frame {
+        x: (0.5, pairs as f64 + 0.5),
+        y: range,
+        x_label: &|x| format!("{x:.0}"),
+        y_label: &|y| format!("{}%", axis.number(100.0 * y)),
+        x_name: "pair".to_owned(),
+        y_name: "head against base".to_owned(),
+        logarithmic: false,
+    };
+    let plane = frame.draw(area)?;
+    line(area, &plane, &frame, 0.0, INK)?;
+    for dot in dots {
+        let colour = if dot.first == Side::Base { BASE } else { HEAD };
+        if let Some((low, high)) = dot.most {
+            let ends = [plane.at(dot.number, low), plane.at(dot.number, high)];
+            area.draw(&PathElement::new(ends, colour.mix(0.35).stroke_width(3)))?;
+        }
+        let place = plane.at(dot.number, dot.change);
+        area.draw(&Circle::new(place, 6, colour.mix(0.75).filled()))?;
+    }
+    match threshold {
+        Some(threshold) => line(area, &plane, &frame, threshold, LIMIT),
+        None => Ok(()),
+    }
+}
+
+/// A line from left to right, if it is in the frame.
+pub(super) fn line<'a>(
+    area: &Area<'a>,
+    plane: &Plane,
+    frame: &Frame<'_>,
+    y: f64,
+    colour: RGBColor,
+) -> Drawn<'a> {
+    if y < frame.y.0 || y > frame.y.1 {
+        return Ok(());
+    }
+    let ends = [plane.at(frame.x.0, y), plane.at(frame.x.1, y)];
+    let width = if colour == LIMIT { 4 } else { 2 };
+    area.draw(&PathElement::new(ends, colour.stroke_width(width)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_hold_every_pair_of_their_order() {
+        let side = |number: usize| if number.is_multiple_of(2) { Side::Base } else { Side::Head };
+        let changes: Vec<_> = (1..=5000).map(|n| (n, side(n), n as f64)).collect();
+        let (dots, size) = groups(&changes);
+        assert_eq!(size, 17);
+        assert!(dots.len() <= 2 * GROUPS);
+        for dot in dots {
+            let (low, high) = dot.most.unwrap();
+            assert!(low <= dot.change && dot.change <= high && high - low <= 34.0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_divided_is_not_drawn() {
+        let pair = |base, head| (Side::Base, Pair { base, head });
+        assert!(draw(&[pair(0.0, 1.0)], None).is_none());
+        assert!(draw(&[pair(1.0, 1.0)], Some(0.02)).is_some_and(|(svg, _)| svg.is_ok()));
+    }
+}

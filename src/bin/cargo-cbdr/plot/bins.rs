@@ -1,0 +1,157 @@
+//! Samples of several labels, counted in the same bins.
+
+/// The most values beyond the range that are left out at either end, as a
+/// share: beyond that, the range grows.
+const BEYOND: f64 = 0.01;
+
+/// Counts in bins of one width.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bins {
+    /// The lower edge of the first one.
+    pub(crate) from: f64,
+    pub(crate) width: f64,
+    /// Of each label, the counts.
+    pub(crate) counts: Vec<Vec<u64>>,
+    /// Of each label, how many values lie below and above all bins.
+    pub(crate) beyond: Vec<(u64, u64)>,
+    /// Of each label, how many values there are.
+    pub(crate) totals: Vec<u64>,
+}
+
+impl Bins {
+    /// Of labels with their values, all finite; at most `most` bins. None of no
+    /// values.
+    ///
+    /// The width is that of Freedman and Diaconis 1981 (twice the interquartile
+    /// range by the cube root of the number), for all labels together.
+    pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
+        let mut all: Vec<f64> = labels.iter().flatten().copied().collect();
+        all.sort_by(f64::total_cmp);
+        let (from, to) = range(&all)?;
+        let spread = at(&all, 0.75) - at(&all, 0.25);
+        let wanted = 2.0 * spread / (all.len() as f64).cbrt();
+        let span = to - from;
+        let count = if span <= 0.0 {
+            1.0
+        } else if wanted > 0.0 {
+            (span / wanted).ceil().clamp(6.0_f64.min(most as f64), most as f64)
+        } else {
+            most as f64
+        };
+        // A single value gets a bin around it.
+        let (from, width) = match span > 0.0 {
+            true => (from, span / count),
+            false => (from - 0.5 * unit(from), unit(from)),
+        };
+        let mut bins = Bins {
+            from,
+            width,
+            counts: vec![vec![0; count as usize]; labels.len()],
+            beyond: vec![(0, 0); labels.len()],
+            totals: labels.iter().map(|values| values.len() as u64).collect(),
+        };
+        for (label, values) in labels.iter().enumerate() {
+            for &value in values {
+                bins.put(label, value);
+            }
+        }
+        Some(bins)
+    }
+
+    fn put(&mut self, label: usize, value: f64) {
+        let last = self.counts[label].len() - 1;
+        // The last bin holds its upper edge, too; rounding must not lose it.
+        let edge = self.from + self.width * (last + 1) as f64;
+        let close = 1e-9 * self.width;
+        if value < self.from - close {
+            self.beyond[label].0 += 1;
+        } else if value > edge + close {
+            self.beyond[label].1 += 1;
+        } else {
+            let bin = ((value - self.from) / self.width).max(0.0) as usize;
+            self.counts[label][bin.min(last)] += 1;
+        }
+    }
+
+    /// How many bins there are.
+    pub(crate) fn len(&self) -> usize {
+        self.counts.first().map_or(0, Vec::len)
+    }
+
+    /// The lower edge of a bin; that of the one behind the last is the end.
+    pub(crate) fn edge(&self, bin: usize) -> f64 {
+        self.from + self.width * bin as f64
+    }
+
+    /// The share of a label's values that is in a bin.
+    pub(crate) fn share(&self, label: usize, bin: usize) -> f64 {
+        self.counts[label][bin] as f64 / self.totals[label].max(1) as f64
+    }
+
+    /// The largest share of all.
+    pub(crate) fn largest(&self) -> f64 {
+        let all = (0..self.counts.len()).flat_map(|l| (0..self.len()).map(move |b| (l, b)));
+        all.map(|(label, bin)| self.share(label, bin)).fold(0.0, f64::max)
+    }
+}
+
+/// The width of the only bin of one value.
+fn unit(value: f64) -> f64 {
+    if value == 0.0 { 1.0 } else { 0.01 * value.abs() }
+}
+
+/// From where to where the bins reach: over all values, unless a few at the
+/// ends are so far off that the others would share few bins.
+fn range(sorted: &[f64]) -> Option<(f64, f64)> {
+    let (least, most) = (*sorted.first()?, *sorted.last()?);
+    let (low, high) = (at(sorted, BEYOND), at(sorted, 1.0 - BEYOND));
+    let reach = 0.5 * (high - low);
+    if reach <= 0.0 || sorted.len() < 50 {
+        return Some((least, most));
+    }
+    let first = sorted.partition_point(|&value| value < low - reach);
+    let behind = sorted.partition_point(|&value| value <= high + reach);
+    Some((sorted[first], sorted[behind - 1]))
+}
+
+/// The value below which a share of the sorted ones lies.
+pub(crate) fn at(sorted: &[f64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_counted_once() {
+        let base: Vec<f64> = (0..1000).map(|n| f64::from(n * 7919 % 1000)).collect();
+        let head = vec![0.0, 999.0, 500.0, 5e6];
+        let bins = Bins::new(&[base, head], 20).unwrap();
+        for label in 0..2 {
+            let counted: u64 = bins.counts[label].iter().sum();
+            let (below, above) = bins.beyond[label];
+            assert_eq!(counted + below + above, bins.totals[label]);
+        }
+        assert_eq!(bins.beyond[1], (0, 1));
+        assert!(bins.len() <= 20 && bins.edge(bins.len()) < 5000.0);
+    }
+
+    #[test]
+    fn values_that_are_all_the_same_have_one_bin() {
+        for value in [0.0, 5.0, -3e9, 1e-9] {
+            let bins = Bins::new(&[vec![value; 7], vec![value]], 20).unwrap();
+            assert_eq!((bins.len(), bins.counts.clone()), (1, vec![vec![7], vec![1]]));
+            assert!(bins.from < value && value < bins.edge(1));
+        }
+        assert_eq!(Bins::new(&[vec![], vec![]], 20), None);
+    }
+
+    #[test]
+    fn few_values_are_all_shown() {
+        let bins = Bins::new(&[vec![1.0, 1.1, 90.0]], 20).unwrap();
+        assert_eq!(bins.beyond, [(0, 0)]);
+        assert_eq!(bins.counts[0].iter().sum::<u64>(), 3);
+    }
+}

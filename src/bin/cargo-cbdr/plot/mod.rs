@@ -1,0 +1,198 @@
+//! Histograms in the terminal, side by side, and what they share with those
+//! of the page.
+
+pub(crate) mod axis;
+pub(crate) mod bins;
+pub(crate) mod vega;
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::metric::Metric;
+
+use crate::report::escape::line;
+use crate::ui::text;
+use axis::Axis;
+use bins::Bins;
+
+/// The colours of the labels, in turn.
+const COLOURS: [AnsiColor; 4] =
+    [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Magenta, AnsiColor::Green];
+
+/// Bars narrower than this are set one label below the other.
+const NARROW: usize = 16;
+
+/// The most bins of a histogram.
+const BINS: usize = 16;
+
+/// The eighths of a column.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// Prints a histogram of each of the metrics, in `width` columns.
+pub(crate) fn print(
+    out: &mut impl Write,
+    recording: &Recording,
+    metrics: &[Metric],
+    width: usize,
+) -> io::Result<()> {
+    for (number, metric) in metrics.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        histogram(out, recording, metric, width)?;
+    }
+    Ok(())
+}
+
+fn histogram(
+    out: &mut impl Write,
+    recording: &Recording,
+    metric: &Metric,
+    width: usize,
+) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let all: Vec<&str> = recording.labels().collect();
+    let order = order(recording, all.len());
+    let names: Vec<String> = order.iter().map(|&label| line(all[label])).collect();
+    let values = |&label: &usize| recording.values(label, &metric.name).flatten().collect();
+    let values: Vec<Vec<f64>> = order.iter().map(values).collect();
+    writeln!(out, "{bold}{}{bold:#}", line(&metric.name))?;
+    let Some(bins) = Bins::new(&values, BINS) else {
+        return writeln!(out, "  no run has a value");
+    };
+    let axis = Axis::new(&metric.unit, bins.edge(0), bins.edge(bins.len()), bins.width);
+    let edges: Vec<String> = (0..bins.len()).map(|bin| axis.label(bins.edge(bin))).collect();
+    let margin = edges.iter().map(|edge| edge.chars().count()).max().unwrap_or(0) + 2;
+    let columns = width.saturating_sub(margin) / names.len().max(1);
+    let shown: Vec<usize> = (0..names.len()).collect();
+    if columns > NARROW + 1 {
+        block(out, &bins, &edges, &names, &shown, columns - 1, margin)?;
+    } else {
+        let bar = width.saturating_sub(margin + 1).max(1);
+        for label in shown {
+            block(out, &bins, &edges, &names, &[label], bar, margin)?;
+        }
+    }
+    let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
+    if beyond > 0 {
+        let end = axis.label(bins.edge(bins.len()));
+        let runs = text::count(beyond, "run");
+        writeln!(out, "{:margin$}not drawn: {runs} outside {} to {end}", "", edges[0])?;
+    }
+    Ok(())
+}
+
+/// The labels' numbers: each base before what is compared with it.
+fn order(recording: &Recording, labels: usize) -> Vec<usize> {
+    let compared = recording.couples().iter().flat_map(|c| [c.labels.base, c.labels.head]);
+    let mut order = Vec::new();
+    for label in compared.chain(0..labels) {
+        if !order.contains(&label) {
+            order.push(label);
+        }
+    }
+    order
+}
+
+/// Some labels beside each other: the edges, and a bar of each.
+fn block(
+    out: &mut impl Write,
+    bins: &Bins,
+    edges: &[String],
+    names: &[String],
+    labels: &[usize],
+    columns: usize,
+    margin: usize,
+) -> io::Result<()> {
+    let style = |label: usize| COLOURS[label % COLOURS.len()].on_default();
+    let mut head = " ".repeat(margin);
+    for (place, &label) in labels.iter().enumerate() {
+        let title = format!("{} ({})", names[label], bins.totals[label]);
+        let title = cut(&title, columns);
+        let fill = match place + 1 == labels.len() {
+            true => String::new(),
+            false => " ".repeat(columns + 1 - title.chars().count()),
+        };
+        let style = style(label);
+        head += &format!("{style}{title}{style:#}{fill}");
+    }
+    writeln!(out, "{head}")?;
+    let largest = bins.largest();
+    let edge_width = margin - 2;
+    for (bin, edge) in edges.iter().enumerate() {
+        let mut row = format!("{edge:>edge_width$}  ");
+        for (place, &label) in labels.iter().enumerate() {
+            let bar = bar(bins.share(label, bin) / largest, columns);
+            let fill = match place + 1 == labels.len() {
+                true => String::new(),
+                false => " ".repeat(columns + 1 - bar.chars().count()),
+            };
+            let style = style(label);
+            row += &match bar.is_empty() {
+                true => fill,
+                false => format!("{style}{bar}{style:#}{fill}"),
+            };
+        }
+        writeln!(out, "{}", row.trim_end())?;
+    }
+    Ok(())
+}
+
+/// A bar of a share of the columns; what is there at all is seen.
+fn bar(share: f64, columns: usize) -> String {
+    let eighths = (share * 8.0 * columns as f64).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+/// The beginning of a text that is too long.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cargo_cbdr::metric::Units;
+
+    fn drawn(width: usize) -> String {
+        let mut recording = Recording::new(None, Units::new());
+        let rows: String = (0..60)
+            .map(|n| format!("base,{}\nhead,{}\n", 1.0 + 0.01 * f64::from(n % 7), 1.1))
+            .collect();
+        recording.read(&mut format!("benchmark,wall_time\n{rows}").as_bytes(), "it").unwrap();
+        let mut out = anstream::StripStream::new(Vec::new());
+        print(&mut out, &recording, recording.metrics(), width).unwrap();
+        String::from_utf8(out.into_inner()).unwrap()
+    }
+
+    #[test]
+    fn labels_stand_side_by_side_where_there_is_room() {
+        let text = drawn(80);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "wall_time");
+        assert!(lines[1].contains("base (60)") && lines[1].contains("head (60)"), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_them_below_each_other() {
+        for width in [20, 40] {
+            let text = drawn(width);
+            assert!(text.lines().any(|line| line.trim() == "base (60)"), "{text}");
+            assert!(text.lines().any(|line| line.trim() == "head (60)"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        }
+    }
+
+    #[test]
+    fn bars_have_eighths_and_what_is_there_is_seen() {
+        assert_eq!(bar(1.0, 3), "███");
+        assert_eq!(bar(0.5, 3), "█▌");
+        assert_eq!((bar(1e-9, 3).as_str(), bar(0.0, 3).as_str()), ("▏", ""));
+    }
+}

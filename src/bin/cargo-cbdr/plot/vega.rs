@@ -1,0 +1,92 @@
+//! Samples as a Vega-Lite specification: the density of each metric, a colour
+//! for each label, the data within. As the original cbdr's.
+
+use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::metric::{Metric, Unit};
+use serde_json::{Map, Value, json};
+
+/// The specification.
+pub(crate) fn specification(recording: &Recording, metrics: &[Metric]) -> Value {
+    let mut rows = Vec::new();
+    for (number, label) in recording.labels().enumerate() {
+        let columns: Vec<Vec<Option<f64>>> =
+            metrics.iter().map(|m| recording.values(number, &m.name).collect()).collect();
+        for row in 0..columns.first().map_or(0, Vec::len) {
+            let mut object = Map::new();
+            object.insert("benchmark".to_owned(), json!(label));
+            for (metric, column) in metrics.iter().zip(&columns) {
+                if let Some(value) = column[row] {
+                    object.insert(metric.name.clone(), json!(value));
+                }
+            }
+            rows.push(Value::Object(object));
+        }
+    }
+    let charts: Vec<Value> = metrics.iter().map(chart).collect();
+    json!({
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "data": { "values": rows },
+        "vconcat": charts,
+    })
+}
+
+fn chart(metric: &Metric) -> Value {
+    let field = field(&metric.name);
+    let title = match &metric.unit {
+        Unit::Unknown => metric.name.clone(),
+        unit => format!("{} ({unit})", metric.name),
+    };
+    json!({
+        "title": metric.name,
+        "width": 640,
+        "height": 180,
+        "transform": [
+            { "filter": { "field": field, "valid": true } },
+            { "density": field, "groupby": ["benchmark"], "steps": 400 },
+        ],
+        "mark": { "type": "area", "opacity": 0.5 },
+        "encoding": {
+            "x": {
+                "field": "value",
+                "type": "quantitative",
+                "title": title,
+                "scale": { "zero": false },
+            },
+            "y": { "field": "density", "type": "quantitative", "stack": null },
+            "color": { "field": "benchmark", "type": "nominal" },
+        },
+    })
+}
+
+/// A field's name, in which some characters would be taken for a path.
+fn field(name: &str) -> String {
+    let mut escaped = String::new();
+    for c in name.chars() {
+        if matches!(c, '.' | '[' | ']' | '\\' | '\'' | '"') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cargo_cbdr::metric::Units;
+
+    #[test]
+    fn rows_hold_what_was_measured_and_fields_are_no_paths() {
+        let mut recording = Recording::new(None, Units::new());
+        let text = "benchmark,wall_time,a.b[0]\nbase,1,\nhead,2,3\n";
+        recording.read(&mut text.as_bytes(), "it").unwrap();
+        let value = specification(&recording, recording.metrics());
+        let rows = json!([
+            { "benchmark": "base", "wall_time": 1.0 },
+            { "benchmark": "head", "wall_time": 2.0, "a.b[0]": 3.0 },
+        ]);
+        assert_eq!(value["data"]["values"], rows);
+        assert_eq!(value["vconcat"][1]["transform"][1]["density"], "a\\.b\\[0\\]");
+        assert_eq!(value["vconcat"][0]["encoding"]["x"]["title"], "wall_time (s)");
+    }
+}

@@ -1,0 +1,148 @@
+//! Pictures: in the terminal, as a specification, as a page that needs nothing
+//! else.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Cbdr, Repo};
+
+/// Samples of `pairs` pairs, of which the head takes 3 % longer.
+fn samples(folder: &Path, pairs: u32) {
+    let mut rows = "benchmark,wall_time,max_rss\n".to_owned();
+    for number in 0..pairs {
+        let noise = |factor: u32| 0.0001 * f64::from(number * factor % 97);
+        let base = format!("base,{},1000\n", 0.01 + noise(7919) / 10.0);
+        let head = format!("head,{},1024\n", 1.03 * (0.01 + noise(104_729) / 10.0));
+        rows += &if number % 2 == 0 { base.clone() + &head } else { head + &base };
+    }
+    std::fs::write(folder.join("in.csv"), rows).unwrap();
+}
+
+fn cbdr(folder: &Path, args: &str) -> Cbdr {
+    Cbdr::new(folder, &folder.join("cache")).args(args.split_whitespace())
+}
+
+#[test]
+fn histograms_stand_side_by_side_or_below_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    samples(folder.path(), 50);
+    let wide = cbdr(folder.path(), "plot in.csv").env("COLUMNS", "100").run().code(0);
+    assert!(wide.stdout.starts_with("wall_time\n"), "{}", wide.stdout);
+    let both = |line: &str| line.contains("base (50)") && line.contains("head (50)");
+    assert_eq!(wide.stdout.lines().filter(|line| both(line)).count(), 2, "a metric each");
+    assert!(!wide.stdout.contains('\u{1b}'), "colour despite NO_COLOR");
+    let narrow = cbdr(folder.path(), "plot in.csv --metric wall_time").env("COLUMNS", "30");
+    let narrow = narrow.run().code(0);
+    assert!(!narrow.stdout.lines().any(both) && !narrow.stdout.contains("max_rss"));
+    assert!(narrow.stdout.lines().all(|line| line.chars().count() <= 30), "{}", narrow.stdout);
+    cbdr(folder.path(), "plot in.csv --metric wall_tme").run().code(101).says("`wall_time`?");
+    cbdr(folder.path(), "plot none.csv").run().code(101).says("none.csv");
+}
+
+#[test]
+fn the_specification_holds_the_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    samples(folder.path(), 3);
+    let object = cbdr(folder.path(), "plot in.csv --vega").run().code(0).json();
+    assert_eq!(object["data"]["values"].as_array().unwrap().len(), 6);
+    let titles: Vec<&Value> =
+        object["vconcat"].as_array().unwrap().iter().map(|chart| &chart["title"]).collect();
+    assert_eq!(titles, ["wall_time", "max_rss"]);
+    cbdr(folder.path(), "plot in.csv --vega --html p.html").run().code(2);
+}
+
+/// Demands that a page loads and runs nothing, and that its elements close.
+#[track_caller]
+fn stands_alone(page: &str) {
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    for word in ["<script", "<link", " src=", "@import", "url(", "onload", "<iframe"] {
+        assert!(!page.contains(word), "{word}");
+    }
+    let addresses: Vec<&str> = page.match_indices("http").map(|(at, _)| &page[at..]).collect();
+    for address in addresses {
+        let known = ["http://www.w3.org/2000/svg\"", "http-equiv="];
+        assert!(known.iter().any(|known| address.starts_with(known)), "{}", &address[..60]);
+    }
+    for name in ["html", "body", "main", "section", "article", "figure", "svg", "table", "div"] {
+        let opened =
+            page.matches(&format!("<{name} ")).count() + page.matches(&format!("<{name}>")).count();
+        assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
+    }
+}
+
+#[test]
+fn the_page_of_a_comparison_shows_all_that_led_to_it() {
+    let repo = Repo::new("steady");
+    repo.branch("x|<img/src=x>`@octocat`");
+    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.commit("slower");
+    let args = "compare main --metric cpu_time --seed 7 --report report.html --format json";
+    let object = repo.cbdr(args).run().code(100).json();
+    let page = std::fs::read_to_string(repo.path().join("report.html")).unwrap();
+    stands_alone(&page);
+    assert!(page.contains("<h1>regression</h1>") && !page.contains("<img"));
+    for commit in ["base", "head"] {
+        assert!(page.contains(object[commit]["commit"].as_str().unwrap()), "{commit}");
+    }
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    for metric in metrics {
+        let name = metric["name"].as_str().unwrap();
+        assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
+    }
+    assert_eq!(page.matches("<article>").count(), metrics.len());
+    for title in ["Distributions", "Closing in", "Pair by pair", "Numbers"] {
+        assert!(page.contains(&format!("<h4>{title}</h4>")), "{title}");
+    }
+    // The threshold and the deciding pair are in the picture.
+    assert!(page.contains("stroke=\"#B92C3E\"") && page.contains("decided after"));
+    assert!(page.contains("--seed 7") && page.contains("machine"));
+}
+
+#[test]
+fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
+    let folder = tempfile::tempdir().unwrap();
+    samples(folder.path(), 3000);
+    let html = "plot in.csv --html p.html";
+    let read = || std::fs::read_to_string(folder.path().join("p.html")).unwrap();
+    cbdr(folder.path(), html).run().code(0);
+    let page = read();
+    stands_alone(&page);
+    assert!(page.contains("no verdict asked for") && page.contains("<h4>Closing in</h4>"));
+    assert!(page.contains("each dot is the median of up to 10 pairs"), "not thinned");
+    assert!(page.matches("<circle").count() < 1000);
+    cbdr(folder.path(), &format!("{html} --threshold 1%")).run().code(0);
+    let page = read();
+    assert!(page.contains("<h1>regression</h1>"));
+    assert!(page.contains("of 3000 pairs") && page.contains("did not count"));
+}
+
+#[test]
+fn names_from_samples_cannot_speak_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let label = "</style><script>alert(1)</script>\"'&\u{1b}[31m\u{202e}";
+    let mut rows = "benchmark,</code><b onload=x>\n".to_owned();
+    for number in 0..20 {
+        let noise = 0.001 * f64::from(number % 7);
+        rows += &format!("base,{}\n\"{}\",{}\n", 1.0 + noise, label.replace('"', "\"\""), 1.5);
+    }
+    std::fs::write(folder.path().join("in.csv"), rows).unwrap();
+    cbdr(folder.path(), "plot in.csv --html p.html").run().code(0);
+    let page = std::fs::read_to_string(folder.path().join("p.html")).unwrap();
+    stands_alone(&page.replace("b onload=x", ""));
+    assert!(page.contains("&lt;/code&gt;&lt;b onload=x&gt;") && !page.contains("<b "));
+    assert!(!page.chars().any(|c| c == '\u{1b}' || c == '\u{202e}'));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_costs_no_measurement() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.commit("nothing");
+    let ran = repo.cbdr("compare main --report no/such.html").run().code(101);
+    ran.says("can't write `no/such.html`").never_says("Building");
+    // Nothing was measured, and the page says that.
+    repo.cbdr("compare main --report page.html").run().code(0);
+    let page = std::fs::read_to_string(repo.path().join("page.html")).unwrap();
+    assert!(page.contains("<h1>identical</h1>") && page.contains("nothing was measured"));
+}
