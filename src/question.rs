@@ -8,6 +8,10 @@ use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
 
+/// With so many pairs and no verdict, no other estimator is asked any more, for
+/// some of them keep all values.
+const MOST_ALONGSIDE: u64 = 100_000;
+
 /// A metric, the sums of its pairs, and the answer once there is one.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -110,20 +114,32 @@ impl Question {
         }
         self.running.push(base, head);
         self.shape.push(base, head, first == Side::Base);
-        for (other, needed) in &mut self.others {
-            if needed.is_none() || other.estimator() == Estimator::Mean {
-                other.push(base, head);
-            }
-            if let (None, Some(threshold)) = (&needed, self.threshold) {
-                *needed = other.decide(threshold).map(|_| other.pairs());
-            }
-        }
+        self.push_alongside(base, head);
         let Some(threshold) = self.threshold else {
             return;
         };
         if let Some(decision) = self.running.decide(threshold) {
             let verdict = Some(Verdict::from(Some(decision)));
             self.decided = Some(MetricResult { verdict, ..self.result() });
+        }
+    }
+
+    /// Feeds the other estimators; those that keep every value only so long.
+    fn push_alongside(&mut self, base: f64, head: f64) {
+        let pairs = self.running.pairs();
+        let is_mean = |running: &Running| running.estimator() == Estimator::Mean;
+        if pairs == MOST_ALONGSIDE {
+            self.others.retain(|(other, needed)| is_mean(other) || needed.is_some());
+        }
+        // Near enough for a word about half of the pairs.
+        let looks = pairs.is_multiple_of((pairs / 128).max(1));
+        for (other, needed) in &mut self.others {
+            if needed.is_none() || is_mean(other) {
+                other.push(base, head);
+            }
+            if let (None, true, Some(threshold)) = (&needed, looks, self.threshold) {
+                *needed = other.decide(threshold).map(|_| other.pairs());
+            }
         }
     }
 
