@@ -126,6 +126,7 @@ impl<'a> Ours<'a> {
             cwd: "/".into(),
             timeout: Some(std::time::Duration::from_secs(600)),
             sweep: true,
+            counters: Vec::new(),
             ..Command::default()
         };
         Ok(Ours { helper, command, never: Interrupt::never()? })

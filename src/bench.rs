@@ -1,4 +1,6 @@
-//! One run of one side, to its samples.
+//! One measurement of one side, to its samples.
+
+pub(crate) mod once;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,25 +8,19 @@ use std::time::Duration;
 
 use crate::cargo;
 use crate::error::{Error, Kind};
+use crate::event::Notice;
 use crate::harness::{self, Dialect, Harness, Place, Reading};
-use crate::metric::{Metric, Unit};
+use crate::machine::Machine;
+use crate::meter::{self, Meters, Pass};
 use crate::options::{Benchmark, Subject};
 use crate::prepare::{Program, tail};
-use crate::process::{Command, Helper, Interrupt, Outcome, RunError, Sink};
+use crate::process::{Command, Helper, Interrupt};
+use crate::question;
 use crate::runner::{Run, Samples};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
-
-/// What every run measures.
-pub(crate) fn metrics() -> Vec<Metric> {
-    vec![
-        Metric::cost("wall_time", Unit::Seconds),
-        Metric::cost("user_time", Unit::Seconds),
-        Metric::cost("sys_time", Unit::Seconds),
-        Metric::cost("cpu_time", Unit::Seconds),
-        Metric::cost("max_rss", Unit::Bytes),
-    ]
-}
+use crate::verdict::MetricResult;
+use once::{Failed, Once};
 
 /// What a run reports, by name; what has none is the program itself.
 pub(crate) type Reported = Vec<(Option<String>, Sample)>;
@@ -49,9 +45,15 @@ const LONGEST: usize = 100_000;
 pub(crate) struct Bench<'a> {
     pub(crate) benchmark: &'a Benchmark,
     callers: Pair<Caller>,
+    /// Where its numbers come from.
+    pub(crate) meters: Meters,
+    /// The kinds of runs whose metrics are no longer of interest.
+    pub(crate) done: Vec<Pass>,
     place: Place,
-    /// Where a run's standard error goes, for the case that it fails.
-    said: PathBuf,
+    /// A folder of its own.
+    folder: PathBuf,
+    /// The executables.
+    paths: Pair<PathBuf>,
     /// Arguments that select, for a run of all.
     filter: Option<&'a str>,
     /// The benchmarks that both sides have, once they are known.
@@ -81,24 +83,75 @@ impl<'a> Bench<'a> {
         number: usize,
         filter: Option<&'a str>,
     ) -> Result<Self, Error> {
-        let file = |name: &str| scratch.join(format!("{name}-{number}"));
-        let (said, place) = (file("said"), Place { stdout: file("out"), output: file("output") });
+        let folder = scratch.join(format!("bench-{number}"));
+        fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
+        let place = Place { stdout: folder.join("out"), output: folder.join("output") };
         let harness = Pair::try_both(|side| harness_of(benchmark, &programs[side]))?;
         let callers = Pair::both(|side| {
-            let mut command = Command {
-                stdout: Sink::Null,
-                stderr: Sink::File(said.clone()),
-                sweep: true,
-                ..programs[side].command.clone()
-            };
+            let mut command = programs[side].command.clone();
             let harness = harness[side].clone().agreed(&harness[side.other()]);
             harness.set_up(&mut command, &place);
             let words = command.argv.len();
             Caller { command, harness, words }
         });
+        let path = |side: Side| {
+            let Program { command, executable } = &programs[side];
+            executable.clone().unwrap_or_else(|| meter::program(command))
+        };
+        let names: Vec<String> = benchmark.asked().cloned().collect();
+        let path_variable = callers.head.command.var("PATH");
+        let meters = Meters::for_metrics(&names, path_variable, &Machine::read(Path::new("/")));
         let reported = Pair::default();
-        let (cases, left_behind) = (Vec::new(), 0);
-        Ok(Bench { benchmark, callers, place, said, filter, cases, reported, left_behind })
+        Ok(Bench {
+            benchmark,
+            callers,
+            meters,
+            done: Vec::new(),
+            place,
+            folder,
+            paths: Pair::both(path),
+            filter,
+            cases: Vec::new(),
+            reported,
+            left_behind: 0,
+        })
+    }
+
+    /// Of the metrics that this machine does not have, those that are not
+    /// among `reported`: what decides is an error, what is only shown a
+    /// notice.
+    pub(crate) fn refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
+        for refusal in self.meters.take_refused() {
+            if reported.iter().any(|name| name == refusal.metric) {
+                continue;
+            }
+            if self.benchmark.gates.iter().any(|(name, _)| name == refusal.metric) {
+                return Err(meter::Error::from(refusal).into());
+            }
+            let (why, hint) = (refusal.to_string(), refusal.hint);
+            let benchmark = self.benchmark.name.clone();
+            notices.push(Notice::NotMeasured { benchmark, why, hint });
+        }
+        Ok(notices)
+    }
+
+    /// What is known of its two programs without a run.
+    pub(crate) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
+        let mut results = Vec::new();
+        for name in self.benchmark.asked() {
+            if let Some((metric, sizes)) = meter::sizes(name, &self.paths)? {
+                let gate = self.benchmark.gates.iter().find(|(gate, _)| gate == name);
+                let threshold = gate.map(|&(_, threshold)| threshold);
+                results.push(question::exact(metric, threshold, sizes.base, sizes.head));
+            }
+        }
+        Ok(results)
+    }
+
+    /// Whether all that decides is known without a run.
+    pub(crate) fn needs_no_run(&self) -> bool {
+        self.benchmark.gates.iter().all(|(name, _)| meter::needs_no_run(name))
     }
 
     /// How many runs of each side come first, unmeasured: at least one where
@@ -189,6 +242,9 @@ impl<'a> Bench<'a> {
         };
         for metric in &case.metrics {
             let Some(value) = sample.get(metric) else {
+                if meter::pass(metric).is_some_and(|pass| self.done.contains(&pass)) {
+                    continue;
+                }
                 return Err(self.omitted(side, of(metric)));
             };
             if value < 0.0 && case.gates.contains(metric) {
@@ -224,14 +280,18 @@ impl<'a> Bench<'a> {
         let caller = &mut self.callers[side];
         caller.command.argv.truncate(caller.words);
         caller.command.argv.extend(select);
-        let cleared = caller.harness.clear(&self.place);
-        let (limit, command) = (self.benchmark.run_timeout, &mut caller.command);
-        cleared.map_err(Kind::Harness)?;
-        let (ran, left_behind) = run_once(command, &self.said, limit, left, helper, interrupt)?;
+        caller.harness.clear(&self.place).map_err(Kind::Harness)?;
+        let Caller { command, harness, .. } = &self.callers[side];
+        let mut reading = Ok(Reading::Process(Sample::new()));
+        let (meters, folder) = (&self.meters, &self.folder);
+        let limit = self.benchmark.run_timeout;
+        let once = Once { meters, folder, limit, left, helper, interrupt };
+        let (ran, left_behind) = once.all(command, &self.done, &mut || {
+            reading = harness.read(&self.place);
+        })?;
         self.left_behind += left_behind;
-        let ran = ran.map_err(|Failed { what, said }| {
-            let (benchmark, command) =
-                (self.benchmark.name.clone(), self.callers[side].command.shown());
+        let ran = ran.map_err(|Failed { what, command, said }| {
+            let benchmark = self.benchmark.name.clone();
             Kind::Benchmark { side, benchmark, what, command, said }
         })?;
         let process = match ran {
@@ -239,8 +299,7 @@ impl<'a> Bench<'a> {
             Run::OutOfTime => return Ok(Run::OutOfTime),
             Run::Interrupted => return Ok(Run::Interrupted),
         };
-        let read = self.callers[side].harness.read(&self.place);
-        Ok(Run::Measured(match read.map_err(|error| self.unreadable(side, error))? {
+        Ok(Run::Measured(match reading.map_err(|error| self.unreadable(side, error))? {
             Reading::Process(own) => vec![(None, over(own, &process))],
             Reading::Benchmarks(all) => {
                 all.into_iter().map(|(name, sample)| (Some(name), sample)).collect()
@@ -280,57 +339,4 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
         (None, Some(executable)) => Harness::detect(&executable),
         (None, None) => Harness::new(Dialect::Plain, None),
     })
-}
-
-/// A run that failed.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    /// What it did.
-    pub(crate) what: String,
-    /// The end of its standard error.
-    pub(crate) said: String,
-}
-
-/// Runs a program once, whose standard error goes to `said`. It may take
-/// `limit`; where `left` is shorter, running into that is no failure. Says
-/// also how many processes it left behind.
-pub(crate) fn run_once(
-    command: &mut Command,
-    said: &Path,
-    limit: Duration,
-    left: Option<Duration>,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<(Result<Run<Sample>, Failed>, u64), Error> {
-    command.timeout = Some(left.map_or(limit, |left| left.min(limit)));
-    if said.metadata().is_ok_and(|file| file.len() > 0) {
-        fs_err::write(said, "").map_err(Error::io("empty", said))?;
-    }
-    let outcome = match helper.run(command, interrupt) {
-        Ok(outcome) => outcome,
-        Err(RunError::Interrupted) => return Ok((Ok(Run::Interrupted), 0)),
-        Err(error) => return Err(error.into()),
-    };
-    let left_behind = u64::from(outcome.left_behind);
-    let what = if outcome.timed_out && left.is_some_and(|left| left < limit) {
-        return Ok((Ok(Run::OutOfTime), left_behind));
-    } else if outcome.timed_out {
-        format!("ran longer than {}", humantime::format_duration(limit))
-    } else if outcome.exit.success() {
-        return Ok((Ok(Run::Measured(sample(&outcome))), left_behind));
-    } else {
-        outcome.exit.to_string()
-    };
-    Ok((Err(Failed { what, said: tail(said) }), left_behind))
-}
-
-fn sample(outcome: &Outcome) -> Sample {
-    let usage = outcome.usage;
-    Sample::from_iter([
-        ("wall_time", outcome.wall),
-        ("user_time", usage.user),
-        ("sys_time", usage.sys),
-        ("cpu_time", usage.user + usage.sys),
-        ("max_rss", usage.max_rss as f64),
-    ])
 }

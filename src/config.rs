@@ -84,6 +84,8 @@ pub struct Table {
     pub toolchain: Option<String>,
     /// The metrics that gate.
     pub metrics: Option<Vec<String>>,
+    /// The metrics that are measured and shown besides.
+    pub show: Option<Vec<String>>,
     /// The largest change that passes.
     pub threshold: Option<String>,
     /// The same for single metrics.
@@ -121,7 +123,7 @@ pub struct Scale {
 }
 
 /// All keys of [`Table`]; a test holds the two together.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 28] = [
     "base",
     "package",
     "bench",
@@ -137,6 +139,7 @@ const KEYS: [&str; 27] = [
     "profile",
     "toolchain",
     "metrics",
+    "show",
     "threshold",
     "thresholds",
     "units",
@@ -241,6 +244,7 @@ impl Table {
             profile,
             toolchain,
             metrics,
+            show,
             threshold,
             thresholds,
             units,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::process::{Exit, RunError};
 use crate::side::Side;
-use crate::{analysis, cache, cargo, config, git, harness, options, process};
+use crate::{analysis, cache, cargo, config, git, harness, meter, options, process};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Analysis(#[from] analysis::Error),
     #[error(transparent)]
     Process(#[from] process::RunError),
+    #[error(transparent)]
+    Meter(#[from] meter::Error),
     #[error("could not {verb} `{}`", .path.display())]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
     #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
@@ -61,6 +63,8 @@ pub(crate) enum Kind {
     NoFilter(String),
     #[error("`{label}` {what}: `{command}`")]
     Command { label: String, what: String, command: String, said: String },
+    #[error("there is no metric `{metric}`")]
+    UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
     #[error(
@@ -105,11 +109,13 @@ impl Error {
             {
                 Some("allow more with `--run-timeout`".to_owned())
             }
-            Kind::NoMetric { measured, metric, .. } => {
+            Kind::Meter(error) => error.hint(),
+            Kind::UnknownMetric { known: measured, metric }
+            | Kind::NoMetric { measured, metric, .. } => {
                 let names = measured.iter().map(String::as_str);
                 Some(match config::nearest(metric, names) {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
-                    None => format!("it measures {}", measured.join(", ")),
+                    None => format!("there are {}", measured.join(", ")),
                 })
             }
             Kind::Output { .. } => {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::git::Revision;
 use crate::git::base::Sides;
+use crate::meter::depends_on_placement;
 use crate::runner::{Plan, Progress, Unlikely};
 use crate::sample::Sample;
 use crate::side::Side;
@@ -148,6 +149,15 @@ pub enum Notice {
         /// The pairs that the least verdict needs.
         least: u64,
     },
+    /// A metric that was to be shown can't be measured here.
+    NotMeasured {
+        /// The benchmark.
+        benchmark: String,
+        /// Which one, and why.
+        why: String,
+        /// What the user can do about it.
+        hint: Option<String>,
+    },
     /// A run left processes behind, which were ended.
     LeftBehind {
         /// The benchmark.
@@ -249,7 +259,10 @@ fn remarks_on(benchmark: &str, result: &MetricResult, notices: &mut Vec<Notice>)
     let average = result.mean.and_then(|mean| mean.change);
     if let (Some(typical), Some(average)) = (result.overruled, average) {
         notices.push(Notice::Tail { benchmark, metric, average, typical });
-    } else if result.verdict == Some(Verdict::Regression) && change < PLACEMENT {
+    } else if result.verdict == Some(Verdict::Regression)
+        && change < PLACEMENT
+        && depends_on_placement(&result.metric)
+    {
         notices.push(Notice::SmallChange { benchmark, metric });
     }
     if MANY_TIES * result.ties > pairs {

@@ -26,6 +26,9 @@
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has
 //!   `unsafe` or names libc.
+//! - [`machine`]: facts about this machine, from `/proc` and `/sys`.
+//! - [`meter`]: the sources of numbers: the kernel's account of a run,
+//!   counters, cachegrind, sizes.
 //! - [`harness`]: how a benchmark executable is called and its output read, a
 //!   file for each dialect. `marks` alone names memchr.
 //! - [`cargo`]: arguments for cargo, and its messages. Alone names
@@ -61,6 +64,10 @@ pub mod question;
 pub mod git;
 
 pub mod process;
+
+pub mod machine;
+
+pub mod meter;
 
 pub mod harness;
 

@@ -93,9 +93,14 @@ impl Metric {
     /// harness the unit is known; of others less is better.
     pub fn named(name: &str) -> Self {
         let unit = match name {
-            "wall_time" | "user_time" | "sys_time" | "cpu_time" => Unit::Seconds,
+            "wall_time" | "user_time" | "sys_time" | "cpu_time" | "task_clock" => Unit::Seconds,
             "median_time" | "min_time" => Unit::Seconds,
-            "max_rss" => Unit::Bytes,
+            "max_rss" | "executable_bytes" | "text_bytes" => Unit::Bytes,
+            "minor_faults" | "major_faults" | "page_faults" => Unit::Count,
+            "voluntary_switches" | "involuntary_switches" | "context_switches" => Unit::Count,
+            "instructions" | "instructions_minus_irqs" | "cycles" => Unit::Count,
+            "branches" | "branch_misses" | "cache_misses" => Unit::Count,
+            "instructions_cachegrind" | "estimated_cycles_cachegrind" => Unit::Count,
             _ => Unit::Unknown,
         };
         Metric::cost(name, unit)
@@ -109,6 +114,12 @@ impl Metric {
             None => self,
         }
     }
+
+    /// Whether it is counted on a simulated processor, where a program that
+    /// does the same counts the same.
+    pub fn is_simulated(&self) -> bool {
+        self.name.ends_with(SIMULATED)
+    }
 }
 
 /// The units and directions of metrics, by their names.
@@ -116,3 +127,6 @@ pub type Units = BTreeMap<String, (Unit, Better)>;
 
 /// The metric that gates when none is named.
 pub const DEFAULT_METRIC: &str = "wall_time";
+
+/// How the names of metrics from a simulated processor end.
+pub const SIMULATED: &str = "_cachegrind";

@@ -106,10 +106,19 @@ pub struct Benchmark {
     pub stands_in: bool,
     /// Units and directions that are not the usual ones.
     pub units: Units,
+    /// The metrics that are measured and shown besides.
+    pub shown: Vec<String>,
     /// How many runs of each side come first, unmeasured.
     pub warmup: u32,
     /// How long one run may take.
     pub run_timeout: Duration,
+}
+
+impl Benchmark {
+    /// The metrics that are asked for by name.
+    pub fn asked(&self) -> impl Iterator<Item = &String> {
+        self.gates.iter().map(|(name, _)| name).chain(&self.shown)
+    }
 }
 
 /// The limits of a comparison.
@@ -278,6 +287,7 @@ pub fn benchmark(
         gates: gates(table)?,
         stands_in: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
+        shown: table.show.clone().unwrap_or_default(),
         warmup: table.warmup.unwrap_or(1),
         run_timeout: run_timeout(table.run_timeout.as_deref())?,
     })

@@ -38,6 +38,7 @@ impl Question {
             Better::Lower => Direction::LowerIsBetter,
             Better::Higher => Direction::HigherIsBetter,
         };
+        let estimator = self::estimator(&metric, estimator);
         let running = |estimator| Running::new(estimator, direction, levels);
         // `Min` is fed minima, of which the others would make something else.
         let comparable = |other: &Estimator| {
@@ -170,5 +171,78 @@ impl Question {
     /// When the answer is to be expected; never without a threshold.
     pub fn forecast(&self) -> Forecast {
         self.threshold.map_or(Forecast::Never, |limit| pairs_to_verdict(&self.running, limit))
+    }
+}
+
+/// The estimator of a metric where `asked` is the one for all. A guard against
+/// slow tails waits for what a simulated count does not have: such a metric is
+/// decided by its mean, in fewer pairs.
+pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
+    match asked {
+        Estimator::Robust if metric.is_simulated() => Estimator::Mean,
+        asked => asked,
+    }
+}
+
+/// The answer of a metric that has one exact value on each side and needs no
+/// pair: the change and both its bounds are one number, and it is beyond the
+/// threshold or it is not.
+pub fn exact(metric: Metric, threshold: Option<f64>, base: f64, head: f64) -> MetricResult {
+    let change = (head - base) / base;
+    let change = if base == head { 0.0 } else { change };
+    let summary = Summary {
+        pairs: 0,
+        base: Some(base),
+        head: Some(head),
+        // From nothing to something has no percentage, but a lower bound.
+        change: Some(change).filter(|change| change.is_finite()),
+        lower: Some(change),
+        upper: Some(change).filter(|change| change.is_finite()),
+    };
+    let worse = match metric.better {
+        Better::Lower => change,
+        Better::Higher => (base - head) / head,
+    };
+    let verdict = threshold.map(|threshold| match worse > threshold + ROUNDING {
+        true => Verdict::Regression,
+        false => Verdict::NoRegression,
+    });
+    MetricResult::new(metric, threshold, summary, verdict)
+}
+
+/// How far beyond the threshold an exact change must be to count as beyond:
+/// one that equals it is not to be decided by its last digit.
+const ROUNDING: f64 = 1e-12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Unit;
+
+    #[test]
+    fn an_exact_answer_needs_no_pair_and_has_no_width() {
+        let answer = |base, head| {
+            exact(Metric::cost("executable_bytes", Unit::Bytes), Some(0.02), base, head)
+        };
+        let table = [
+            (100.0, 103.0, Some(0.03), Verdict::Regression),
+            // The threshold itself passes.
+            (100.0, 102.0, Some(0.02), Verdict::NoRegression),
+            (100.0, 100.0, Some(0.0), Verdict::NoRegression),
+            (100.0, 50.0, Some(-0.5), Verdict::NoRegression),
+            (0.0, 0.0, Some(0.0), Verdict::NoRegression),
+            (0.0, 5.0, None, Verdict::Regression),
+        ];
+        for (base, head, change, verdict) in table {
+            let result = answer(base, head);
+            assert_eq!((result.summary.change, result.verdict), (change, Some(verdict)));
+            assert_eq!(result.summary.pairs, 0);
+            assert_eq!(result.summary.upper, change);
+            if change.is_some() {
+                assert_eq!(result.summary.lower, change);
+            }
+        }
+        let shown = exact(Metric::cost("text_bytes", Unit::Bytes), None, 1.0, 2.0);
+        assert_eq!((shown.threshold, shown.verdict), (None, None));
     }
 }

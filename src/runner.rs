@@ -8,7 +8,7 @@ mod track;
 use std::time::Duration;
 
 use crate::metric::Metric;
-use crate::question::Question;
+use crate::question::{Question, estimator};
 use crate::sample::Sample;
 use crate::side::Side;
 use crate::stats::estimator::{Estimator, Levels};
@@ -99,7 +99,13 @@ impl Plan {
 
     /// The least number of pairs with which any question can be decided.
     pub fn least_pairs(&self) -> u64 {
-        self.estimator.least_pairs(self.levels()).unwrap_or(u64::MAX)
+        let metrics = self.benchmarks().flat_map(|benchmark| {
+            let gates = |metric: &&Metric| benchmark.gates.iter().any(|(n, _)| *n == metric.name);
+            benchmark.metrics.iter().filter(gates)
+        });
+        let estimators = metrics.map(|metric| estimator(metric, self.estimator));
+        let least = estimators.filter_map(|estimator| estimator.least_pairs(self.levels())).min();
+        least.unwrap_or(u64::MAX)
     }
 
     /// How long the least sampling that can decide is expected to take.

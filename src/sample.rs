@@ -22,6 +22,13 @@ impl Sample {
         fits
     }
 
+    /// Adds the values of another one, but those that are there.
+    pub fn join(&mut self, other: Sample) {
+        for (metric, value) in other.values {
+            self.set(&metric, value);
+        }
+    }
+
     /// The value of a metric, if the run measured it.
     pub fn get(&self, metric: &str) -> Option<f64> {
         let found = self.values.iter().find(|(name, _)| name == metric);

@@ -1,14 +1,17 @@
 //! Any commands, run in turn: what `sample` does.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::bench::{Failed, metrics, run_once};
+use crate::bench::once::{Failed, Once};
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
+use crate::machine::Machine;
+use crate::meter::{self, Meters};
+use crate::metric::DEFAULT_METRIC;
 use crate::options::{self, Limits};
-use crate::process::{Command, Helper, Interrupt, Sink};
+use crate::process::{Command, Helper, Interrupt};
 use crate::runner::Run;
 use crate::sample::Sample;
 use crate::schedule::Rounds;
@@ -23,6 +26,8 @@ pub struct Sampling {
     pub folder: PathBuf,
     /// Their environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The metrics that are wanted besides those that cost nothing.
+    pub metrics: Vec<String>,
     /// How long it may take, and how many rounds there may be.
     pub limits: Limits,
     /// How many unmeasured runs of each come first.
@@ -84,27 +89,25 @@ pub fn sample<E: From<Error>>(
 ) -> Result<StoppedBy, E> {
     let scratch = tempfile::tempdir()
         .map_err(|source| Error::io("make a folder in", &std::env::temp_dir())(source))?;
-    let said = scratch.path().join("said");
+    let (folder, limit) = (scratch.path(), sampling.run_timeout);
+    let meters = meters(sampling)?;
     let program = |(label, words): &(String, Vec<String>)| Program {
         label: label.clone(),
         command: Command {
             argv: words.iter().map(Into::into).collect(),
             env: sampling.env.clone(),
             cwd: sampling.folder.clone(),
-            stdout: Sink::Null,
-            stderr: Sink::File(said.clone()),
-            timeout: None,
-            sweep: true,
+            ..Command::default()
         },
         left_behind: 0,
     };
     let mut programs: Vec<Program> = sampling.commands.iter().map(program).collect();
     let mut run = |program: &mut Program, left| -> Result<Run<Sample>, Error> {
-        let (limit, command) = (sampling.run_timeout, &mut program.command);
-        let (ran, left_behind) = run_once(command, &said, limit, left, helper, interrupt)?;
+        let once = Once { meters: &meters, folder, limit, left, helper, interrupt };
+        let (ran, left_behind) = once.all(&program.command, &[], &mut || {})?;
         program.left_behind += left_behind;
-        ran.map_err(|Failed { what, said }| {
-            let (label, command) = (program.label.clone(), program.command.shown());
+        ran.map_err(|Failed { what, command, said }| {
+            let label = program.label.clone();
             Kind::Command { label, what, command, said }.into()
         })
     };
@@ -116,7 +119,7 @@ pub fn sample<E: From<Error>>(
             }
         }
     }
-    let names: Vec<String> = metrics().into_iter().map(|metric| metric.name).collect();
+    let names: Vec<String> = meters.metrics().into_iter().map(|metric| metric.name).collect();
     tell(Event::Rounds { metrics: &names, seed: sampling.seed })?;
     let stopped_by = rounds(sampling, &mut programs, &mut run, tell)?;
     for program in programs.into_iter().filter(|program| program.left_behind > 0) {
@@ -124,6 +127,24 @@ pub fn sample<E: From<Error>>(
         tell(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
     }
     Ok(stopped_by)
+}
+
+/// The sources of the metrics that are wanted: all of them, or an error.
+fn meters(sampling: &Sampling) -> Result<Meters, Error> {
+    let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
+    if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {
+        return Err(Kind::UnknownMetric { metric: metric.clone(), known }.into());
+    }
+    let path = sampling.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.as_os_str());
+    // The times are always there.
+    let names: Vec<String> =
+        std::iter::once(DEFAULT_METRIC.to_owned()).chain(sampling.metrics.clone()).collect();
+    let mut meters = Meters::for_metrics(&names, path, &Machine::read(Path::new("/")));
+    match meters.take_refused().into_iter().next() {
+        Some(refusal) => Err(meter::Error::from(refusal).into()),
+        None => Ok(meters),
+    }
 }
 
 fn rounds<E: From<Error>>(

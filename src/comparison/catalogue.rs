@@ -2,14 +2,15 @@
 //! what of it gates.
 
 use super::{Error, Kind};
-use crate::bench::{Bench, Case, Reported, metrics};
+use crate::bench::{Bench, Case, Reported};
 use crate::event::Notice;
+use crate::meter;
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::runner::{self, Subject};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
 use crate::stats::estimator::Summary;
-use crate::verdict::{BenchmarkResult, MetricResult};
+use crate::verdict::{BenchmarkResult, MetricResult, Status};
 
 /// What a program was found to have.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Found {
     pub(super) alone: Vec<(String, Side)>,
     /// Metrics of one side only, each with its benchmark.
     one_sided: Vec<(String, Metric, Side)>,
+    /// What is known of the program without a run.
+    exact: Vec<MetricResult>,
 }
 
 impl Found {
@@ -33,7 +36,7 @@ impl Found {
         filter: Option<&str>,
     ) -> Result<Self, Error> {
         let reported = reported.unwrap_or_else(|| {
-            let known = metrics();
+            let known = bench.meters.metrics();
             let sample: Sample = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
             Pair::both(|_| vec![(None, sample.clone())])
         });
@@ -50,7 +53,7 @@ impl Found {
         bench.reported = reported.as_ref().map(Vec::len);
         let can_leave = bench.can_leave();
         let subject = Subject { benchmarks: Vec::new(), can_leave, pair_seconds };
-        let mut found = Found { subject, ..Found::default() };
+        let mut found = Found { subject, exact: bench.exact()?, ..Found::default() };
         for (name, head) in &reported.head {
             match reported.base.iter().find(|(other, _)| other == name) {
                 Some((_, base)) => {
@@ -97,6 +100,29 @@ impl Found {
         };
         let metrics = both.iter().map(|metric| of(metric)).collect();
         (runner::Benchmark { name, metrics, gates }, case)
+    }
+
+    /// Adds what is known without a run to the result of the program, or to
+    /// one of its own where the results are those of its benchmarks.
+    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+        if self.exact.is_empty() {
+            return;
+        }
+        if !matches!(results.as_slice(), [only] if only.name == program) {
+            let (name, pairs) = (program.to_owned(), 0);
+            let (metrics, gates) = (Vec::new(), Vec::new());
+            self.subject.benchmarks.push(runner::Benchmark { name: name.clone(), metrics, gates });
+            let (status, metrics) = (Status::Compared, Vec::new());
+            results.push(BenchmarkResult { name, status, pairs, metrics });
+        }
+        if let Some(own) = results.last_mut() {
+            own.metrics.append(&mut self.exact);
+        }
+    }
+
+    /// Whether something is known without a run.
+    pub(super) fn has_exact(&self) -> bool {
+        !self.exact.is_empty()
     }
 
     /// Whether neither side has a benchmark.
@@ -162,9 +188,16 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
     }
     let gating = found.subject.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
     let settled = measured.is_empty() || gating && bench.benchmark.stands_in;
-    let missing = bench.benchmark.gates.iter().find(|(metric, _)| !measured.contains(metric));
+    let known = |metric: &String| measured.contains(metric) || meter::needs_no_run(metric);
+    let missing = bench.benchmark.gates.iter().find(|(metric, _)| !known(metric));
     match missing {
         Some((metric, _)) if !settled => {
+            // What could be measured if it were asked for, too.
+            for other in meter::all().map(|metric| metric.name) {
+                if !measured.contains(&other) && other != *metric {
+                    measured.push(other);
+                }
+            }
             let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());
             Err(Kind::NoMetric { benchmark, metric, measured }.into())
         }

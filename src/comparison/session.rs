@@ -1,5 +1,6 @@
 //! The running part of a comparison: warm-up, forecast, sampling.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -7,11 +8,13 @@ use super::catalogue::Found;
 use super::{Error, Kind, Options};
 use crate::bench::{Bench, Reported};
 use crate::event::{Event, Notice};
+use crate::harness::Dialect;
 use crate::options::Settings;
 use crate::process::{Helper, Interrupt};
-use crate::runner::{self, Plan, Run, Step};
+use crate::runner::{self, Plan, Progress, Run, Step};
+use crate::sample::Sample;
 use crate::side::{Pair, Side};
-use crate::verdict::{Sampled, StoppedBy, Verdict};
+use crate::verdict::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 
 /// The benchmarks of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
@@ -41,7 +44,7 @@ impl Session<'_, '_> {
         options: &Options,
         several: bool,
     ) -> Result<Measured, Error> {
-        let found = self.warm_up(options, several)?;
+        let mut found = self.warm_up(options, several)?;
         let plan = Plan {
             subjects: found.iter().map(|found| found.subject.clone()).collect(),
             confidence: settings.policy.confidence,
@@ -51,16 +54,25 @@ impl Session<'_, '_> {
             fail_fast: options.fail_fast,
             seed: options.seed,
         };
-        if plan.questions() == 0 {
+        let is_known = found.iter().any(Found::has_exact);
+        if plan.questions() == 0 && !is_known {
             // All that could gate is on one side only.
             let stopped_by = StoppedBy::NoBaseline;
             let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
             let prepare_seconds = self.start.elapsed().as_secs_f64();
             return Ok(Measured { sampled, found, prepare_seconds });
         }
-        self.foresee(&plan)?;
+        if plan.questions() > 0 {
+            self.foresee(&plan)?;
+        }
         let prepare_seconds = self.start.elapsed().as_secs_f64();
-        let sampled = self.sample(&plan)?;
+        let mut sampled = self.sample(&plan)?;
+        let mut rest = sampled.benchmarks.drain(..).collect::<Vec<_>>().into_iter();
+        for (bench, found) in self.benches.iter().zip(&mut found) {
+            let mut own: Vec<_> = rest.by_ref().take(found.subject.benchmarks.len()).collect();
+            found.add_exact(&bench.benchmark.name, &mut own);
+            sampled.benchmarks.append(&mut own);
+        }
         if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
             return Err(Kind::NoPair(plan.time_limit).into());
         }
@@ -74,21 +86,23 @@ impl Session<'_, '_> {
                 metrics.push(metric.name.clone());
             }
         }
-        (self.tell)(Event::Sampling { metrics: &metrics, plan });
+        if plan.questions() > 0 {
+            (self.tell)(Event::Sampling { metrics: &metrics, plan });
+        }
         let several = plan.benchmarks().count() > 1;
         let label = |program: usize, number: usize, side: Side| match several {
             true => format!("{}/{side}", plan.subjects[program].benchmarks[number].name),
             false => side.name().to_owned(),
         };
         let start = self.start;
-        let (benches, tell) = (&mut self.benches, &mut *self.tell);
+        let (benches, tell) = (RefCell::new(&mut self.benches), &mut *self.tell);
         let (helper, interrupt) = (self.helper, self.interrupt);
         let mut foreseen = Vec::new();
         let sampled = runner::sample(
             plan,
             &mut || start.elapsed().as_secs_f64(),
             &mut |program, wanted, side, left| {
-                benches[program].run(wanted, side, left, helper, interrupt)
+                benches.borrow_mut()[program].run(wanted, side, left, helper, interrupt)
             },
             &mut |step| match step {
                 Step::Pair(program, runs, progress) => {
@@ -99,6 +113,8 @@ impl Session<'_, '_> {
                         }
                     }
                     tell(Event::Pair(progress));
+                    let bench = &mut benches.borrow_mut()[program];
+                    bench.done = bench.meters.done(own(plan, program, progress));
                 }
                 Step::Unlikely(unlikely) => {
                     let notice = Notice::Unlikely(unlikely.clone());
@@ -131,6 +147,9 @@ impl Session<'_, '_> {
         let mut all = Vec::new();
         for number in 0..self.benches.len() {
             let (reported, pair_seconds) = self.warm_up_one(number)?;
+            for notice in self.benches[number].refusals(&names(reported.as_ref()))? {
+                self.notice(notice);
+            }
             let bench = &mut self.benches[number];
             let found = Found::of(bench, reported, pair_seconds, several, filter)?;
             for notice in found.notices() {
@@ -155,7 +174,17 @@ impl Session<'_, '_> {
     /// What each side reports, and how long the latest pair took, seconds.
     fn warm_up_one(&mut self, number: usize) -> Result<(Option<Pair<Reported>>, f64), Error> {
         let (helper, interrupt) = (self.helper, self.interrupt);
+        if self.benches[number].dialect() == Dialect::Plain {
+            // Nothing but our meters has any metrics.
+            for notice in self.benches[number].refusals(&[])? {
+                self.notice(notice);
+            }
+        }
         let bench = &mut self.benches[number];
+        if bench.needs_no_run() {
+            let nothing = || vec![(None, Sample::new())];
+            return Ok((Some(Pair::both(|_| nothing())), 0.0));
+        }
         if bench.warmup() > 0 {
             (self.tell)(Event::WarmingUp(&bench.benchmark.name));
         }
@@ -185,4 +214,19 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The results of a program's benchmarks.
+fn own<'a>(plan: &Plan, program: usize, progress: &'a Progress) -> &'a [BenchmarkResult] {
+    let counts = plan.subjects.iter().map(|subject| subject.benchmarks.len());
+    let before: usize = counts.take(program).sum();
+    let count = plan.subjects[program].benchmarks.len();
+    progress.benchmarks.get(before..before + count).unwrap_or_default()
+}
+
+/// The metrics that either side reported.
+fn names(reported: Option<&Pair<Reported>>) -> Vec<String> {
+    let both = reported.into_iter().flat_map(|pair| [&pair.base, &pair.head]);
+    let samples = both.flatten().map(|(_, sample)| sample);
+    samples.flat_map(|sample| sample.iter().map(|(name, _)| name.to_owned())).collect()
 }

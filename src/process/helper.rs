@@ -1,22 +1,22 @@
 //! The helper process: the side that asks ([`Helper`]) and the loop of the
 //! side that spawns ([`serve`]).
 //!
-//! They talk over a socket pair in frames, each a list of byte strings. While
-//! a program runs, an empty frame means "end it", and a closed socket means
-//! that the asking side is gone: end it and go too.
+//! They talk over a socket pair, as `wire` has it.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use super::counter::Counters;
 use super::launch::Launch;
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
-use super::{Command, Exit, Interrupt, Outcome, RunError, Sink, Usage};
+use super::wire::{
+    Refused, decode_reply, decode_request, encode_reply, encode_request, read_frame,
+};
+use super::{Command, Exit, Interrupt, Outcome, RunError, Sink};
 
 /// How long a group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,9 +66,10 @@ impl Helper {
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
         interrupt.check()?;
-        decode_reply(&reply).map_err(|source| RunError::Spawn {
-            program: command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into()),
-            source,
+        let program = || command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into());
+        decode_reply(&reply).map_err(|refused| match refused {
+            Refused::Spawn(source) => RunError::Spawn { program: program(), source },
+            Refused::Count(source) => RunError::Count { program: program(), source },
         })
     }
 
@@ -115,7 +116,7 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
         }
         let reply = match decode_request(fields) {
             Some(command) => answer(&command, &mut spawner, &socket, running),
-            None => Err(io::ErrorKind::InvalidData.into()),
+            None => Err(Refused::Spawn(io::ErrorKind::InvalidData.into())),
         };
         if (&socket).write_all(&encode_reply(&reply)).is_err() {
             return;
@@ -129,10 +130,11 @@ fn answer(
     spawner: &mut Spawner,
     socket: &UnixStream,
     running: &AtomicI32,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Refused> {
     let files = [open(&Sink::Null)?, open(&command.stdout)?, open(&command.stderr)?];
     let launch = Launch::new(command, files)?;
     unix::adopt_orphans(command.sweep);
+    let counters = Counters::open(&command.counters).map_err(Refused::Count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
     let (end, timed_out) = wait(&child, start, command.timeout, socket);
     let wall = end.duration_since(start).as_secs_f64();
@@ -142,7 +144,8 @@ fn answer(
     running.store(0, Ordering::Release);
     let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if command.sweep { end_orphans() } else { 0 };
-    Ok(Outcome { exit, wall, usage, timed_out, left_behind })
+    let counts = counters.read().map_err(Refused::Count)?;
+    Ok(Outcome { exit, wall, usage, timed_out, left_behind, counts })
 }
 
 fn open(sink: &Sink) -> io::Result<OwnedFd> {
@@ -220,143 +223,4 @@ fn end_orphans() -> u32 {
 fn children() -> Vec<i32> {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
-fn encode(fields: &[&[u8]]) -> Vec<u8> {
-    let size: usize = fields.iter().map(|field| field.len() + 4).sum();
-    let mut frame = Vec::with_capacity(size + 4);
-    frame.extend((size as u32).to_ne_bytes());
-    for field in fields {
-        frame.extend((field.len() as u32).to_ne_bytes());
-        frame.extend_from_slice(field);
-    }
-    frame
-}
-
-/// Reads one frame; `None` when the other side has closed between frames.
-fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<Vec<u8>>>> {
-    let mut size = [0; 4];
-    match from.read_exact(&mut size) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        other => other?,
-    }
-    let mut body = vec![0; u32::from_ne_bytes(size) as usize];
-    from.read_exact(&mut body)?;
-    let mut fields = Vec::new();
-    let mut rest = body.as_slice();
-    while let Some((length, tail)) = rest.split_first_chunk::<4>() {
-        let length = u32::from_ne_bytes(*length) as usize;
-        let field = tail.get(..length).ok_or(io::ErrorKind::InvalidData)?;
-        fields.push(field.to_vec());
-        rest = &tail[length..];
-    }
-    Ok(Some(fields))
-}
-
-/// The fields: cwd, outputs, timeout and sweep; how many arguments; the
-/// arguments; names and values of the environment in turn.
-fn encode_request(command: &Command) -> Vec<u8> {
-    let timeout = command.timeout.map_or(u64::MAX, |limit| limit.as_nanos() as u64).to_ne_bytes();
-    let sweep = [u8::from(command.sweep)];
-    let count = (command.argv.len() as u32).to_ne_bytes();
-    let (stdout, stderr) = (encode_sink(&command.stdout), encode_sink(&command.stderr));
-    let cwd = command.cwd.as_os_str().as_bytes();
-    let mut fields: Vec<&[u8]> = vec![cwd, &stdout, &stderr, &timeout, &sweep, &count];
-    fields.extend(command.argv.iter().map(|word| word.as_bytes()));
-    for (name, value) in &command.env {
-        fields.push(name.as_bytes());
-        fields.push(value.as_bytes());
-    }
-    encode(&fields)
-}
-
-fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
-    let mut fields = fields.into_iter();
-    let cwd = OsString::from_vec(fields.next()?).into();
-    let stdout = decode_sink(&fields.next()?)?;
-    let stderr = decode_sink(&fields.next()?)?;
-    let timeout = u64::from_ne_bytes(fields.next()?.try_into().ok()?);
-    let sweep = fields.next()? == [1];
-    let count = u32::from_ne_bytes(fields.next()?.try_into().ok()?) as usize;
-    let argv = fields.by_ref().take(count).map(OsString::from_vec).collect();
-    let mut env = Vec::new();
-    while let Some(name) = fields.next() {
-        env.push((OsString::from_vec(name), OsString::from_vec(fields.next()?)));
-    }
-    let timeout = (timeout != u64::MAX).then(|| Duration::from_nanos(timeout));
-    Some(Command { argv, env, cwd, stdout, stderr, timeout, sweep })
-}
-
-fn encode_sink(sink: &Sink) -> Vec<u8> {
-    match sink {
-        Sink::Null => b"n".to_vec(),
-        Sink::Stderr => b"e".to_vec(),
-        Sink::File(path) => [b"f", path.as_os_str().as_bytes()].concat(),
-    }
-}
-
-fn decode_sink(field: &[u8]) -> Option<Sink> {
-    match field.split_first()? {
-        (b'n', _) => Some(Sink::Null),
-        (b'e', _) => Some(Sink::Stderr),
-        (b'f', path) => Some(Sink::File(OsStr::from_bytes(path).into())),
-        _ => None,
-    }
-}
-
-fn encode_reply(reply: &io::Result<Outcome>) -> Vec<u8> {
-    match reply {
-        Err(error) => {
-            // Only the number can cross; an error without one is our own.
-            let number = error.raw_os_error().unwrap_or(libc::EINVAL);
-            encode(&[&number.to_ne_bytes()])
-        }
-        Ok(outcome) => {
-            let (kind, number) = match outcome.exit {
-                Exit::Code(code) => (0, code),
-                Exit::Signal(signal) => (1, signal),
-            };
-            encode(&[
-                &[kind, u8::from(outcome.timed_out)],
-                &number.to_ne_bytes(),
-                &outcome.wall.to_ne_bytes(),
-                &outcome.usage.user.to_ne_bytes(),
-                &outcome.usage.sys.to_ne_bytes(),
-                &outcome.usage.max_rss.to_ne_bytes(),
-                &outcome.left_behind.to_ne_bytes(),
-            ])
-        }
-    }
-}
-
-fn decode_reply(fields: &[Vec<u8>]) -> io::Result<Outcome> {
-    if let [number] = fields {
-        return Err(match number.as_slice().try_into() {
-            Ok(number) => io::Error::from_raw_os_error(i32::from_ne_bytes(number)),
-            Err(_) => io::ErrorKind::InvalidData.into(),
-        });
-    }
-    read_outcome(fields).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-fn read_outcome(fields: &[Vec<u8>]) -> Option<Outcome> {
-    let [flags, number, wall, user, sys, max_rss, left_behind] = fields else {
-        return None;
-    };
-    let float = |field: &Vec<u8>| Some(f64::from_ne_bytes(field.as_slice().try_into().ok()?));
-    let number = i32::from_ne_bytes(number.as_slice().try_into().ok()?);
-    let [kind, timed_out] = flags.as_slice() else {
-        return None;
-    };
-    Some(Outcome {
-        exit: if *kind == 0 { Exit::Code(number) } else { Exit::Signal(number) },
-        wall: float(wall)?,
-        usage: Usage {
-            user: float(user)?,
-            sys: float(sys)?,
-            max_rss: u64::from_ne_bytes(max_rss.as_slice().try_into().ok()?),
-        },
-        timed_out: *timed_out == 1,
-        left_behind: u32::from_ne_bytes(left_behind.as_slice().try_into().ok()?),
-    })
 }

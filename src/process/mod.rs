@@ -7,11 +7,13 @@
 //! its own, and ends that group when the program outlives its time, when it
 //! is told to, and when this process is gone, however it went.
 
+pub mod counter;
 mod helper;
 mod launch;
 mod spawn;
 mod unix;
 mod watch;
+mod wire;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use counter::{Count, Counter};
 pub use helper::Helper;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -44,6 +47,8 @@ pub struct Command {
     /// Whether what it leaves behind is ended with it, a daemon too. Set for
     /// benchmarks, not for builds (a compiler cache may start its server).
     pub sweep: bool,
+    /// What of it and its descendants is counted.
+    pub counters: Vec<Counter>,
 }
 
 impl Command {
@@ -119,10 +124,18 @@ pub struct Usage {
     pub sys: f64,
     /// The largest resident size of any one process of them, bytes.
     pub max_rss: u64,
+    /// Page faults that needed no input or output.
+    pub minor_faults: u64,
+    /// Page faults that did.
+    pub major_faults: u64,
+    /// How often it gave the processor away, mostly to wait.
+    pub voluntary_switches: u64,
+    /// How often the processor was taken from it.
+    pub involuntary_switches: u64,
 }
 
 /// What became of a [`Command`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How it ended.
     pub exit: Exit,
@@ -135,6 +148,8 @@ pub struct Outcome {
     pub timed_out: bool,
     /// How many processes it left behind, which were ended too.
     pub left_behind: u32,
+    /// What was to be counted, in the command's order.
+    pub counts: Vec<Count>,
 }
 
 /// Why there is no [`Outcome`].
@@ -143,6 +158,14 @@ pub enum RunError {
     /// The program could not be started.
     #[error("could not start `{program}`")]
     Spawn {
+        /// The program's name.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was to be counted could not be.
+    #[error("could not count what `{program}` does")]
+    Count {
         /// The program's name.
         program: String,
         /// What the system said.

@@ -232,6 +232,10 @@ pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
         user: seconds(usage.ru_utime),
         sys: seconds(usage.ru_stime),
         max_rss: usage.ru_maxrss as u64 * unit,
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
     };
     Ok((exit, usage))
 }

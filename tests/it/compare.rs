@@ -234,7 +234,8 @@ fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
     repo.cbdr(&args).run().code(0);
     let text = std::fs::read_to_string(&path).unwrap();
     let mut lines = text.lines();
-    let head = "benchmark,wall_time,user_time,sys_time,cpu_time,max_rss";
+    let head = "benchmark,wall_time,user_time,sys_time,cpu_time,max_rss,minor_faults,\
+                major_faults,voluntary_switches,involuntary_switches";
     assert_eq!(lines.next(), Some(head));
     let labels: Vec<&str> = lines.map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(labels.len(), 8);

@@ -12,6 +12,7 @@ mod golden;
 mod help;
 #[cfg(unix)]
 mod hook;
+mod meter;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;

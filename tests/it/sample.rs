@@ -26,7 +26,8 @@ fn labels(rows: &str) -> String {
 fn two_commands_run_in_blocks_of_two_rounds() {
     let args = ["a:true", "b:true", "--rounds", "20", "--seed", "3"];
     let ran = sample(&args).code(0);
-    let header = "benchmark,wall_time,user_time,sys_time,cpu_time,max_rss\n";
+    let header = "benchmark,wall_time,user_time,sys_time,cpu_time,max_rss,minor_faults,\
+                  major_faults,voluntary_switches,involuntary_switches\n";
     assert!(ran.stdout.starts_with(header));
     let order = labels(&ran.stdout);
     assert_eq!(order.len(), 40);
@@ -39,7 +40,7 @@ fn two_commands_run_in_blocks_of_two_rounds() {
     for row in ran.stdout.lines().skip(1) {
         let values = row.split(',').skip(1).map(|value| value.parse::<f64>().unwrap());
         let values: Vec<f64> = values.collect();
-        assert!(values.len() == 5 && values.iter().all(|value| *value >= 0.0));
+        assert!(values.len() == 9 && values.iter().all(|value| *value >= 0.0));
         assert!(values[0] > 0.0 && values[4] > 0.0);
     }
 }

@@ -194,6 +194,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Vec<String>,
 
+    /// Metrics to measure and show besides, such as instructions or
+    /// instructions_cachegrind
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
+    pub(crate) show: Vec<String>,
+
     /// How the change is estimated: robust, mean, geometric-mean or median
     /// [default: robust]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]

@@ -19,6 +19,11 @@ pub(crate) struct Sample {
     #[arg(required = true, value_name = "NAME:COMMAND", help_heading = BENCHMARK)]
     pub(crate) commands: Vec<String>,
 
+    /// Metrics to measure besides those that cost nothing, such as
+    /// instructions or instructions_cachegrind
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = BENCHMARK)]
+    pub(crate) metric: Vec<String>,
+
     /// How long sampling may take [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = STOPPING)]
     pub(crate) time_limit: Option<String>,

@@ -105,6 +105,7 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         profile: args.profile.clone(),
         toolchain: args.toolchain.clone(),
         metrics: some(&args.metric),
+        show: some(&args.show),
         threshold: None,
         thresholds: None::<BTreeMap<_, _>>,
         units: None,

@@ -54,6 +54,7 @@ fn sampling(args: &Sample) -> Result<Sampling, Failure> {
         commands: commands(&args.commands).map_err(Failure::usage)?,
         folder: std::env::current_dir()?,
         env: std::env::vars_os().collect(),
+        metrics: args.metric.clone(),
         limits,
         warmup: args.warmup,
         run_timeout: options::run_timeout(args.run_timeout.as_deref()).map_err(Failure::usage)?,

@@ -48,6 +48,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
+        Notice::NotMeasured { benchmark, why, hint } => {
+            let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+            format!("`{benchmark}`: {why}{hint}")
+        }
         Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
         Notice::SmallChange { benchmark, metric } => small_change(benchmark, metric),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),

@@ -1,0 +1,191 @@
+//! What the helper and the side that asks say to each other: frames, each a
+//! list of byte strings. While a program runs, an empty frame means "end it",
+//! and a closed socket means that the asking side is gone: end it and go too.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use super::counter::{Count, Counter};
+use super::{Command, Exit, Outcome, Sink, Usage};
+
+/// Why there is no outcome.
+pub(super) enum Refused {
+    /// The program could not be started.
+    Spawn(io::Error),
+    /// It could not be counted.
+    Count(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Refused::Spawn(error)
+    }
+}
+
+fn encode(fields: &[&[u8]]) -> Vec<u8> {
+    let size: usize = fields.iter().map(|field| field.len() + 4).sum();
+    let mut frame = Vec::with_capacity(size + 4);
+    frame.extend((size as u32).to_ne_bytes());
+    for field in fields {
+        frame.extend((field.len() as u32).to_ne_bytes());
+        frame.extend_from_slice(field);
+    }
+    frame
+}
+
+/// Reads one frame; `None` when the other side has closed between frames.
+pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<Vec<u8>>>> {
+    let mut size = [0; 4];
+    match from.read_exact(&mut size) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut body = vec![0; u32::from_ne_bytes(size) as usize];
+    from.read_exact(&mut body)?;
+    let mut fields = Vec::new();
+    let mut rest = body.as_slice();
+    while let Some((length, tail)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_ne_bytes(*length) as usize;
+        let field = tail.get(..length).ok_or(io::ErrorKind::InvalidData)?;
+        fields.push(field.to_vec());
+        rest = &tail[length..];
+    }
+    Ok(Some(fields))
+}
+
+/// The fields: cwd, outputs, timeout, sweep and counters; how many arguments;
+/// the arguments; names and values of the environment in turn.
+pub(super) fn encode_request(command: &Command) -> Vec<u8> {
+    let timeout = command.timeout.map_or(u64::MAX, |limit| limit.as_nanos() as u64).to_ne_bytes();
+    let sweep = [u8::from(command.sweep)];
+    let counters: Vec<u8> = command.counters.iter().flat_map(|c| c.encode()).collect();
+    let count = (command.argv.len() as u32).to_ne_bytes();
+    let (stdout, stderr) = (encode_sink(&command.stdout), encode_sink(&command.stderr));
+    let cwd = command.cwd.as_os_str().as_bytes();
+    let mut fields: Vec<&[u8]> = vec![cwd, &stdout, &stderr, &timeout, &sweep, &counters, &count];
+    fields.extend(command.argv.iter().map(|word| word.as_bytes()));
+    for (name, value) in &command.env {
+        fields.push(name.as_bytes());
+        fields.push(value.as_bytes());
+    }
+    encode(&fields)
+}
+
+pub(super) fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
+    let mut fields = fields.into_iter();
+    let cwd = OsString::from_vec(fields.next()?).into();
+    let stdout = decode_sink(&fields.next()?)?;
+    let stderr = decode_sink(&fields.next()?)?;
+    let timeout = u64::from_ne_bytes(fields.next()?.try_into().ok()?);
+    let sweep = fields.next()? == [1];
+    let counters = fields.next()?;
+    let (counters, []) = counters.as_chunks::<10>() else { return None };
+    let counters = counters.iter().map(Counter::decode).collect::<Option<_>>()?;
+    let count = u32::from_ne_bytes(fields.next()?.try_into().ok()?) as usize;
+    let argv = fields.by_ref().take(count).map(OsString::from_vec).collect();
+    let mut env = Vec::new();
+    while let Some(name) = fields.next() {
+        env.push((OsString::from_vec(name), OsString::from_vec(fields.next()?)));
+    }
+    let timeout = (timeout != u64::MAX).then(|| Duration::from_nanos(timeout));
+    Some(Command { argv, env, cwd, stdout, stderr, timeout, sweep, counters })
+}
+
+fn encode_sink(sink: &Sink) -> Vec<u8> {
+    match sink {
+        Sink::Null => b"n".to_vec(),
+        Sink::Stderr => b"e".to_vec(),
+        Sink::File(path) => [b"f", path.as_os_str().as_bytes()].concat(),
+    }
+}
+
+fn decode_sink(field: &[u8]) -> Option<Sink> {
+    match field.split_first()? {
+        (b'n', _) => Some(Sink::Null),
+        (b'e', _) => Some(Sink::Stderr),
+        (b'f', path) => Some(Sink::File(OsStr::from_bytes(path).into())),
+        _ => None,
+    }
+}
+
+pub(super) fn encode_reply(reply: &Result<Outcome, Refused>) -> Vec<u8> {
+    // Only the number can cross; an error without one is our own.
+    let number = |error: &io::Error| error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
+    let outcome = match reply {
+        Err(Refused::Spawn(error)) => return encode(&[&number(error)]),
+        Err(Refused::Count(error)) => return encode(&[&number(error), b"count"]),
+        Ok(outcome) => outcome,
+    };
+    let (kind, number) = match outcome.exit {
+        Exit::Code(code) => (0, code),
+        Exit::Signal(signal) => (1, signal),
+    };
+    let usage = outcome.usage;
+    let whole = [
+        usage.max_rss,
+        usage.minor_faults,
+        usage.major_faults,
+        usage.voluntary_switches,
+        usage.involuntary_switches,
+        u64::from(outcome.left_behind),
+    ];
+    let whole: Vec<u8> = whole.into_iter().flat_map(u64::to_ne_bytes).collect();
+    let seconds = [outcome.wall, usage.user, usage.sys];
+    let seconds: Vec<u8> = seconds.into_iter().flat_map(f64::to_ne_bytes).collect();
+    let counts: Vec<u8> = outcome.counts.iter().flat_map(|count| count.encode()).collect();
+    let flags = [kind, u8::from(outcome.timed_out)];
+    encode(&[&flags, &number.to_ne_bytes(), &seconds, &whole, &counts])
+}
+
+pub(super) fn decode_reply(fields: &[Vec<u8>]) -> Result<Outcome, Refused> {
+    let error = |number: &Vec<u8>| match number.as_slice().try_into() {
+        Ok(number) => io::Error::from_raw_os_error(i32::from_ne_bytes(number)),
+        Err(_) => io::ErrorKind::InvalidData.into(),
+    };
+    match fields {
+        [number] => Err(Refused::Spawn(error(number))),
+        [number, _] => Err(Refused::Count(error(number))),
+        fields => {
+            read_outcome(fields).ok_or_else(|| Refused::Spawn(io::ErrorKind::InvalidData.into()))
+        }
+    }
+}
+
+fn read_outcome(fields: &[Vec<u8>]) -> Option<Outcome> {
+    let [flags, number, seconds, whole, counts] = fields else {
+        return None;
+    };
+    let &[kind, timed_out] = flags.as_slice() else {
+        return None;
+    };
+    let number = i32::from_ne_bytes(number.as_slice().try_into().ok()?);
+    let (&[wall, user, sys], []) = seconds.as_chunks::<8>() else {
+        return None;
+    };
+    let (&[max_rss, minor, major, voluntary, involuntary, left_behind], []) =
+        whole.as_chunks::<8>()
+    else {
+        return None;
+    };
+    let (counts, []) = counts.as_chunks::<24>() else {
+        return None;
+    };
+    Some(Outcome {
+        exit: if kind == 0 { Exit::Code(number) } else { Exit::Signal(number) },
+        wall: f64::from_ne_bytes(wall),
+        usage: Usage {
+            user: f64::from_ne_bytes(user),
+            sys: f64::from_ne_bytes(sys),
+            max_rss: u64::from_ne_bytes(max_rss),
+            minor_faults: u64::from_ne_bytes(minor),
+            major_faults: u64::from_ne_bytes(major),
+            voluntary_switches: u64::from_ne_bytes(voluntary),
+            involuntary_switches: u64::from_ne_bytes(involuntary),
+        },
+        timed_out: timed_out == 1,
+        left_behind: u64::from_ne_bytes(left_behind) as u32,
+        counts: counts.iter().map(Count::decode).collect(),
+    })
+}

@@ -1,0 +1,353 @@
+//! Numbers from other sources than the clock, and what is said where there are
+//! none.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Cbdr, Ran, Repo};
+
+/// The steady fixture with a branch on which the work is `rounds`.
+fn branch_with(rounds: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", rounds);
+    repo.commit("change the work");
+    repo
+}
+
+#[track_caller]
+fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["name"] == name).unwrap()
+}
+
+fn names(object: &Value) -> Vec<&str> {
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect()
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Whether valgrind is there; else says loudly what was not tested.
+fn has_valgrind() -> bool {
+    let found = in_path("valgrind").is_some();
+    if !found {
+        use std::io::Write;
+        let mut err = std::io::stderr().lock();
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let _ =
+            writeln!(err, "SKIPPED: {test}: valgrind is not in the PATH (`.ci/run` installs it)");
+    }
+    found
+}
+
+/// Runs commands in turn and returns their rows, with the header's names.
+#[track_caller]
+fn sample(args: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    Cbdr::new(folder.path(), folder.path()).args(["sample"]).args(args).run()
+}
+
+/// The values of a column.
+#[track_caller]
+fn column(ran: &Ran, name: &str) -> Vec<f64> {
+    let mut lines = ran.stdout.lines();
+    let at = lines.next().unwrap().split(',').position(|column| column == name).unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+const COUNTED: &str = "--metric instructions_cachegrind --threshold 0.5% --format json";
+
+#[test]
+fn one_per_cent_of_work_is_counted_in_eight_pairs() {
+    if !has_valgrind() {
+        return;
+    }
+    // A tenth of the fixture's work, so that it is quick: 101 for 100.
+    let repo = Repo::new("steady");
+    repo.replace("src/lib.rs", "10_000_000", "1_000_000");
+    repo.commit("less");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "1_000_000", "1_011_000");
+    repo.commit("more");
+    let object = repo.cbdr(&format!("compare main {COUNTED}")).run().code(100).json();
+    assert_eq!(object["verdict"], "regression");
+    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() <= 8, "{object}");
+    let counted = metric(&object, "instructions_cachegrind");
+    assert_eq!(counted["unit"], "count");
+    let change = counted["change"].as_f64().unwrap();
+    assert!((0.009..0.0112).contains(&change), "{change}");
+    // Under valgrind nobody looks at a clock.
+    assert_eq!(names(&object), ["instructions_cachegrind"]);
+    assert_eq!(object["notices"], json!([]));
+    let samples = repo.around().join("samples.csv");
+    let args = format!("compare --aa --always-run {COUNTED} --samples {}", samples.display());
+    let object = repo.cbdr(&args).run().code(0).json();
+    assert_eq!(object["verdict"], "no-regression");
+    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() <= 8, "{object}");
+    let counted = metric(&object, "instructions_cachegrind");
+    assert_eq!([&counted["lower"], &counted["change"], &counted["upper"]], [0.0; 3]);
+    // And the samples say the same.
+    let cell = |line: &str| line.split(',').nth(1).unwrap().to_owned();
+    let text = std::fs::read_to_string(samples).unwrap();
+    let counts: Vec<String> = text.lines().skip(1).map(cell).collect();
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+}
+
+#[test]
+fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided() {
+    if !has_valgrind() {
+        return;
+    }
+    let repo = branch_with("1_000_000");
+    let path = repo.around().join("samples.csv");
+    let args = format!(
+        "compare main --metric cpu_time,instructions_cachegrind --show \
+         estimated_cycles_cachegrind --threshold 50% --max-pairs 40 --samples {} --format json",
+        path.display()
+    );
+    let object = repo.cbdr(&args).run().code(0).json();
+    let counted = metric(&object, "instructions_cachegrind");
+    assert_eq!(counted["verdict"], "no-regression");
+    assert_eq!(metric(&object, "estimated_cycles_cachegrind")["gates"], false);
+    assert_eq!(metric(&object, "wall_time")["gates"], false);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (time, count) = (at("cpu_time"), at("instructions_cachegrind"));
+    let mut counted = 0;
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert!(!cells[time].is_empty());
+        counted += usize::from(!cells[count].is_empty());
+    }
+    // Eight pairs decide about equal counts, more about times.
+    assert_eq!(counted, 16);
+    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() > 8, "{object}");
+}
+
+#[test]
+fn children_are_counted_too_and_what_they_did_under_valgrind_is_the_same_each_time() {
+    if !has_valgrind() {
+        return;
+    }
+    let metrics = "instructions_cachegrind,estimated_cycles_cachegrind";
+    let args = [
+        "one:sh -c 'expr 1; :'",
+        "two:sh -c 'expr 1; expr 1; :'",
+        "--metric",
+        metrics,
+        "--rounds",
+        "2",
+    ];
+    let ran = sample(&args).code(0);
+    let labels: Vec<&str> = ran.stdout.lines().skip(1).map(|row| &row[..3]).collect();
+    let of = |label: &str, name: &str| -> Vec<f64> {
+        let values = labels.iter().zip(column(&ran, name));
+        values.filter(|(found, _)| **found == label).map(|(_, value)| value).collect()
+    };
+    for name in metrics.split(',') {
+        let (one, two) = (of("one", name), of("two", name));
+        assert_eq!((one[0], two[0]), (one[1], two[1]), "{name}");
+        // Another child has another ten thousands of instructions.
+        assert!(two[0] > one[0] + 10_000.0, "{name}: {one:?} {two:?}");
+    }
+}
+
+#[test]
+fn a_program_that_fails_under_valgrind_fails() {
+    if !has_valgrind() {
+        return;
+    }
+    let ran = sample(&["a:sh -c 'exit 3'", "--metric", "instructions_cachegrind"]).code(101);
+    ran.says("`a` exited with code 3");
+}
+
+#[test]
+fn without_valgrind_the_error_says_how_to_get_it() {
+    let repo = branch_with("1_000_000");
+    let folder = repo.around().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    for program in ["cargo", "rustc", "git", "cc", "ld", "rustup", "as"] {
+        if let Some(found) = in_path(program) {
+            std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
+        }
+    }
+    let args = "compare main --metric instructions_cachegrind";
+    let ran = repo.cbdr(args).env("PATH", &folder).run().code(101);
+    let ran =
+        ran.says("`instructions_cachegrind` can't be measured: `valgrind` is not in the PATH");
+    ran.says("hint: install it");
+}
+
+#[test]
+fn a_name_that_nobody_knows_is_an_error_with_the_nearest_one() {
+    let repo = branch_with("1_000_000");
+    let ran = repo.cbdr("compare main --metric instructions_cachegrin").run().code(101);
+    ran.says("did you mean `instructions_cachegrind`?");
+    let ran = sample(&["a:true", "--metric", "pagefaults"]).code(101);
+    ran.says("there is no metric `pagefaults`").says("did you mean `page_faults`?");
+}
+
+#[test]
+fn sizes_need_no_run() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace(
+        "benches/work.rs",
+        "fn main() {",
+        "static TABLE: [u8; 100_000] = [7; 100_000];\nfn main() {\n    \
+         black_box(&TABLE);\n    if std::env::args().count() > 3 {\n        \
+         println!(\"{:?}\", std::fs::read_dir(\"/\"));\n    }",
+    );
+    repo.commit("grow");
+    let args = "compare main --metric executable_bytes,text_bytes --threshold 10% \
+                --threshold text_bytes=0% --format json";
+    let ran = repo.cbdr(args).run().code(100);
+    let object = ran.json();
+    assert_eq!(names(&object), ["executable_bytes", "text_bytes"]);
+    assert_eq!(object["benchmarks"][0]["pairs"], 0);
+    assert_eq!(
+        (&object["stopped_by"], &object["elapsed_seconds"]),
+        (&json!("verdict"), &json!(0.0))
+    );
+    let (file, text) = (metric(&object, "executable_bytes"), metric(&object, "text_bytes"));
+    assert_eq!((&file["verdict"], &text["verdict"]), (&json!("regression"), &json!("regression")));
+    for size in [file, text] {
+        assert!(size["head"].as_u64().is_none(), "a number with a point, as all others");
+        assert_eq!([&size["lower"], &size["upper"]], [&size["change"]; 2]);
+    }
+    let grown = file["head"].as_f64().unwrap() - file["base"].as_f64().unwrap();
+    assert!((100_000.0..200_000.0).contains(&grown), "{grown}");
+    ran.never_says("Warming up").never_says("Sampling");
+    // With time, both.
+    let args = "compare main --metric cpu_time,executable_bytes --threshold 60% \
+                --max-pairs 30 --format json";
+    let object = repo.cbdr(args).run().code(0).json();
+    assert_eq!(metric(&object, "executable_bytes")["verdict"], "no-regression");
+    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_size_of_a_program_that_is_no_sides_own_says_nothing() {
+    let repo = branch_with("1_000_000");
+    let args = "compare main --metric executable_bytes --command sh";
+    repo.cbdr(args).run().code(101).says("`executable_bytes` says nothing: both sides run `sh`");
+}
+
+#[cfg(target_os = "linux")]
+mod counters {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+
+    /// Forbids `perf_event_open` to the process that it becomes, as the seccomp
+    /// profile of a container does: the call returns `error`.
+    fn forbid(error: i32) -> std::io::Result<()> {
+        let statement = |code: u32, k: u32, (jt, jf): (u8, u8)| libc::sock_filter {
+            code: code as u16,
+            jt,
+            jf,
+            k,
+        };
+        let ret = |action: u32| statement(libc::BPF_RET | libc::BPF_K, action, (0, 0));
+        let mut filter = [
+            // The number of the system call is the first word.
+            statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, (0, 0)),
+            statement(
+                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                libc::SYS_perf_event_open as u32,
+                (0, 1),
+            ),
+            ret(libc::SECCOMP_RET_ERRNO | error as u32),
+            ret(libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: plain numbers, and a program that outlives the call.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    != 0
+        };
+        if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Runs it where the system call fails with `error`.
+    fn forbidden(cbdr: Cbdr, error: i32) -> (Option<i32>, String, String) {
+        let mut command = cbdr.into_command();
+        // SAFETY: only system calls between fork and exec.
+        unsafe { command.pre_exec(move || forbid(error)) };
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    #[test]
+    fn a_refused_counter_that_decides_is_an_error_that_names_the_cause() {
+        let repo = branch_with("1_000_000");
+        for (error, piece, hint) in [
+            (libc::EPERM, "seccomp", "--cap-add PERFMON"),
+            (libc::ENOSYS, "this system has no `perf_event_open`", "instructions_cachegrind"),
+            (libc::ENOENT, "has no such counter", "instructions_cachegrind"),
+        ] {
+            let cbdr = repo.cbdr("compare main --metric instructions");
+            let (code, stdout, stderr) = forbidden(cbdr, error);
+            assert_eq!((code, stdout.as_str()), (Some(101), ""), "{stderr}");
+            assert!(stderr.contains("error: `instructions` can't be measured: "), "{stderr}");
+            let virtual_or_not = stderr.contains(piece)
+                || error == libc::ENOENT && stderr.contains("neither the processor");
+            let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+            let strict = level.is_ok_and(|level| level.trim().parse::<i64>().unwrap() > 2);
+            let by_setting = error == libc::EPERM && strict;
+            assert!(by_setting || virtual_or_not, "{stderr}");
+            assert!(by_setting || stderr.contains(hint), "{stderr}");
+            assert!(stderr.contains("Caused by:"), "{stderr}");
+        }
+    }
+
+    #[test]
+    fn a_refused_counter_that_is_only_shown_is_a_notice() {
+        let repo = branch_with("1_000_000");
+        let args = "compare main --metric cpu_time --threshold 90% --max-pairs 30 \
+                    --show branch_misses --format json";
+        let (code, stdout, stderr) = forbidden(repo.cbdr(args), libc::EPERM);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stderr.contains("warning: `work`: `branch_misses` can't be measured"), "{stderr}");
+        let object: Value = serde_json::from_str(&stdout).unwrap();
+        assert!(!names(&object).contains(&"branch_misses"));
+        let notices = object["notices"].as_array().unwrap();
+        assert!(notices.iter().any(|notice| notice.as_str().unwrap().contains("branch_misses")));
+    }
+
+    #[test]
+    fn the_kernels_own_counters_count_the_program_and_its_children() {
+        let args = ["one:sh -c :", "two:sh -c 'sh -c :; :'"];
+        let args = [&args[..], &["--metric", "task_clock,page_faults", "--rounds", "4"]].concat();
+        let ran = sample(&args);
+        if ran.code != Some(0) {
+            use std::io::Write;
+            let mut err = std::io::stderr().lock();
+            let _ = writeln!(err, "SKIPPED: this system forbids counters: {}", ran.stderr);
+            return;
+        }
+        let clock = column(&ran, "task_clock");
+        let faults = column(&ran, "page_faults");
+        let all = column(&ran, "minor_faults");
+        for (row, line) in ran.stdout.lines().skip(1).enumerate() {
+            assert!(clock[row] > 0.0 && faults[row] > 0.0, "{line}");
+            // Those in the kernel are not among them.
+            assert!(faults[row] <= all[row], "{line}");
+        }
+        let of = |label: &str, values: &[f64]| -> f64 {
+            let rows = ran.stdout.lines().skip(1).zip(values);
+            let own = rows.filter(|(line, _)| line.starts_with(label)).map(|(_, value)| *value);
+            own.fold(f64::INFINITY, f64::min)
+        };
+        // The child's shell has its own.
+        assert!(of("two", &faults) > 1.5 * of("one", &faults), "{}", ran.stdout);
+    }
+}
