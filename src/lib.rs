@@ -44,6 +44,7 @@
 //! - [`prepare`]: revisions to worktrees to builds.
 //! - `bench`: one run of one side to a sample.
 //! - [`sampler`]: any commands in turn.
+//! - [`doctor`]: what this machine can measure, and how well.
 //! - `comparison`: the whole way, [`compare`].
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
@@ -92,6 +93,8 @@ pub mod prepare;
 mod bench;
 
 pub mod sampler;
+
+pub mod doctor;
 
 mod comparison;
 

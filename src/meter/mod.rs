@@ -148,6 +148,18 @@ pub fn of_runs() -> impl Iterator<Item = Metric> {
     plain.chain(cachegrind::METRICS).map(|(name, unit)| Metric::cost(name, unit))
 }
 
+/// The metrics that not every machine has, and why this one lacks them, where
+/// it does.
+pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
+    let costly = of_runs().filter(|metric| rusage::METRICS.iter().all(|(n, _)| *n != metric.name));
+    let of = |metric: Metric| {
+        let names = [metric.name.clone()];
+        let refusal = Meters::for_metrics(&names, path, machine).take_refused().pop();
+        (metric, refusal)
+    };
+    costly.map(of).collect()
+}
+
 /// Whether the placement of code alone can change it by some per cent.
 pub fn depends_on_placement(metric: &Metric) -> bool {
     match metric.unit {

@@ -7,6 +7,7 @@ mod analyze;
 mod cache;
 mod compare;
 mod configuration;
+mod doctor;
 mod error_rates;
 mod golden;
 mod help;

@@ -30,6 +30,7 @@ const LAYERS: [&str; 24] = [
     "prepare",
     "bench",
     "sampler",
+    "doctor",
     "comparison",
 ];
 

@@ -1,6 +1,7 @@
 //! The command line: what may be typed, and nothing else.
 
 mod cache;
+mod doctor;
 mod generated;
 mod hook;
 mod pipe;
@@ -14,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use cache::Cache;
+pub(crate) use doctor::{Doctor, Shape};
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
 pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     },
     /// Draw samples, in the terminal or to a file
     Plot(Plot),
+    /// Say what this machine can measure, and how well
+    Doctor(Doctor),
 }
 
 /// The arguments of `compare`.

@@ -4,6 +4,7 @@ mod analyze;
 mod cache;
 mod compare;
 mod demo;
+mod doctor;
 mod hook;
 mod observe;
 mod plot;
@@ -29,6 +30,10 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         cargo_cbdr::prepare::write_down(args, std::env::vars_os())?;
         return Ok(Exit::Success);
     }
+    if let Some(rounds) = doctor::asked_to_work() {
+        cargo_cbdr::doctor::work(rounds);
+        return Ok(Exit::Success);
+    }
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
@@ -42,6 +47,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Demo => demo::run(&helper, &interrupt),
         Command::Sample(args) => sample::run(&args, &helper, &interrupt),
         Command::Analyze(args) => analyze::run(&args, &interrupt),
+        Command::Doctor(args) => doctor::run(&args, &helper, &interrupt),
         Command::Cache { what } => cache::run(&what),
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),

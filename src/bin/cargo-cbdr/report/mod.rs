@@ -1,5 +1,6 @@
 //! The results, one file a format.
 
+pub(crate) mod doctor;
 pub(crate) mod escape;
 mod export;
 pub(crate) mod findings;
