@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 25] = [
     "side",
     "metric",
     "sample",

@@ -49,8 +49,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("no verdict is possible with fewer than {least} pairs")
         }
         Notice::NotMeasured { benchmark, why, hint } => {
-            let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-            format!("`{benchmark}`: {why}{hint}")
+            not_measured(benchmark, why, hint.as_deref())
         }
         Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
         Notice::SmallChange { benchmark, metric } => small_change(benchmark, metric),
@@ -73,6 +72,11 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Unpaired { benchmark, line } => unpaired(benchmark, *line),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
+}
+
+fn not_measured(benchmark: &str, why: &str, hint: Option<&str>) -> String {
+    let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+    format!("`{benchmark}`: {why}{hint}")
 }
 
 /// What is said of one metric of one benchmark.

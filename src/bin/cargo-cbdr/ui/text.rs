@@ -95,7 +95,9 @@ pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
     match unit {
         Unit::Seconds => (TIMES, ""),
         Unit::Bytes => (BYTES, ""),
-        Unit::Unknown | Unit::Count => (NUMBERS, ""),
+        Unit::Unknown => (NUMBERS, ""),
+        // There is no thousandth of a thing.
+        Unit::Count => (&NUMBERS[..4], ""),
         Unit::Other(symbol) if symbol.starts_with("B/") => (BYTES, &symbol[1..]),
         Unit::Other(symbol) if symbol.contains('/') || symbol == "Hz" => (NUMBERS, symbol),
         Unit::Other(symbol) => (&[(1.0, "")], symbol),
@@ -105,7 +107,7 @@ pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
 /// A value in its unit, with four digits.
 pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let (scales, rest) = scales(unit);
-    let gap = if scales == NUMBERS { " " } else { "" };
+    let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
     if value == 0.0 {
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
         return format!("0 {symbol}").trim_end().to_owned();
@@ -114,7 +116,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
     let scaled = value / scale;
     let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
-    let whole = scales == BYTES || *unit == Unit::Count;
+    let whole = scales == BYTES || *unit == Unit::Count && value.fract() == 0.0;
     let digits = if whole && scale == 1.0 && rest.is_empty() { 0 } else { digits };
     let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
     format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
