@@ -10,6 +10,7 @@ mod configuration;
 mod doctor;
 mod error_rates;
 mod golden;
+mod harness;
 mod help;
 #[cfg(unix)]
 mod hook;

@@ -1,0 +1,261 @@
+//! Benchmarks that report by themselves.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Cbdr, Ran, Repo};
+
+/// The suite, on a branch.
+fn suite() -> Repo {
+    let repo = Repo::new("suite");
+    repo.branch("feature");
+    repo
+}
+
+/// A comparison with main whose runs are counted.
+fn compare(repo: &Repo, args: &str) -> Cbdr {
+    let runs = repo.around().join("runs");
+    let _ = std::fs::remove_file(&runs);
+    repo.cbdr(&format!("compare main --format json {args}")).env("RUNS", runs)
+}
+
+/// The arguments of the runs so far.
+fn runs(repo: &Repo) -> Vec<String> {
+    let text = std::fs::read_to_string(repo.around().join("runs")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Each benchmark's status and the verdict of its first metric.
+fn verdicts(object: &Value) -> BTreeMap<String, (String, Value)> {
+    let of = |benchmark: &Value| {
+        let text = |key: &str| benchmark[key].as_str().unwrap().to_owned();
+        (text("name"), (text("status"), benchmark["metrics"][0]["verdict"].clone()))
+    };
+    object["benchmarks"].as_array().unwrap().iter().map(of).collect()
+}
+
+fn compared(verdict: &str) -> (String, Value) {
+    ("compared".to_owned(), json!(verdict))
+}
+
+/// Rewrites the suite's library.
+fn write_suite(repo: &Repo, format: &str, benchmarks: &[(&str, f64)]) {
+    let text = format!(
+        "pub const BENCHMARKS: &[(&str, f64)] = &{benchmarks:?};\n\
+         pub const FORMAT: &str = {format:?};\n"
+    );
+    repo.write("src/lib.rs", &text);
+    repo.commit("rewrite the suite");
+}
+
+const SAME: [(&str, f64); 3] = [("inner::first", 100.0), ("second", 2000.0), ("third", 30.0)];
+
+#[test]
+fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
+    let repo = suite();
+    // The third is at its threshold and stays to the end.
+    write_suite(&repo, "libtest", &[("inner::first", 100.0), ("second", 3000.0), ("third", 30.6)]);
+    let ran = compare(&repo, "--max-pairs 40 --seed 3").run().code(100);
+    let object = ran.says("for 3 verdicts on 3 benchmarks in at least ").json();
+    let expected = BTreeMap::from([
+        ("inner::first".to_owned(), compared("no-regression")),
+        ("second".to_owned(), compared("regression")),
+        ("third".to_owned(), compared("inconclusive")),
+    ]);
+    assert_eq!(verdicts(&object), expected);
+    let metrics = object["benchmarks"][1]["metrics"].as_array().unwrap();
+    let names: Vec<&Value> = metrics.iter().map(|metric| &metric["name"]).collect();
+    assert_eq!(names, ["wall_time"]);
+    let base = metrics[0]["base"].as_f64().unwrap();
+    assert!((2.0e-6..2.1e-6).contains(&base), "{base}");
+    let runs = runs(&repo);
+    assert_eq!(runs.len(), 82);
+    assert_eq!((&*runs[0], &*runs[2]), ("--bench", "--bench"));
+    assert_eq!(runs[81], "--bench --exact third");
+    // Arguments of the user's own may select, so all stays.
+    let args = "--max-pairs 20 --seed 3";
+    compare(&repo, args).args(["--", "--nocapture"]).run().code(100);
+    assert!(self::runs(&repo).iter().all(|run| run == "--nocapture --bench"));
+}
+
+#[test]
+fn a_benchmark_of_one_side_is_new_or_removed() {
+    let repo = suite();
+    write_suite(&repo, "libtest", &[("fourth", 1.0), ("second", 2000.0)]);
+    let ran = compare(&repo, "").run().code(0);
+    let ran = ran.says("`fourth` is new: the base does not have it");
+    let object = ran.says("the head no longer has the benchmark `third`").json();
+    let expected = BTreeMap::from([
+        ("fourth".to_owned(), ("new".to_owned(), Value::Null)),
+        ("inner::first".to_owned(), ("removed".to_owned(), Value::Null)),
+        ("second".to_owned(), compared("no-regression")),
+        ("third".to_owned(), ("removed".to_owned(), Value::Null)),
+    ]);
+    assert_eq!(verdicts(&object), expected);
+    // What can't be compared is not run any more.
+    assert!(runs(&repo)[2..].iter().all(|run| run == "--bench --exact second"));
+    write_suite(&repo, "libtest", &[("fifth", 1.0)]);
+    let object = compare(&repo, "").run().code(0).json();
+    assert_eq!((&object["verdict"], runs(&repo).len()), (&json!("no-baseline"), 2));
+    compare(&repo, "--on-no-baseline fail").run().code(102);
+    write_suite(&repo, "libtest", &[]);
+    let ran = compare(&repo, "").run().code(101);
+    ran.says("error: `suite` reports no benchmark (harness libtest)\nhint: with `--harness plain`");
+}
+
+#[test]
+fn a_filter_passes_on_to_the_harness() {
+    let repo = suite();
+    write_suite(&repo, "libtest", &[("inner::first", 200.0), ("second", 2001.0)]);
+    let object = compare(&repo, "--filter sec").run().code(0).json();
+    let expected = BTreeMap::from([("second".to_owned(), compared("no-regression"))]);
+    assert_eq!(verdicts(&object), expected);
+    assert!(runs(&repo).iter().all(|run| run == "--bench sec"));
+    let ran = compare(&repo, "--filter zzz").run().code(101);
+    ran.says("`suite` reports no benchmark").says("hint: no name matches the filter `zzz`");
+    let ran = compare(&repo, "--filter sec --harness plain").run().code(101);
+    ran.says("error: nothing takes the filter `sec`");
+}
+
+#[test]
+fn a_metric_of_the_users_own_has_a_unit_and_a_direction() {
+    let repo = Repo::new("suite");
+    let table = "\n[package.metadata.cbdr]\nharness = \"json\"\nmetrics = [\"rate\"]\n\
+                 units.rate = { unit = \"B/s\", better = \"higher\" }\nunits.x = { unit = \"y\" }\n";
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}{table}"));
+    write_suite(&repo, "flat", &SAME);
+    repo.branch("feature");
+    // Twice the time, so half of the rate.
+    write_suite(&repo, "file", &SAME.map(|(name, time)| (name, 2.0 * time)));
+    let path = repo.around().join("out.csv");
+    let ran = compare(&repo, &format!("--samples {}", path.display())).run().code(100);
+    let object = ran.says("no benchmark measures `x`, whose unit is set").json();
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    let of = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap();
+    let rate = of("rate");
+    assert_eq!((&rate["unit"], &rate["better"]), (&json!("B/s"), &json!("higher")));
+    assert!((-0.52..-0.48).contains(&rate["change"].as_f64().unwrap()), "{rate}");
+    // What it prints wins over what is measured, which is there, too.
+    assert_eq!((&of("wall_time")["base"], &of("max_rss")["unit"]), (&json!(0.5), &json!("B")));
+    // The samples know their units.
+    let analyze = |more: &str| {
+        let args = format!("analyze {} --metric rate --threshold 2% {more}", path.display());
+        repo.cbdr(&args).run().code(100)
+    };
+    assert_eq!(analyze("--format json").json()["benchmarks"][0]["metrics"][5]["unit"], "B/s");
+    assert!(analyze("").stdout.contains(" 455.7 KiB/s"), "{}", analyze("").stdout);
+}
+
+/// A comparison of a script that prints JSON; `of(side)` are its lines.
+fn script(base: &str, head: &str, args: &[&str]) -> (Repo, Ran) {
+    let repo = Repo::new("steady");
+    let count = "n=$(cat \"$RUNS\" 2>/dev/null || echo 0); n=$((n + 1)); echo $n > \"$RUNS\"\n";
+    repo.write("bench.sh", &format!("{count}{base}"));
+    repo.commit("a script");
+    repo.branch("feature");
+    repo.write("bench.sh", &format!("{count}{head}"));
+    repo.commit("another script");
+    let common = ["--command", "sh bench.sh", "--harness", "json"];
+    let ran = compare(&repo, "").args(common).args(args).run();
+    (repo, ran)
+}
+
+#[test]
+fn a_script_prints_benchmarks_as_nested_json() {
+    let print = |parse: &str| {
+        format!(
+            "echo '{{\"parse\": {{\"wall_time\": '{parse}$((n % 7))'}}, \"print\": {{\"steps\": 9,}},}}'"
+        )
+    };
+    let (repo, ran) = script(&print("0.0"), &print("0.1"), &["--samples", "../out.csv"]);
+    let object = ran.code(100).json();
+    let expected = BTreeMap::from([
+        ("parse".to_owned(), compared("regression")),
+        ("print".to_owned(), compared("no-regression")),
+    ]);
+    assert_eq!(verdicts(&object), expected);
+    assert_eq!(object["benchmarks"][1]["metrics"][0]["name"], "steps");
+    let text = std::fs::read_to_string(repo.around().join("out.csv")).unwrap();
+    let labels: Vec<&str> = text.lines().map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(text.lines().next(), Some("benchmark,wall_time,steps"));
+    let (first, second) =
+        (labels[1].rsplit_once('/').unwrap(), labels[3].rsplit_once('/').unwrap());
+    assert_eq!((first.0, second.0, labels[2]), ("parse", "parse", &*format!("print/{}", first.1)));
+    assert_ne!(first.1, second.1);
+}
+
+#[test]
+fn output_that_is_no_report_is_a_clear_error() {
+    let (_, ran) = script("echo '{\"a\": \"fast\"}'", "echo '{\"a\": 1}'", &[]);
+    let ran = ran
+        .code(101)
+        .says("error: can't read what the base of `sh` reports as json: `sh bench.sh`");
+    let ran = ran.says("Caused by:\n  the value of `a` is a string, not a finite number\n");
+    ran.says("It said:\n  {\"a\": \"fast\"}\n");
+    let (_, ran) =
+        script("echo '{\"a\": 1, \"b\": 1}'", "echo '{\"a\": 1, \"b\": 1}' # ", &["--metric", "c"]);
+    let ran = ran.code(101).says("error: no run of `sh` measured `c`\n");
+    ran.says("hint: it measures wall_time, user_time, ").says(", a, b\n");
+}
+
+#[test]
+fn what_a_later_run_lacks_is_an_error() {
+    let once = "if [ $n -gt 6 ]; then echo '{\"x\": {\"a\": 1}}'; else echo '{\"x\": {\"a\": 1}, \"y\": {\"a\": 2}}'; fi";
+    let (_, ran) = script(once, &format!("{once} # "), &["--threshold", "0%"]);
+    let ran = ran.code(101).says("` does not report the benchmark `y`, which an earlier one did");
+    ran.says("error: a run of the ");
+    let once = "if [ $n -gt 6 ]; then echo '{\"b\": 1}'; else echo '{\"a\": 1, \"b\": 1}'; fi";
+    let (_, ran) = script(once, &format!("{once} # "), &["--metric", "b", "--threshold", "0%"]);
+    ran.code(101).says("does not report `a`, which an earlier one did");
+    let negative = "echo '{\"a\": -1}'";
+    let (_, ran) = script(negative, &format!("{negative} # "), &["--metric", "a"]);
+    ran.code(101).says("`a` is -1, and what gates is not below zero");
+}
+
+#[test]
+fn a_metric_of_one_side_is_told_and_does_not_gate() {
+    let (base, head) = ("echo '{\"b\": 1}'", "echo '{\"a\": '$n', \"b\": 1}'");
+    let (_, ran) = script(base, head, &["--metric", "a"]);
+    let object = ran.code(0).says("only the head of `sh` measures `a`").json();
+    assert_eq!(object["verdict"], "no-baseline");
+}
+
+#[test]
+fn rusts_own_harness_without_benchmarks_is_no_fast_benchmark() {
+    let repo = Repo::new("suite");
+    repo.replace("Cargo.toml", "harness = false", "");
+    repo.write("benches/suite.rs", "#[test]\nfn it() { assert_eq!(suite::FORMAT, \"libtest\") }\n");
+    repo.commit("tests only");
+    repo.branch("feature");
+    repo.write("src/lib.rs", "pub const FORMAT: &str = \"none\";\n");
+    repo.commit("change");
+    let ran = compare(&repo, "").run().code(101);
+    ran.says("error: `suite` reports no benchmark (harness libtest)");
+}
+
+#[test]
+fn several_programs_put_their_names_before_those_of_their_benchmarks() {
+    let repo = Repo::new("suite");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let tables = "\n[package.metadata.cbdr.benchmarks.all]\nbench = \"suite\"\n\
+                  [package.metadata.cbdr.benchmarks.script]\ncommand = \"sh quick.sh\"\n\
+                  harness = \"json\"\n";
+    repo.write("Cargo.toml", &format!("{manifest}{tables}"));
+    repo.write("quick.sh", "echo '{\"wall_time\": 1}'\n");
+    repo.commit("a script, too");
+    repo.branch("feature");
+    write_suite(&repo, "libtest", &SAME.map(|(name, time)| (name, 1.3 * time)));
+    let object = compare(&repo, "").run().code(100).json();
+    let expected = BTreeMap::from([
+        ("all/inner::first".to_owned(), compared("regression")),
+        ("all/second".to_owned(), compared("regression")),
+        ("all/third".to_owned(), compared("regression")),
+        ("script".to_owned(), compared("no-regression")),
+    ]);
+    assert_eq!(verdicts(&object), expected);
+    let human = repo.cbdr("compare main").env("RUNS", repo.around().join("runs")).run().code(100);
+    assert!(human.stdout.starts_with("4 benchmarks; wall_time; threshold +2.00%\n"), "{human:?}");
+    assert!(human.stdout.contains(", and 2 more are above theirs (after "), "{human:?}");
+}
