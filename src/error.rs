@@ -57,7 +57,7 @@ pub(crate) enum Kind {
         "a run of the {side} of `{benchmark}` does not report {what}, which an earlier one did"
     )]
     Omitted { side: Side, benchmark: String, what: String },
-    #[error("`{benchmark}` reports no benchmark (harness {harness})")]
+    #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
     NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },
     #[error("nothing takes the filter `{0}`")]
     NoFilter(String),
