@@ -96,6 +96,9 @@ impl Live {
             let bar = bars.add(ProgressBar::new_spinner());
             lines.push(style.map_or(bar.clone(), |style| bar.with_style(style)));
         }
+        for line in lines.drain(drawn.len().min(lines.len())..) {
+            bars.remove(&line);
+        }
         let width = terminal_width().saturating_sub(1);
         for (line, drawn) in lines.iter().zip(drawn) {
             let plain = || anstream::adapter::strip_str(&drawn).to_string();
