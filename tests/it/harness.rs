@@ -56,7 +56,7 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     let repo = suite();
     // The third is at its threshold and stays to the end.
     write_suite(&repo, "libtest", &[("inner::first", 100.0), ("second", 3000.0), ("third", 30.6)]);
-    let ran = compare(&repo, "--max-pairs 40").run().code(100);
+    let ran = compare(&repo, "--max-pairs 40 --samples ../out.csv").run().code(100);
     let object = ran.says("for 3 verdicts on 3 benchmarks in at least ").json();
     let expected = BTreeMap::from([
         ("inner::first".to_owned(), compared("no-regression")),
@@ -73,6 +73,14 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     assert_eq!(runs.len(), 82);
     assert_eq!((&*runs[0], &*runs[2]), ("--bench", "--bench"));
     assert_eq!(runs[81], "--bench --exact third");
+    // The samples give the same verdicts after the same pairs.
+    let path = repo.around().join("out.csv").display().to_string();
+    let ran = repo.cbdr("analyze --threshold 2% --format json").args([&path]).run().code(100);
+    let pairs = |object: &Value| -> Vec<Value> {
+        let benchmarks = object["benchmarks"].as_array().unwrap();
+        benchmarks.iter().map(|benchmark| benchmark["pairs"].clone()).collect()
+    };
+    assert_eq!((verdicts(&ran.json()), pairs(&ran.json())), (expected, pairs(&object)));
     // Arguments of the user's own may select, so all stays.
     let args = "--max-pairs 20";
     compare(&repo, args).args(["--", "--nocapture"]).run().code(100);
