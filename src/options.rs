@@ -1,17 +1,18 @@
 //! From the words of flags and tables to plain checked data.
 
+mod gates;
 mod values;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use gates::{gates, threshold_flag};
 pub use values::{command_words, run_timeout};
-use values::{confidence, duration, harness, on_doubt, threshold, units, words};
+use values::{confidence, duration, harness, on_doubt, units, words};
 
 use crate::cargo::{Build, Kind, Package, Target};
 use crate::config::{Table, nearest};
 use crate::harness::Dialect;
-use crate::metric::{DEFAULT_METRIC, Units};
+use crate::metric::Units;
 use crate::stats::estimator::Estimator;
 use crate::verdict::Policy;
 
@@ -293,37 +294,6 @@ pub fn benchmark(
     })
 }
 
-/// The metrics that gate, each with its threshold.
-///
-/// # Errors
-/// When a threshold is no percentage, or of a metric that does not gate.
-pub fn gates(table: &Table) -> Result<Vec<(String, f64)>, Error> {
-    let usual = threshold(table.threshold.as_deref().unwrap_or("2%"))?;
-    let own = table.thresholds.clone().unwrap_or_default();
-    let own: BTreeMap<_, _> = own
-        .into_iter()
-        .map(|(metric, text)| threshold(&text).map(|value| (metric, value)))
-        .collect::<Result<_, _>>()?;
-    let names = match table.metrics.clone().filter(|names| !names.is_empty()) {
-        Some(names) => names,
-        // A metric with a threshold of its own is meant to gate.
-        None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
-    };
-    if let Some((stray, value)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
-        let value = format!("{stray}={}%", value * 100.0);
-        let why = "this metric does not gate: name it in `metrics`, too".to_owned();
-        return Err(Error::Bad { what: "threshold", value, why });
-    }
-    let mut gates: Vec<(String, f64)> = Vec::new();
-    for name in names {
-        if !gates.iter().any(|(known, _)| *known == name) {
-            let value = own.get(&name).copied().unwrap_or(usual);
-            gates.push((name, value));
-        }
-    }
-    Ok(gates)
-}
-
 /// Checks the values of a table that can be understood without the workspace.
 ///
 /// # Errors
@@ -386,23 +356,4 @@ fn estimator(name: &str) -> Result<Estimator, Error> {
         Ok(estimator) => Ok(estimator),
         Err(error) => Err(bad(error.to_string())),
     }
-}
-
-/// A threshold flag: `2%` for all metrics, `METRIC=5%` for one; into `table`.
-///
-/// # Errors
-/// When a value is no percentage.
-pub fn threshold_flag(text: &str, table: &mut Table) -> Result<(), Error> {
-    match text.split_once('=') {
-        Some((metric, value)) => {
-            threshold(value)?;
-            let own = table.thresholds.get_or_insert_default();
-            own.insert(metric.trim().to_owned(), value.to_owned());
-        }
-        None => {
-            threshold(text)?;
-            table.threshold = Some(text.to_owned());
-        }
-    }
-    Ok(())
 }

@@ -21,10 +21,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NothingToCompare { base } => {
             format!("nothing to compare: the head has no commit of its own beside `{base}`")
         }
-        Notice::MergeRef { base } => format!(
-            "`{base}` is not in this clone; the head is a merge commit, and its first parent \
-             stands for the base"
-        ),
+        Notice::MergeRef { base } => merge_ref(base),
         Notice::PolicyDiffers { keys } => policy_differs(keys),
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
@@ -72,6 +69,13 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Unpaired { benchmark, line } => unpaired(benchmark, *line),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
+}
+
+fn merge_ref(base: &str) -> String {
+    format!(
+        "`{base}` is not in this clone; the head is a merge commit, and its first parent stands \
+         for the base"
+    )
 }
 
 fn not_measured(benchmark: &str, why: &str, hint: Option<&str>) -> String {

@@ -1,0 +1,65 @@
+//! The layers of tables.
+
+use super::*;
+use serde_json::json;
+
+#[test]
+fn every_key_is_a_field_and_every_field_a_key() {
+    let known = format!("{:?}", Table::default());
+    for key in KEYS {
+        assert!(known.contains(&format!("{}: None", key.replace('-', "_"))), "{key}");
+    }
+    assert_eq!(known.matches(": None").count(), KEYS.len());
+}
+
+#[test]
+fn an_unknown_key_suggests_the_nearest() {
+    let got = Table::of_metadata(&json!({"cbdr": {"treshold": "2%"}}), "package");
+    let error = got.unwrap_err();
+    assert_eq!(error.to_string(), "unknown key `treshold` in [package.metadata.cbdr]");
+    assert_eq!(error.hint().as_deref(), Some("did you mean `threshold`?"));
+}
+
+#[test]
+fn a_bad_value_names_its_key() {
+    let got = Table::of_metadata(&json!({"cbdr": {"max-pairs": "many"}}), "workspace");
+    let text = got.unwrap_err().to_string();
+    assert!(text.starts_with("bad value in [workspace.metadata.cbdr]: `max-pairs`: "), "{text}");
+}
+
+#[test]
+fn a_target_in_a_higher_layer_clears_the_lower_ones() {
+    let low = Table { bench: Some("b".into()), threshold: Some("1%".into()), ..Table::default() };
+    let high = Table { command: Some("c".into()), ..Table::default() };
+    let both = high.over(low);
+    assert_eq!((both.bench, both.command), (None, Some("c".to_owned())));
+    assert_eq!(both.threshold.as_deref(), Some("1%"));
+}
+
+#[test]
+fn named_benchmarks_inherit_the_table_around_them() {
+    let metadata = json!({"cbdr": {
+        "bench": "all", "threshold": "3%",
+        "benchmarks": {"small": {"args": ["1"]}, "tool": {"bin": "t"}},
+    }});
+    let table = Table::of_metadata(&metadata, "package").unwrap().unwrap();
+    let named = table.named("package").unwrap();
+    let small = &named[0].1;
+    assert_eq!(named[0].0, "small");
+    assert_eq!((small.bench.as_deref(), small.args.clone()), (Some("all"), Some(vec!["1".into()])));
+    assert_eq!((named[1].1.bench.clone(), named[1].1.bin.as_deref()), (None, Some("t")));
+    assert_eq!(named[1].1.threshold.as_deref(), Some("3%"));
+}
+
+#[test]
+fn the_policy_of_the_base_replaces_the_heads() {
+    let table = |threshold: &str, args: &str| Table {
+        threshold: Some(threshold.into()),
+        args: Some(vec![args.into()]),
+        ..Table::default()
+    };
+    let (table, differing) = table("50%", "head").with_policy_of(&table("2%", "base"));
+    assert_eq!(table.threshold.as_deref(), Some("2%"));
+    assert_eq!(table.args, Some(vec!["head".to_owned()]));
+    assert_eq!(differing, ["threshold"]);
+}
