@@ -255,12 +255,12 @@ fn remarks_on(benchmark: &str, result: &MetricResult, notices: &mut Vec<Notice>)
     let names = || (benchmark.to_owned(), result.metric.name.clone());
     let (benchmark, metric) = names();
     let pairs = result.summary.pairs;
-    let change = result.summary.change.map_or(0.0, f64::abs);
+    let small = result.summary.change.is_some_and(|change| change.abs() < PLACEMENT);
     let average = result.mean.and_then(|mean| mean.change);
     if let (Some(typical), Some(average)) = (result.overruled, average) {
         notices.push(Notice::Tail { benchmark, metric, average, typical });
     } else if result.verdict == Some(Verdict::Regression)
-        && change < PLACEMENT
+        && small
         && depends_on_placement(&result.metric)
     {
         notices.push(Notice::SmallChange { benchmark, metric });

@@ -108,7 +108,7 @@ fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
     cbdr(folder.path(), html).run().code(0);
     let page = read();
     stands_alone(&page);
-    assert!(page.contains("no verdict asked for") && page.contains("<h4>Closing in</h4>"));
+    assert!(page.contains("<h1>estimates only</h1>") && page.contains("<h4>Closing in</h4>"));
     assert!(page.contains("each dot is the median of up to 10 pairs"), "not thinned");
     assert!(page.matches("<circle").count() < 1000);
     cbdr(folder.path(), &format!("{html} --threshold 1%")).run().code(0);

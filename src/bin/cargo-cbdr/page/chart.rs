@@ -94,7 +94,7 @@ impl Frame<'_> {
             y: self.y,
             logarithmic: self.logarithmic,
             left: 24.0 + 0.56 * f64::from(LETTERS) * widest as f64,
-            right: width - 28.0,
+            right: width - 36.0,
             top: 56.0,
             bottom: height - 96.0,
         };

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};
 use super::ratios::line;
-use crate::plot::axis::Axis;
+use crate::plot::axis::{self, Axis};
 
 /// How many of the pairs are drawn at most: so many by equal factors.
 const POINTS: usize = 240;
@@ -89,7 +89,7 @@ fn drawn<'a>(
     let frame = Frame {
         x: (1.0, last.max(2.0)),
         y: range,
-        x_label: &|x| format!("{x:.0}"),
+        x_label: &axis::count,
         y_label: &|y| format!("{}%", axis.number(100.0 * y)),
         x_name: "pairs measured".to_owned(),
         y_name: "change, and its interval".to_owned(),

@@ -143,7 +143,7 @@ fn glance(outcome: &Outcome<'_>) -> Markup {
                 }
                 p.key {
                     span.swatch.interval {} "interval and estimate  "
-                    @if !outcome.gates().count() > 0 { span.swatch.limit {} "threshold  " }
+                    @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
                     span.swatch.zero {} "no change"
                 }
                 p.small { (sentence(&outcome.meaning)) }

@@ -5,7 +5,7 @@ use cargo_cbdr::side::{Pair, Side};
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, INK, LIMIT, Plane};
-use crate::plot::axis::Axis;
+use crate::plot::axis::{self, Axis};
 use crate::plot::bins::at;
 use crate::ui::text;
 use cargo_cbdr::metric::Unit;
@@ -121,7 +121,7 @@ fn drawn<'a>(
     let frame = Frame {
         x: (0.5, pairs as f64 + 0.5),
         y: range,
-        x_label: &|x| format!("{x:.0}"),
+        x_label: &axis::count,
         y_label: &|y| format!("{}%", axis.number(100.0 * y)),
         x_name: "pair".to_owned(),
         y_name: "head against base".to_owned(),

@@ -45,6 +45,12 @@ pub(crate) fn code(name: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
+/// A number and its unit in a table of Markdown; a unit may be anything.
+pub(crate) fn quantity(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || " .+-/%".contains(c);
+    if text.chars().all(plain) { text.to_owned() } else { code(text) }
+}
+
 /// A sentence for an HTML block within Markdown, which has no further markup.
 /// What stands between backticks becomes code; `@` and `#` elsewhere are kept
 /// from becoming mentions and references.
@@ -102,6 +108,14 @@ mod tests {
         for (name, expected) in table {
             assert_eq!(code(name), expected);
         }
+    }
+
+    #[test]
+    fn units_cannot_break_a_table() {
+        assert_eq!(quantity("1.2 MiB/s"), "1.2 MiB/s");
+        assert_eq!(quantity("-"), "-");
+        assert_eq!(quantity("1 a|b"), "<code>1 a&#124;b</code>");
+        assert_eq!(quantity("1 @all"), "`1 @all`");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
     let unit = &result.metric.unit;
     let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, unit));
     [
-        result.metric.name.clone(),
+        super::escape::line(&result.metric.name),
         value(summary.base),
         value(summary.head),
         summary.change.map_or("-".to_owned(), text::percent),

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
 
-use super::escape::{code, prose, xml};
+use super::escape::{code, prose, quantity, xml};
 use super::outcome::Outcome;
 use super::{human, scale};
 use crate::ui::text;
@@ -75,6 +75,7 @@ fn row(
     shows_mean: bool,
 ) -> fmt::Result {
     let [_, base, head, change, interval, mean, _] = human::cells(result);
+    let (base, head) = (quantity(&base), quantity(&head));
     let strong = |text: String| match result.threshold {
         Some(_) => format!("**{text}**"),
         None => text,

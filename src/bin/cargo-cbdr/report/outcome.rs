@@ -112,7 +112,7 @@ impl<'a> Outcome<'a> {
             Some(Verdict::Inconclusive) => "inconclusive",
             Some(Verdict::Identical) => "identical",
             Some(Verdict::NoBaseline) => "no baseline",
-            None => "no verdict asked for",
+            None => "estimates only",
         }
     }
 

@@ -110,7 +110,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
     if value == 0.0 {
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
-        return format!("0 {symbol}").trim_end().to_owned();
+        return clean(&format!("0 {symbol}")).trim_end().to_owned();
     }
     let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
@@ -119,7 +119,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let whole = scales == BYTES || *unit == Unit::Count && value.fract() == 0.0;
     let digits = if whole && scale == 1.0 && rest.is_empty() { 0 } else { digits };
     let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
-    format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
+    clean(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
 }
 
 /// How many verdicts there are to be had, how, and how long that takes at
