@@ -127,6 +127,11 @@ fn names_from_samples_cannot_speak_on_the_page() {
         rows += &format!("base,{}\n\"{}\",{}\n", 1.0 + noise, label.replace('"', "\"\""), 1.5);
     }
     std::fs::write(folder.path().join("in.csv"), rows).unwrap();
+    let unit =
+        "{\"units\":{\"</code><b onload=x>\":{\"unit\":\"<b \u{1b}>\",\"better\":\"lower\"}}}";
+    std::fs::write(folder.path().join("in.csv.json"), unit.replace('\u{1b}', "\\u001b")).unwrap();
+    let text = cbdr(folder.path(), "plot in.csv").run().code(0).stdout;
+    assert!(text.contains("<b \\u{1b}>") && !text.contains('\u{1b}'), "{text}");
     cbdr(folder.path(), "plot in.csv --html p.html").run().code(0);
     let page = std::fs::read_to_string(folder.path().join("p.html")).unwrap();
     stands_alone(&page.replace("b onload=x", ""));

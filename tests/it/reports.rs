@@ -24,6 +24,8 @@ fn hostile_samples(folder: &Path) -> Cbdr {
         rows += &format!("base,{},1\n\"{label}\",{},1\n", 1.0 + 0.001 * f64::from(number % 7), 1.5);
     }
     std::fs::write(folder.join("in.csv"), rows).unwrap();
+    let units = json!({ "w": { "unit": "|<b>@all`\u{1b}", "better": "lower" } });
+    std::fs::write(folder.join("in.csv.json"), json!({ "units": units }).to_string()).unwrap();
     let metric = "m|<b>`@all`\u{7}&amp;";
     Cbdr::new(folder, folder).args([
         "analyze",
