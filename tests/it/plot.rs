@@ -64,7 +64,9 @@ fn stands_alone(page: &str) {
         let known = ["http://www.w3.org/2000/svg\"", "http-equiv="];
         assert!(known.iter().any(|known| address.starts_with(known)), "{}", &address[..60]);
     }
-    for name in ["html", "body", "main", "section", "article", "figure", "svg", "table", "div"] {
+    for name in
+        ["html", "body", "main", "section", "article", "figure", "svg", "table", "div", "details"]
+    {
         let opened =
             page.matches(&format!("<{name} ")).count() + page.matches(&format!("<{name}>")).count();
         assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
@@ -150,4 +152,26 @@ fn a_page_that_cannot_be_written_costs_no_measurement() {
     repo.cbdr("compare main --report page.html").run().code(0);
     let page = std::fs::read_to_string(repo.path().join("page.html")).unwrap();
     assert!(page.contains("<h1>identical</h1>") && page.contains("nothing was measured"));
+}
+
+#[test]
+fn of_many_benchmarks_those_that_got_slower_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = "benchmark,wall_time\n".to_owned();
+    for number in 0..20 {
+        for benchmark in 0..70 {
+            let noise = 0.001 * f64::from((number * 7 + benchmark * 3) % 11);
+            let head = if benchmark == 66 { 1.3 } else { 1.0 };
+            rows += &format!("b{benchmark}/base,{}\nb{benchmark}/head,{head}\n", 1.0 + noise);
+        }
+    }
+    std::fs::write(folder.path().join("in.csv"), rows).unwrap();
+    cbdr(folder.path(), "plot in.csv --html p.html --threshold 5%").run().code(0);
+    let page = std::fs::read_to_string(folder.path().join("p.html")).unwrap();
+    stands_alone(&page);
+    assert!(page.contains("<h2><code>b66</code>"), "the slower one is folded");
+    assert!(page.contains("<summary><code>b0</code>"), "one that passed is not folded");
+    assert!(page.find("<h2><code>b66</code>") < page.find("<summary><code>b0</code>"));
+    assert_eq!(page.matches("<article>").count(), 60);
+    assert!(page.contains("10 metrics not drawn"));
 }

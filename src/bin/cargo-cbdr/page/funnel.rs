@@ -74,7 +74,8 @@ fn range(history: &[Summary], limit: Option<f64>) -> Option<(f64, f64)> {
     }
     let widest = ends().map(|end| (end - change).abs()).fold(0.0, f64::max);
     let reach = (2.0 * widest).max(0.3 * (to - from)).max(0.001);
-    Some((from.min(change - reach).max(-1.0), to.max(change + reach)))
+    let margin = 0.06 * (to - from);
+    Some(((from - margin).min(change - reach).max(-1.0), (to + margin).max(change + reach)))
 }
 
 fn drawn<'a>(

@@ -39,12 +39,15 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     let range = (bins.from, bins.edge(bins.len()));
     let peaks = densities.iter().flatten().flatten().map(|&(_, y)| y);
     let highest = peaks.fold(bins.largest(), f64::max);
-    let axis = Axis::new(unit, range.0, range.1, chart::step(range));
+    // Round numbers are round in the unit that is shown.
+    let rough = Axis::new(unit, range.0, range.1, 0.0);
+    let shown = (rough.scaled(range.0), rough.scaled(range.1));
+    let axis = Axis::new(unit, range.0, range.1, rough.whole(chart::step(shown)));
     let share = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step((0.0, 105.0 * highest)));
     let frame = Frame {
-        x: range,
+        x: shown,
         y: (0.0, 1.05 * highest),
-        x_label: &|x| axis.number(x),
+        x_label: &|x| axis.number(axis.whole(x)),
         y_label: &|y| format!("{}%", share.number(100.0 * y)),
         x_name: axis.unit.clone(),
         y_name: "share of the runs".to_owned(),
@@ -52,10 +55,10 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     };
     let plane = frame.draw(area)?;
     for (label, colour) in [(0, BASE), (1, HEAD)] {
-        bars(area, &plane, bins, label, colour)?;
+        bars(area, &plane, &axis, bins, label, colour)?;
     }
     for (points, colour) in densities.iter().zip([BASE, HEAD]) {
-        let places = points.iter().flatten().map(|&(x, y)| plane.at(x, y));
+        let places = points.iter().flatten().map(|&(x, y)| plane.at(axis.scaled(x), y));
         area.draw(&PathElement::new(places.collect::<Vec<_>>(), colour.stroke_width(4)))?;
     }
     Ok(())
@@ -65,13 +68,14 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
 fn bars<'a>(
     area: &Area<'a>,
     plane: &Plane,
+    axis: &Axis,
     bins: &Bins,
     label: usize,
     colour: RGBColor,
 ) -> Drawn<'a> {
     for bin in (0..bins.len()).filter(|&bin| bins.counts[label][bin] > 0) {
-        let (left, top) = plane.at(bins.edge(bin), bins.share(label, bin));
-        let (right, bottom) = plane.at(bins.edge(bin + 1), 0.0);
+        let (left, top) = plane.at(axis.scaled(bins.edge(bin)), bins.share(label, bin));
+        let (right, bottom) = plane.at(axis.scaled(bins.edge(bin + 1)), 0.0);
         let corners = [(left + 1, top), (right - 1, bottom)];
         area.draw(&Rectangle::new(corners, colour.mix(0.35).filled()))?;
     }

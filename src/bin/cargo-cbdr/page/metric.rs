@@ -33,7 +33,9 @@ pub(super) fn article(
     let labels = couple.map_or(Pair { base: "base", head: "head" }, |couple| {
         couple.labels.map(|label| all[label])
     });
-    let labels = labels.map(line);
+    // The benchmark's name is said above.
+    let prefix = format!("{}/", benchmark.name);
+    let labels = labels.map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)));
     let decided = match result.verdict {
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,

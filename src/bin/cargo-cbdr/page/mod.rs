@@ -48,9 +48,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
                     (verdict(outcome))
                     (notices(outcome))
                     (glance(outcome))
-                    @for benchmark in &outcome.benchmarks {
-                        (section(outcome, recording, benchmark))
-                    }
+                    (sections(outcome, recording))
                     (method(outcome))
                 }
                 footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now()) }
@@ -193,10 +191,69 @@ fn bar(scale: &Scale, result: &MetricResult) -> Markup {
     }
 }
 
-fn section(outcome: &Outcome<'_>, recording: &Recording, benchmark: &BenchmarkResult) -> Markup {
-    let name = line(&benchmark.name);
-    let (gates, others): (Vec<_>, Vec<_>) =
-        benchmark.metrics.iter().partition(|metric| metric.threshold.is_some());
+/// The benchmarks, those first of which there is more to be seen.
+fn sections(outcome: &Outcome<'_>, recording: &Recording) -> Markup {
+    let mut benchmarks = outcome.benchmarks.clone();
+    benchmarks.sort_by_key(|b| b.metrics.iter().map(rank).min().unwrap_or(u8::MAX));
+    let mut all: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
+    all.sort_by_key(|metric| rank(metric));
+    let left = all.len().saturating_sub(DRAWN);
+    all.truncate(DRAWN);
+    let folds = outcome.gates().count() > OPEN;
+    html! {
+        @for benchmark in benchmarks {
+            @let name = html! {
+                code { (line(&benchmark.name)) }
+                @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
+            };
+            @let quiet = benchmark.metrics.iter().all(|metric| rank(metric) > 1);
+            @if folds && quiet {
+                section {
+                    details {
+                        summary { (name) }
+                        (content(outcome, recording, benchmark, &all))
+                    }
+                }
+            } @else {
+                section { h2 { (name) } (content(outcome, recording, benchmark, &all)) }
+            }
+        }
+        @if left > 0 {
+            p.small {
+                (text::count(left as u64, "metric")) " not drawn, which a page can't hold; "
+                code { "cargo cbdr plot --metric" } " draws any of them from the samples."
+            }
+        }
+    }
+}
+
+/// The most metrics that are drawn.
+const DRAWN: usize = 60;
+
+/// The most metrics with a verdict of which none is folded away.
+const OPEN: usize = 4;
+
+/// What is to be seen first.
+fn rank(result: &MetricResult) -> u8 {
+    match result.verdict {
+        Some(Verdict::Regression) => 0,
+        Some(Verdict::Inconclusive) => 1,
+        Some(_) => 2,
+        None => 3,
+    }
+}
+
+/// What there is of a benchmark; `drawn` are all metrics that are drawn.
+fn content(
+    outcome: &Outcome<'_>,
+    recording: &Recording,
+    benchmark: &BenchmarkResult,
+    drawn: &[&MetricResult],
+) -> Markup {
+    let shown = |metric: &&MetricResult| drawn.iter().any(|other| std::ptr::eq(*other, *metric));
+    let (mut gates, others): (Vec<_>, Vec<_>) =
+        benchmark.metrics.iter().filter(shown).partition(|metric| metric.threshold.is_some());
+    gates.sort_by_key(|metric| rank(metric));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => "The same program on both sides: nothing was measured.",
@@ -205,19 +262,13 @@ fn section(outcome: &Outcome<'_>, recording: &Recording, benchmark: &BenchmarkRe
         (Status::Compared, false) => "",
     };
     html! {
-        section {
-            h2 {
-                code { (name) }
-                @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
-            }
-            @if !what.is_empty() { p { (what) } }
-            @for result in first { (metric::article(outcome, recording, benchmark, result)) }
-            @if !folded.is_empty() {
-                details {
-                    summary { (text::count(folded.len() as u64, "metric")) " that decided nothing" }
-                    @for result in folded {
-                        (metric::article(outcome, recording, benchmark, result))
-                    }
+        @if !what.is_empty() { p { (what) } }
+        @for result in first { (metric::article(outcome, recording, benchmark, result)) }
+        @if !folded.is_empty() {
+            details {
+                summary { (text::count(folded.len() as u64, "metric")) " that decided nothing" }
+                @for result in folded {
+                    (metric::article(outcome, recording, benchmark, result))
                 }
             }
         }

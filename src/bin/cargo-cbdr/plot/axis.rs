@@ -32,6 +32,16 @@ impl Axis {
         Axis { scale, unit, digits }
     }
 
+    /// A value in the axis's own unit.
+    pub(crate) fn scaled(&self, value: f64) -> f64 {
+        value / self.scale
+    }
+
+    /// A value in the unit of all, of one in the axis's own.
+    pub(crate) fn whole(&self, scaled: f64) -> f64 {
+        scaled * self.scale
+    }
+
     /// A value without its unit.
     pub(crate) fn number(&self, value: f64) -> String {
         let (scaled, digits) = (value / self.scale, self.digits);
