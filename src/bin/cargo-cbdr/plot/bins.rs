@@ -23,17 +23,17 @@ impl Bins {
     /// values.
     ///
     /// The width is that of Freedman and Diaconis 1981 (twice the interquartile
-    /// range by the cube root of the number), for all labels together.
+    /// range by the cube root of the number) for the label that needs the least.
     pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
         let mut all: Vec<f64> = labels.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
         let (from, to) = range(&all)?;
-        let spread = at(&all, 0.75) - at(&all, 0.25);
-        let wanted = 2.0 * spread / (all.len() as f64).cbrt();
+        let wanted =
+            labels.iter().filter_map(|values| wanted(values)).fold(f64::INFINITY, f64::min);
         let span = to - from;
         let count = if span <= 0.0 {
             1.0
-        } else if wanted > 0.0 {
+        } else if wanted.is_finite() {
             (span / wanted).ceil().clamp(6.0_f64.min(most as f64), most as f64)
         } else {
             most as f64
@@ -95,6 +95,14 @@ impl Bins {
     }
 }
 
+/// The width of bins that suits a label; none of values that are much the same.
+fn wanted(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let spread = at(&sorted, 0.75) - at(&sorted, 0.25);
+    (spread > 0.0).then(|| 2.0 * spread / (sorted.len() as f64).cbrt())
+}
+
 /// The width of the only bin of one value.
 fn unit(value: f64) -> f64 {
     if value == 0.0 { 1.0 } else { 0.01 * value.abs() }
@@ -146,6 +154,14 @@ mod tests {
             assert!(bins.from < value && value < bins.edge(1));
         }
         assert_eq!(Bins::new(&[vec![], vec![]], 20), None);
+    }
+
+    #[test]
+    fn labels_far_apart_keep_their_shapes() {
+        let around = |middle: f64| (0..40).map(|n| middle + 0.01 * f64::from(n)).collect();
+        let bins = Bins::new(&[around(1.0), around(3.0)], 40).unwrap();
+        let filled = |label: usize| bins.counts[label].iter().filter(|count| **count > 0).count();
+        assert!(filled(0) >= 4 && filled(1) >= 4, "{bins:?}");
     }
 
     #[test]
