@@ -84,6 +84,29 @@ fn names_from_samples_cannot_speak_in_a_comment() {
 }
 
 #[test]
+fn a_comment_of_many_benchmarks_is_not_too_long_and_shows_the_worst() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "x".repeat(400);
+    let mut rows = "benchmark,wall_time\n".to_owned();
+    for number in 0..20 {
+        for benchmark in 0..300 {
+            let noise = 0.001 * f64::from((number * 7 + benchmark * 3) % 11);
+            let head = if benchmark == 266 { 1.3 } else { 1.0 };
+            let label = format!("b{benchmark}-{name}");
+            rows += &format!("{label}/base,{}\n{label}/head,{head}\n", 1.0 + noise);
+        }
+    }
+    std::fs::write(folder.path().join("in.csv"), rows).unwrap();
+    let call = Cbdr::new(folder.path(), folder.path());
+    let call = call.args(["analyze", "in.csv", "--threshold", "5%", "--format", "markdown"]);
+    let text = call.run().code(100).stdout;
+    assert!(text.chars().count() < 65536, "{}", text.chars().count());
+    let first = text.lines().find(|line| line.starts_with("| `")).unwrap();
+    assert!(first.starts_with("| `b266-xxx") && first.contains("**regression**"), "{first}");
+    assert!(text.contains("and 200 more metrics, none of them worse"));
+}
+
+#[test]
 fn annotations_are_commands_and_the_summary_is_appended() {
     let repo = hostile();
     let summary = repo.around().join("summary");

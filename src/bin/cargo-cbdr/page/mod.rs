@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::report::escape::line;
 use crate::report::machine::{self, Machine};
 use crate::report::markdown::facts;
-use crate::report::outcome::Outcome;
+use crate::report::outcome::{Outcome, rank};
 use crate::report::scale::{Scale, limit};
 use crate::ui::text;
 
@@ -232,16 +232,6 @@ const DRAWN: usize = 60;
 
 /// The most metrics with a verdict of which none is folded away.
 const OPEN: usize = 4;
-
-/// What is to be seen first.
-fn rank(result: &MetricResult) -> u8 {
-    match result.verdict {
-        Some(Verdict::Regression) => 0,
-        Some(Verdict::Inconclusive) => 1,
-        Some(_) => 2,
-        None => 3,
-    }
-}
 
 /// What there is of a benchmark; `drawn` are all metrics that are drawn.
 fn content(

@@ -5,13 +5,19 @@ use std::fmt::{self, Write};
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
 
 use super::escape::{code, prose, quantity, xml};
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use super::{human, scale};
 use crate::ui::text;
 
 /// Stands in every comment and is never seen: a bot finds by it the one that
 /// it is to update.
 const MARKER: &str = "<!-- cargo-cbdr -->";
+
+/// The most rows of the table, lines of the scale and notices: GitHub takes no
+/// comment of more than 65536 characters.
+const ROWS: usize = 100;
+const LINES: usize = 40;
+const NOTICES: usize = 40;
 
 /// The whole comment.
 pub(crate) fn comment(outcome: &Outcome<'_>) -> String {
@@ -38,18 +44,20 @@ fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
     if outcome.metrics().next().is_some() {
         table(out, outcome)?;
     }
-    let gates = outcome.gates().map(|(b, m)| (super::escape::line(&outcome.full_name(b, m)), m));
-    let lines = scale::lines(&gates.collect::<Vec<_>>());
+    let gates = worst_first(outcome).into_iter().filter(|(_, m)| m.threshold.is_some());
+    let named = gates.take(LINES).map(|(b, m)| (short(&outcome.full_name(b, m)), m));
+    let lines = scale::lines(&named.collect::<Vec<_>>());
     if !lines.is_empty() {
         writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n")))?;
     }
-    for benchmark in outcome.benchmarks.iter().filter(|b| b.metrics.is_empty()) {
+    let empty = outcome.benchmarks.iter().filter(|b| b.metrics.is_empty());
+    for benchmark in empty.take(ROWS) {
         let what = match benchmark.status {
             Status::Compared => "is the same program on both sides",
             Status::New => "is new: there is no baseline",
             Status::Removed => "is gone from the head",
         };
-        writeln!(out, "- {} {what}", code(&benchmark.name))?;
+        writeln!(out, "- {} {what}", code(&short(&benchmark.name)))?;
     }
     details(out, outcome)
 }
@@ -62,10 +70,35 @@ fn table(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
         "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
          | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
     )?;
-    for (benchmark, metric) in outcome.metrics() {
+    let all = worst_first(outcome);
+    for (benchmark, metric) in all.iter().take(ROWS) {
         row(out, benchmark, metric, shows_mean)?;
     }
+    if let Some(left @ 1..) = all.len().checked_sub(ROWS) {
+        let metrics = text::count(left as u64, "more metric");
+        writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
+    }
     writeln!(out)
+}
+
+type Named<'a> = (&'a BenchmarkResult, &'a MetricResult);
+
+/// All metrics; where they are many, those first that matter most.
+fn worst_first<'a>(outcome: &Outcome<'a>) -> Vec<Named<'a>> {
+    let mut all: Vec<Named<'a>> = outcome.metrics().collect();
+    if all.len() > LINES {
+        all.sort_by_key(|(_, metric)| outcome::rank(metric));
+    }
+    all
+}
+
+/// A name of reasonable length, on one line.
+fn short(name: &str) -> String {
+    let name = super::escape::line(name);
+    match name.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
 }
 
 fn row(
@@ -86,8 +119,8 @@ fn row(
     writeln!(
         out,
         "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
-        code(&benchmark.name),
-        code(&result.metric.name),
+        code(&short(&benchmark.name)),
+        code(&short(&result.metric.name)),
         strong(change),
         if verdict.is_empty() { verdict } else { strong(verdict) },
     )
@@ -101,7 +134,7 @@ fn details(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
         number => format!(", and {}", text::count(number as u64, "notice")),
     };
     writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
-    for notice in &outcome.notices {
+    for notice in outcome.notices.iter().take(NOTICES) {
         writeln!(out, "<li>⚠️ {}</li>", prose(notice))?;
     }
     if !outcome.meaning.is_empty() {

@@ -142,6 +142,16 @@ pub(crate) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
     )
 }
 
+/// What is to be seen first.
+pub(crate) fn rank(result: &MetricResult) -> u8 {
+    match result.verdict {
+        Some(Verdict::Regression) => 0,
+        Some(Verdict::Inconclusive) => 1,
+        Some(_) => 2,
+        None => 3,
+    }
+}
+
 /// Text for a terminal's width as one line.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
