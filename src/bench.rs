@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::cargo;
 use crate::error::{Error, Kind};
 use crate::event::Notice;
+use crate::gate::Gate;
 use crate::harness::{self, Dialect, Harness, Place, Reading};
 use crate::machine::Machine;
 use crate::meter::{self, Meters, Pass};
@@ -126,7 +127,7 @@ impl<'a> Bench<'a> {
             if reported.iter().any(|name| name == refusal.metric) {
                 continue;
             }
-            if self.benchmark.gates.iter().any(|(name, _)| name == refusal.metric) {
+            if self.benchmark.gates.iter().any(|gate| gate.metric == refusal.metric) {
                 return Err(meter::Error::from(refusal).into());
             }
             let (why, hint) = (refusal.to_string(), refusal.hint);
@@ -141,17 +142,26 @@ impl<'a> Bench<'a> {
         let mut results = Vec::new();
         for name in self.benchmark.asked() {
             if let Some((metric, sizes)) = meter::sizes(name, &self.paths)? {
-                let gate = self.benchmark.gates.iter().find(|(gate, _)| gate == name);
-                let threshold = gate.map(|&(_, threshold)| threshold);
-                results.push(question::exact(metric, threshold, sizes.base, sizes.head));
+                let gate = self.benchmark.gates.iter().find(|gate| gate.metric == *name);
+                let gate = gate.cloned().map(|gate| self.waived(gate, &[]));
+                results.push(question::exact(metric, gate.as_ref(), sizes.base, sizes.head));
             }
         }
         Ok(results)
     }
 
+    /// A gate with the waiver for it, if there is one; `names` are those of the
+    /// benchmark beside its program's.
+    pub(crate) fn waived(&self, gate: Gate, names: &[&str]) -> Gate {
+        let names = [names, &[self.benchmark.name.as_str()]].concat();
+        let mut waivers = self.benchmark.waivers.iter();
+        let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();
+        Gate { waiver, ..gate }
+    }
+
     /// Whether all that decides is known without a run.
     pub(crate) fn needs_no_run(&self) -> bool {
-        self.benchmark.gates.iter().all(|(name, _)| meter::needs_no_run(name))
+        self.benchmark.gates.iter().all(|gate| meter::needs_no_run(&gate.metric))
     }
 
     /// How many runs of each side come first, unmeasured: at least one where

@@ -72,10 +72,11 @@ pub fn compare(
         let prepare_seconds = start.elapsed().as_secs_f64();
         Measured { sampled, found: Vec::new(), prepare_seconds }
     } else {
-        let several = preparation.built.benchmarks.len() > 1;
-        let mut session =
-            Session { benches, helper, interrupt, tell, start, notices: &mut notices };
-        session.run(&preparation.built.settings, options, several)?
+        let programs = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
+        let programs: Vec<String> = programs.collect();
+        let notices = &mut notices;
+        let mut session = Session { benches, programs, helper, interrupt, tell, start, notices };
+        session.run(&preparation.built.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {
         tell(Event::Notice(&notice));

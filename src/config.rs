@@ -2,6 +2,9 @@
 //! `Cargo.toml`, in the words of the options. The command line makes the same
 //! [`Table`], so that the layers lie over each other with one rule.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -90,6 +93,10 @@ pub struct Table {
     pub threshold: Option<String>,
     /// The same for single metrics.
     pub thresholds: Option<BTreeMap<String, String>>,
+    /// The change from which on there is a warning.
+    pub warn: Option<String>,
+    /// Accepted slowdowns. Always the head's.
+    pub waivers: Option<Vec<Waiver>>,
     /// Units and directions of metrics.
     pub units: Option<BTreeMap<String, Scale>>,
     /// 1 minus the chance of a wrong verdict.
@@ -112,6 +119,24 @@ pub struct Table {
     pub benchmarks: Option<BTreeMap<String, Value>>,
 }
 
+/// A slowdown that is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waiver {
+    /// The metric.
+    pub metric: String,
+    /// The benchmark; else all.
+    pub benchmark: Option<String>,
+    /// The change up to which it passes.
+    pub ceiling: String,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it counts, `2026-12-31`, in UTC.
+    pub expires: String,
+    /// Where it is discussed.
+    pub issue: Option<String>,
+}
+
 /// What the values of a metric are.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,7 +148,7 @@ pub struct Scale {
 }
 
 /// All keys of [`Table`]; a test holds the two together.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 30] = [
     "base",
     "package",
     "bench",
@@ -142,6 +167,8 @@ const KEYS: [&str; 28] = [
     "show",
     "threshold",
     "thresholds",
+    "warn",
+    "waivers",
     "units",
     "confidence",
     "estimator",
@@ -247,6 +274,8 @@ impl Table {
             show,
             threshold,
             thresholds,
+            warn,
+            waivers,
             units,
             confidence,
             estimator,
@@ -293,6 +322,7 @@ impl Table {
             visit, self, base,
             "threshold" threshold,
             "thresholds" thresholds,
+            "warn" warn,
             "units" units,
             "metrics" metrics,
             "confidence" confidence,
@@ -306,6 +336,7 @@ impl Table {
         let table = Table {
             threshold: base.threshold,
             thresholds: base.thresholds,
+            warn: base.warn,
             units: base.units,
             metrics: base.metrics,
             confidence: base.confidence,
@@ -326,6 +357,3 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (best.0 > 0.75).then_some(best.1)
 }
-
-#[cfg(test)]
-mod tests;

@@ -67,6 +67,8 @@ pub(crate) enum Kind {
     UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
+    #[error("the waiver of `{metric}` accepts nothing: {why}")]
+    Waiver { metric: String, why: String },
     #[error(
         "{least} pairs, the least that a verdict needs, take about {}, \
          which does not fit into the time limit of {}",
@@ -110,6 +112,9 @@ impl Error {
                 Some("allow more with `--run-timeout`".to_owned())
             }
             Kind::Meter(error) => error.hint(),
+            Kind::Waiver { .. } => {
+                Some("correct it, or take it out of the table of the head".to_owned())
+            }
             Kind::UnknownMetric { known: measured, metric }
             | Kind::NoMetric { measured, metric, .. } => {
                 let names = measured.iter().map(String::as_str);

@@ -1,25 +1,17 @@
 //! What the outside may learn while a comparison runs.
 
+mod remark;
+
 use std::path::Path;
 
+pub use remark::{Remark, remarks};
+
+use crate::gate::Waiver;
 use crate::git::Revision;
 use crate::git::base::Sides;
-use crate::meter::depends_on_placement;
 use crate::runner::{Plan, Progress, Unlikely};
 use crate::sample::Sample;
 use crate::side::Side;
-use crate::stats::estimator::Estimator;
-use crate::stats::shape::Finding;
-use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
-
-/// A change below this, a fraction, can come of the placement of code alone.
-const PLACEMENT: f64 = 0.05;
-
-/// More questions than this are many.
-const FEW: usize = 3;
-
-/// One tie in so many pairs is worth a word.
-const MANY_TIES: u64 = 4;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
 /// is told anything.
@@ -165,59 +157,28 @@ pub enum Notice {
         /// How many in all.
         processes: u64,
     },
-    /// A change that the placement of code alone could make.
-    SmallChange {
-        /// The benchmark.
-        benchmark: String,
+    /// A waiver that the base does not have.
+    NewWaiver {
         /// The metric.
         metric: String,
+        /// Its ceiling, as it is written.
+        ceiling: String,
+        /// Its reason.
+        reason: String,
     },
-    /// A verdict within the limit is unlikely.
-    Unlikely(Unlikely),
-    /// Something about the noise of a gating metric matters.
-    Shape {
+    /// A waiver that counts no longer.
+    ExpiredWaiver(Waiver),
+    /// Something about the result of a metric.
+    Metric {
         /// The benchmark.
         benchmark: String,
         /// The metric.
         metric: String,
         /// What it is.
-        finding: Finding,
+        remark: Remark,
     },
-    /// A slow tail and not the typical run made the estimate.
-    Tail {
-        /// The benchmark.
-        benchmark: String,
-        /// The metric.
-        metric: String,
-        /// The mean's change.
-        average: f64,
-        /// The typical run's change.
-        typical: f64,
-    },
-    /// Many pairs have exactly the threshold's change.
-    Ties {
-        /// The benchmark.
-        benchmark: String,
-        /// The metric.
-        metric: String,
-        /// How many of them.
-        ties: u64,
-        /// How many pairs there are.
-        pairs: u64,
-    },
-    /// Another estimator would have needed less than half of the pairs.
-    Earlier {
-        /// The benchmark.
-        benchmark: String,
-        /// The metric.
-        metric: String,
-        /// The other estimator.
-        estimator: Estimator,
-        /// The pairs that it would have needed.
-        needed: u64,
-        /// The pairs that there were.
-        pairs: u64,
-    },
+    /// A verdict within the limit is unlikely.
+    Unlikely(Unlikely),
     /// A side of a benchmark whose other side has no row.
     Alone {
         /// The label.
@@ -232,49 +193,4 @@ pub enum Notice {
     },
     /// Intervals that are meant to be looked at once.
     OneLook,
-}
-
-/// What there is to say of the gating metrics' results: a regression so small
-/// that the placement of code alone could make it, a slow tail, ties, noise that
-/// matters, an estimator that would have been faster. Of many questions nothing
-/// is said of those that passed.
-pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) -> Vec<Notice> {
-    let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
-    let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
-    let said = |result: &MetricResult| {
-        gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
-    };
-    let mut notices = Vec::new();
-    for (of, result) in gating.iter().filter(|(_, result)| said(result)) {
-        remarks_on(&of.name, result, &mut notices);
-    }
-    notices
-}
-
-fn remarks_on(benchmark: &str, result: &MetricResult, notices: &mut Vec<Notice>) {
-    let names = || (benchmark.to_owned(), result.metric.name.clone());
-    let (benchmark, metric) = names();
-    let pairs = result.summary.pairs;
-    let small = result.summary.change.is_some_and(|change| change.abs() < PLACEMENT);
-    let average = result.mean.and_then(|mean| mean.change);
-    if let (Some(typical), Some(average)) = (result.overruled, average) {
-        notices.push(Notice::Tail { benchmark, metric, average, typical });
-    } else if result.verdict == Some(Verdict::Regression)
-        && small
-        && depends_on_placement(&result.metric)
-    {
-        notices.push(Notice::SmallChange { benchmark, metric });
-    }
-    if MANY_TIES * result.ties > pairs {
-        let (benchmark, metric) = names();
-        notices.push(Notice::Ties { benchmark, metric, ties: result.ties, pairs });
-    }
-    notices.extend(result.findings.iter().map(|&finding| {
-        let (benchmark, metric) = names();
-        Notice::Shape { benchmark, metric, finding }
-    }));
-    if let Some((estimator, needed)) = result.earlier {
-        let (benchmark, metric) = names();
-        notices.push(Notice::Earlier { benchmark, metric, estimator, needed, pairs });
-    }
 }

@@ -19,6 +19,7 @@
 //! - [`stats`]: sums, intervals, evidence. Pure. `quantile` alone names
 //!   statrs.
 //! - [`schedule`]: who goes first, from a seed. Pure.
+//! - [`gate`]: thresholds, warning levels and waivers.
 //! - [`verdict`]: the question, the answer, and what a finished comparison
 //!   says.
 //! - [`question`]: one metric from its first pair to its verdict.
@@ -57,6 +58,8 @@ pub mod sample;
 pub mod stats;
 
 pub mod schedule;
+
+pub mod gate;
 
 pub mod verdict;
 

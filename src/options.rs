@@ -3,14 +3,15 @@
 mod gates;
 mod values;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-pub use gates::{gates, threshold_flag};
+pub use gates::{gates, threshold_flag, waivers};
 pub use values::{command_words, run_timeout};
-use values::{confidence, duration, harness, on_doubt, units, words};
+use values::{confidence, duration, harness, on_doubt, percentage, units, words};
 
 use crate::cargo::{Build, Kind, Package, Target};
 use crate::config::{Table, nearest};
+use crate::gate::{Gate, Waiver};
 use crate::harness::Dialect;
 use crate::metric::Units;
 use crate::stats::estimator::Estimator;
@@ -100,8 +101,10 @@ pub struct Benchmark {
     pub args: Vec<String>,
     /// How its runs are called and read; else what its executable shows.
     pub harness: Option<Dialect>,
-    /// The metrics that gate, each with the largest change that passes.
-    pub gates: Vec<(String, f64)>,
+    /// The metrics that gate.
+    pub gates: Vec<Gate>,
+    /// Slowdowns that are accepted today.
+    pub waivers: Vec<Waiver>,
     /// Whether nobody named them, so that the only metric that there is may
     /// stand in for the usual one.
     pub stands_in: bool,
@@ -118,7 +121,7 @@ pub struct Benchmark {
 impl Benchmark {
     /// The metrics that are asked for by name.
     pub fn asked(&self) -> impl Iterator<Item = &String> {
-        self.gates.iter().map(|(name, _)| name).chain(&self.shown)
+        self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
     }
 }
 
@@ -286,6 +289,7 @@ pub fn benchmark(
         args: table.args.clone().unwrap_or_default(),
         harness: table.harness.as_deref().map(harness).transpose()?,
         gates: gates(table)?,
+        waivers: waivers(table, SystemTime::now())?.0,
         stands_in: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
         shown: table.show.clone().unwrap_or_default(),
@@ -301,13 +305,15 @@ pub fn benchmark(
 pub fn check(table: &Table) -> Result<(), Error> {
     limits(std::iter::once(table))?;
     if table.metrics.is_some() || table.thresholds.is_none() {
-        gates(table)?;
+        // The threshold that a warning has to be below may be another layer's.
+        gates(&Table { warn: None, ..table.clone() })?;
     }
     for (what, text) in [("command", &table.command), ("build-command", &table.build_command)] {
         text.as_deref().map(|text| words(what, text)).transpose()?;
     }
     table.run_timeout.as_deref().map(|text| duration("run-timeout", text)).transpose()?;
     table.harness.as_deref().map(harness).transpose()?;
+    table.warn.as_deref().map(|text| percentage("warn", text)).transpose()?;
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! One metric of one benchmark, from its first pair to its verdict: what a
 //! comparison that is running and an analysis of its samples have in common.
 
+use crate::gate::Gate;
 use crate::metric::{Better, Metric};
 use crate::side::Side;
-use crate::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
+use crate::stats::estimator::{Decision, Direction, Estimator, Levels, Running, Summary};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
@@ -12,28 +13,41 @@ use crate::verdict::{MetricResult, Verdict};
 /// some of them keep all values.
 const MOST_ALONGSIDE: u64 = 100_000;
 
+/// A warning is given up after so many times the pairs of the verdict.
+const PATIENCE: u64 = 4;
+
+/// What is known of a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Warning {
+    /// There is nothing to warn of, or no verdict yet.
+    No,
+    /// The verdict came after so many pairs, and the estimate was beyond the
+    /// warning level.
+    Open(u64),
+    /// The change is beyond the warning level.
+    Given,
+    /// It is not, or that can't be told.
+    Withdrawn,
+}
+
 /// A metric, the sums of its pairs, and the answer once there is one.
 #[derive(Clone, Debug)]
 pub struct Question {
     metric: Metric,
-    threshold: Option<f64>,
+    gate: Option<Gate>,
     running: Running,
     shape: Shape,
     /// What was said when it was decided.
     decided: Option<MetricResult>,
+    warning: Warning,
     /// Other estimators, fed alongside, with the pairs that each needed for a
     /// verdict: the mean, which is always shown, and all of a metric that gates.
     others: Vec<(Running, Option<u64>)>,
 }
 
 impl Question {
-    /// Without a threshold nothing is decided, only estimated.
-    pub fn new(
-        metric: Metric,
-        threshold: Option<f64>,
-        estimator: Estimator,
-        levels: Levels,
-    ) -> Self {
+    /// Without a gate nothing is decided, only estimated.
+    pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
         let direction = match metric.better {
             Better::Lower => Direction::LowerIsBetter,
             Better::Higher => Direction::HigherIsBetter,
@@ -42,14 +56,15 @@ impl Question {
         let running = |estimator| Running::new(estimator, direction, levels);
         // `Min` is fed minima, of which the others would make something else.
         let comparable = |other: &Estimator| {
-            (threshold.is_some() || *other == Estimator::Mean)
+            (gate.is_some() || *other == Estimator::Mean)
                 && *other != estimator
                 && ![estimator, *other].contains(&Estimator::Min)
         };
         let others = Estimator::ALL.into_iter().filter(comparable);
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
-        Question { metric, threshold, running, shape: Shape::new(), decided: None, others }
+        let (gate, warning) = (gate.cloned(), Warning::No);
+        Question { metric, gate, running, shape: Shape::new(), decided: None, warning, others }
     }
 
     /// What is measured.
@@ -59,25 +74,37 @@ impl Question {
 
     /// The largest change that passes, where it gates.
     pub fn threshold(&self) -> Option<f64> {
-        self.threshold
+        self.gate.as_ref().map(Gate::limit)
     }
 
     /// What is to be said of it: of one that is decided, what was said then.
     pub fn result(&self) -> MetricResult {
-        self.decided.clone().unwrap_or_else(|| {
-            let verdict = self.threshold.map(|_| Verdict::Inconclusive);
-            let summary = match self.threshold {
-                Some(threshold) => self.running.held_against(threshold),
-                None => self.running.summary(),
-            };
-            let metric = self.metric.clone();
-            MetricResult {
-                mean: self.mean(),
-                overruled: self.running.overruled(),
-                ties: self.threshold.map_or(0, |threshold| self.running.ties(threshold)),
-                ..MetricResult::new(metric, self.threshold, summary, verdict)
-            }
-        })
+        match &self.decided {
+            Some(decided) if self.warning == Warning::No => decided.clone(),
+            Some(decided) => MetricResult {
+                warned: self.warning == Warning::Given,
+                verdict: decided.verdict,
+                ..self.now()
+            },
+            None => self.now(),
+        }
+    }
+
+    /// What the pairs so far say.
+    fn now(&self) -> MetricResult {
+        let threshold = self.threshold();
+        let summary = match threshold {
+            Some(threshold) => self.running.held_against(threshold),
+            None => self.running.summary(),
+        };
+        let verdict = threshold.map(|_| Verdict::Inconclusive);
+        MetricResult {
+            mean: self.mean(),
+            overruled: self.running.overruled(),
+            ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
+            waiver: self.gate.as_ref().and_then(Gate::waived),
+            ..MetricResult::new(self.metric.clone(), threshold, summary, verdict)
+        }
     }
 
     fn mean(&self) -> Option<Summary> {
@@ -89,7 +116,7 @@ impl Question {
     /// and of another estimator that would have needed less than half of the
     /// pairs.
     pub fn end(&self) -> MetricResult {
-        let mut findings = self.threshold.map(|_| self.shape.findings()).unwrap_or_default();
+        let mut findings = self.gate.as_ref().map(|_| self.shape.findings()).unwrap_or_default();
         findings.retain(|finding| finding.matters_to(self.running.estimator()));
         let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
         let least = self.others.iter().filter_map(needed).min_by_key(|&(_, pairs)| pairs);
@@ -102,27 +129,54 @@ impl Question {
         self.decided.as_ref().and_then(|result| result.verdict)
     }
 
-    /// Whether it gates and has no answer yet.
+    /// Whether it gates and has no answer yet, or a warning is still open.
     pub fn is_open(&self) -> bool {
-        self.threshold.is_some() && self.decided.is_none()
+        self.gate.is_some() && self.decided.is_none() || matches!(self.warning, Warning::Open(_))
     }
 
     /// Takes in a pair, of which `first` was measured first, unless the
     /// verdict is in: what is said of a metric is what decided it.
     pub fn push(&mut self, base: f64, head: f64, first: Side) {
-        if self.decided.is_some() {
+        if self.decided.is_some() && !self.is_open() {
             return;
         }
         self.running.push(base, head);
         self.shape.push(base, head, first == Side::Base);
         self.push_alongside(base, head);
-        let Some(threshold) = self.threshold else {
+        let Some(gate) = &self.gate else {
             return;
         };
-        if let Some(decision) = self.running.decide(threshold) {
-            let verdict = Some(Verdict::from(Some(decision)));
-            self.decided = Some(MetricResult { verdict, ..self.result() });
+        match self.warning {
+            Warning::Open(_) => self.weigh_warning(),
+            _ => {
+                if let Some(decision) = self.running.decide(gate.limit()) {
+                    let verdict = Some(Verdict::from(Some(decision)));
+                    let warn = gate.warn.filter(|_| gate.waiver.is_none());
+                    self.decided = Some(MetricResult { verdict, ..self.now() });
+                    let exceeds = warn.is_some_and(|warn| self.running.exceeds(warn));
+                    if exceeds && decision == Decision::NoRegression {
+                        self.warning = Warning::Open(self.running.pairs());
+                        self.weigh_warning();
+                    }
+                }
+            }
         }
+    }
+
+    /// Whether the change is beyond the warning level, as certain as a verdict; or
+    /// that it takes too long to find out.
+    fn weigh_warning(&mut self) {
+        let (Warning::Open(from), Some(warn)) =
+            (self.warning, self.gate.as_ref().and_then(|g| g.warn))
+        else {
+            return;
+        };
+        self.warning = match self.running.decide(warn) {
+            Some(Decision::Regression) => Warning::Given,
+            Some(Decision::NoRegression) => Warning::Withdrawn,
+            None if self.running.pairs() >= PATIENCE * from => Warning::Withdrawn,
+            None => return,
+        };
     }
 
     /// Feeds the other estimators; those that keep every value only so long.
@@ -132,13 +186,14 @@ impl Question {
         if pairs == MOST_ALONGSIDE {
             self.others.retain(|(other, needed)| is_mean(other) || needed.is_some());
         }
+        let limit = self.threshold();
         // Near enough for a word about half of the pairs.
         let looks = pairs.is_multiple_of((pairs / 128).max(1));
         for (other, needed) in &mut self.others {
             if needed.is_none() || is_mean(other) {
                 other.push(base, head);
             }
-            if let (None, true, Some(threshold)) = (&needed, looks, self.threshold) {
+            if let (None, true, Some(threshold)) = (&needed, looks, limit) {
                 *needed = other.decide(threshold).map(|_| other.pairs());
             }
         }
@@ -170,7 +225,11 @@ impl Question {
 
     /// When the answer is to be expected; never without a threshold.
     pub fn forecast(&self) -> Forecast {
-        self.threshold.map_or(Forecast::Never, |limit| pairs_to_verdict(&self.running, limit))
+        let limit = match (self.warning, &self.gate) {
+            (Warning::Open(_), Some(gate)) => gate.warn,
+            _ => self.threshold(),
+        };
+        limit.map_or(Forecast::Never, |limit| pairs_to_verdict(&self.running, limit))
     }
 }
 
@@ -187,7 +246,8 @@ pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
 /// The answer of a metric that has one exact value on each side and needs no
 /// pair: the change and both its bounds are one number, and it is beyond the
 /// threshold or it is not.
-pub fn exact(metric: Metric, threshold: Option<f64>, base: f64, head: f64) -> MetricResult {
+pub fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> MetricResult {
+    let threshold = gate.map(Gate::limit);
     let change = (head - base) / base;
     let change = if base == head { 0.0 } else { change };
     let summary = Summary {
@@ -207,7 +267,13 @@ pub fn exact(metric: Metric, threshold: Option<f64>, base: f64, head: f64) -> Me
         true => Verdict::Regression,
         false => Verdict::NoRegression,
     });
-    MetricResult::new(metric, threshold, summary, verdict)
+    let warn = gate.filter(|gate| gate.waiver.is_none()).and_then(|gate| gate.warn);
+    let passes = verdict == Some(Verdict::NoRegression);
+    MetricResult {
+        warned: passes && warn.is_some_and(|warn| worse > warn + ROUNDING),
+        waiver: gate.and_then(Gate::waived),
+        ..MetricResult::new(metric, threshold, summary, verdict)
+    }
 }
 
 /// How far beyond the threshold an exact change must be to count as beyond:
@@ -221,8 +287,9 @@ mod tests {
 
     #[test]
     fn an_exact_answer_needs_no_pair_and_has_no_width() {
+        let gate = Gate::new("executable_bytes", 0.02);
         let answer = |base, head| {
-            exact(Metric::cost("executable_bytes", Unit::Bytes), Some(0.02), base, head)
+            exact(Metric::cost("executable_bytes", Unit::Bytes), Some(&gate), base, head)
         };
         let table = [
             (100.0, 103.0, Some(0.03), Verdict::Regression),

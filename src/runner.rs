@@ -7,6 +7,7 @@ mod track;
 
 use std::time::Duration;
 
+use crate::gate::Gate;
 use crate::metric::Metric;
 use crate::question::{Question, estimator};
 use crate::sample::Sample;
@@ -54,7 +55,7 @@ pub struct Benchmark {
     /// What its runs measure.
     pub metrics: Vec<Metric>,
     /// The metrics that gate, each with the largest change that passes.
-    pub gates: Vec<(String, f64)>,
+    pub gates: Vec<Gate>,
 }
 
 /// What is sampled, and when it stops.
@@ -100,7 +101,8 @@ impl Plan {
     /// The least number of pairs with which any question can be decided.
     pub fn least_pairs(&self) -> u64 {
         let metrics = self.benchmarks().flat_map(|benchmark| {
-            let gates = |metric: &&Metric| benchmark.gates.iter().any(|(n, _)| *n == metric.name);
+            let gates =
+                |metric: &&Metric| benchmark.gates.iter().any(|gate| gate.metric == metric.name);
             benchmark.metrics.iter().filter(gates)
         });
         let estimators = metrics.map(|metric| estimator(metric, self.estimator));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::gate::Waiver;
 use crate::metric::Metric;
 use crate::stats::estimator::{Decision, Estimator, Summary};
 use crate::stats::shape::Finding;
@@ -144,6 +145,10 @@ pub struct MetricResult {
     pub mean: Option<Summary>,
     /// The verdict, where the metric gates.
     pub verdict: Option<Verdict>,
+    /// Whether the change passes, and is beyond the warning level.
+    pub warned: bool,
+    /// The waiver that the threshold comes from, and the threshold without it.
+    pub waiver: Option<(Waiver, f64)>,
     /// The change of the typical run, where a slow tail made the estimate.
     pub overruled: Option<f64>,
     /// How many pairs have exactly the threshold's change and count for neither
@@ -171,6 +176,8 @@ impl MetricResult {
             summary,
             mean: None,
             verdict,
+            warned: false,
+            waiver: None,
             overruled: None,
             ties: 0,
             findings: Vec::new(),

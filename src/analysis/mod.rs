@@ -23,6 +23,7 @@ pub use recording::{Recorded, Recording};
 pub use rows::Flow;
 
 use crate::event::{Notice, remarks};
+use crate::gate::Gate;
 use crate::metric::{DEFAULT_METRIC, Metric, Units};
 use crate::stats::estimator::{Estimator, Levels};
 use crate::stats::moments::Moments;
@@ -36,9 +37,8 @@ use versus::Couple;
 pub struct Spec {
     /// BenchmarkTools' judgement, and not evidence.
     pub judges: bool,
-    /// The metrics that gate, each with the largest change that passes; none
-    /// when only estimates are wanted.
-    pub gates: Option<Vec<(String, f64)>>,
+    /// The metrics that gate; none when only estimates are wanted.
+    pub gates: Option<Vec<Gate>>,
     /// The metrics that were named; of none, all are shown and
     /// [`DEFAULT_METRIC`] is meant, or the only one that there is.
     pub named: Vec<String>,
@@ -55,10 +55,15 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// What decides about a metric, where it gates.
+    pub fn gate(&self, metric: &str) -> Option<&Gate> {
+        let gates = self.gates.as_deref().unwrap_or_default();
+        gates.iter().find(|gate| gate.metric == metric)
+    }
+
     /// The largest change of a metric that passes, where it gates.
     pub fn threshold(&self, metric: &str) -> Option<f64> {
-        let gates = self.gates.as_deref().unwrap_or_default();
-        gates.iter().find(|(name, _)| name == metric).map(|&(_, threshold)| threshold)
+        self.gate(metric).map(Gate::limit)
     }
 }
 
@@ -308,10 +313,10 @@ impl Spec {
     /// that there is stands in.
     fn stand_in(&mut self, metrics: &[Metric]) {
         if let ([only], true) = (metrics, self.named.is_empty())
-            && let Some([(name, _)]) = self.gates.as_deref_mut()
-            && name == DEFAULT_METRIC
+            && let Some([gate]) = self.gates.as_deref_mut()
+            && gate.metric == DEFAULT_METRIC
         {
-            name.clone_from(&only.name);
+            gate.metric.clone_from(&only.name);
         }
     }
 }

@@ -56,7 +56,7 @@ impl Taker for Reading<'_, '_> {
             couple.widen(spec, metrics, *levels);
         }
         let known = |name: &&String| metrics.iter().any(|metric| metric.name == **name);
-        let gates = spec.gates.iter().flatten().map(|(name, _)| name);
+        let gates = spec.gates.iter().flatten().map(|gate| &gate.metric);
         let missing = gates.chain(&spec.named).find(|name| !known(name));
         if let Some(missing) = missing.filter(|_| files.0 == files.1) {
             let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();

@@ -223,7 +223,7 @@ impl From<MetricResult> for MetricFinding {
 }
 
 fn question(metric: &Metric, spec: &Spec, levels: Levels) -> Question {
-    Question::new(metric.clone(), spec.threshold(&metric.name), spec.estimator, levels)
+    Question::new(metric.clone(), spec.gate(&metric.name), spec.estimator, levels)
 }
 
 /// Puts the pairs so far to new questions.

@@ -4,6 +4,7 @@
 use super::{Error, Kind};
 use crate::bench::{Bench, Case, Reported};
 use crate::event::Notice;
+use crate::gate::Gate;
 use crate::meter;
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::runner::{self, Subject};
@@ -19,6 +20,8 @@ pub(super) struct Found {
     pub(super) subject: Subject,
     /// Benchmarks of one side only.
     pub(super) alone: Vec<(String, Side)>,
+    /// The names of its benchmarks, as the harness knows them.
+    inner: Vec<String>,
     /// Metrics of one side only, each with its benchmark.
     one_sided: Vec<(String, Metric, Side)>,
     /// What is known of the program without a run.
@@ -54,10 +57,13 @@ impl Found {
         let can_leave = bench.can_leave();
         let subject = Subject { benchmarks: Vec::new(), can_leave, pair_seconds };
         let mut found = Found { subject, exact: bench.exact()?, ..Found::default() };
+        let inner = reported.head.iter().chain(&reported.base).filter_map(|(name, _)| name.clone());
+        found.inner.extend(inner);
         for (name, head) in &reported.head {
             match reported.base.iter().find(|(other, _)| other == name) {
                 Some((_, base)) => {
-                    let (benchmark, case) = found.compared(bench, shown(name), base, head);
+                    let (benchmark, case) =
+                        found.compared(bench, shown(name), name.as_deref(), base, head);
                     found.subject.benchmarks.push(benchmark);
                     bench.cases.push(Case { name: name.clone(), ..case });
                 }
@@ -78,6 +84,7 @@ impl Found {
         &mut self,
         bench: &Bench<'_>,
         name: String,
+        inner: Option<&str>,
         base: &Sample,
         head: &Sample,
     ) -> (runner::Benchmark, Case) {
@@ -92,11 +99,11 @@ impl Found {
             self.one_sided.extend(only);
         }
         let both: Vec<String> = names(head).into_iter().filter(|one| has(base, one)).collect();
-        let gates = gates(bench, &both);
+        let gates = gates(bench, &name, inner, &both);
         let case = Case {
             name: None,
             metrics: both.clone(),
-            gates: gates.iter().map(|(metric, _)| metric.clone()).collect(),
+            gates: gates.iter().map(|gate| gate.metric.clone()).collect(),
         };
         let metrics = both.iter().map(|metric| of(metric)).collect();
         (runner::Benchmark { name, metrics, gates }, case)
@@ -138,6 +145,14 @@ impl Found {
         both.chain(one).any(|known| known.name == metric)
     }
 
+    /// The names of its benchmarks, as they are shown and as the harness knows
+    /// them.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let compared = self.subject.benchmarks.iter().map(|benchmark| &benchmark.name);
+        let alone = self.alone.iter().map(|(name, _)| name);
+        compared.chain(alone).chain(&self.inner).cloned()
+    }
+
     /// What there is to say of it.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let alone = self.alone.iter().map(|(benchmark, side)| match side {
@@ -164,16 +179,20 @@ impl Found {
 
 /// Which of the metrics that both sides have gate. Where nobody named any, the
 /// only one that there is stands in for the usual one.
-fn gates(bench: &Bench<'_>, both: &[String]) -> Vec<(String, f64)> {
+fn gates(bench: &Bench<'_>, name: &str, inner: Option<&str>, both: &[String]) -> Vec<Gate> {
     let asked = &bench.benchmark.gates;
-    match (both, asked.as_slice()) {
-        ([only], [(usual, threshold)])
-            if bench.benchmark.stands_in && usual == DEFAULT_METRIC && only != usual =>
+    let gates: Vec<Gate> = match (both, asked.as_slice()) {
+        ([only], [usual])
+            if bench.benchmark.stands_in
+                && usual.metric == DEFAULT_METRIC
+                && *only != usual.metric =>
         {
-            vec![(only.clone(), *threshold)]
+            vec![usual.clone().of(only)]
         }
-        _ => asked.iter().filter(|(metric, _)| both.contains(metric)).cloned().collect(),
-    }
+        _ => asked.iter().filter(|gate| both.contains(&gate.metric)).cloned().collect(),
+    };
+    let names = [name, inner.unwrap_or(name)];
+    gates.into_iter().map(|gate| bench.waived(gate, &names)).collect()
 }
 
 /// That the head measures what was asked for: who stops to print a number must
@@ -190,9 +209,10 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
     let gating = found.subject.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
     let settled = measured.is_empty() || gating && bench.benchmark.stands_in;
     let known = |metric: &String| measured.contains(metric) || meter::needs_no_run(metric);
-    let missing = bench.benchmark.gates.iter().find(|(metric, _)| !known(metric));
+    let missing =
+        bench.benchmark.gates.iter().map(|gate| &gate.metric).find(|metric| !known(metric));
     match missing {
-        Some((metric, _)) if !settled => {
+        Some(metric) if !settled => {
             // What could be measured if it were asked for, too.
             for other in meter::all().map(|metric| metric.name) {
                 if !measured.contains(&other) && other != *metric {

@@ -24,6 +24,8 @@ pub(super) struct Session<'a, 'b> {
     pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
+    /// The names of all programs, also of those that need not be run.
+    pub(super) programs: Vec<String>,
 }
 
 /// What came of it.
@@ -36,15 +38,14 @@ pub(super) struct Measured {
 }
 
 impl Session<'_, '_> {
-    /// Warms up and samples. `several` programs put their names before those
-    /// of their benchmarks.
+    /// Warms up and samples. Several programs put their names before those of
+    /// their benchmarks.
     pub(super) fn run(
         &mut self,
         settings: &Settings,
         options: &Options,
-        several: bool,
     ) -> Result<Measured, Error> {
-        let mut found = self.warm_up(options, several)?;
+        let mut found = self.warm_up(options, self.programs.len() > 1)?;
         let plan = Plan {
             subjects: found.iter().map(|found| found.subject.clone()).collect(),
             confidence: settings.policy.confidence,
@@ -162,6 +163,9 @@ impl Session<'_, '_> {
             let (harness, filter) = (bench.dialect().name(), filter.map(str::to_owned));
             return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
         }
+        if filter.is_none() {
+            self.check_waivers(&all)?;
+        }
         let measured = |metric: &String| all.iter().any(|found| found.measures(metric));
         let set = self.benches.iter().flat_map(|bench| bench.benchmark.units.keys());
         let unused: BTreeSet<String> = set.filter(|metric| !measured(metric)).cloned().collect();
@@ -169,6 +173,30 @@ impl Session<'_, '_> {
             self.notice(Notice::UnusedUnit { metric });
         }
         Ok(all)
+    }
+
+    /// That every waiver is about something that there is.
+    fn check_waivers(&self, all: &[Found]) -> Result<(), Error> {
+        let names = || all.iter().flat_map(Found::names).chain(self.programs.iter().cloned());
+        let gates = || {
+            let found = all.iter().flat_map(|found| &found.subject.benchmarks);
+            let asked = self.benches.iter().flat_map(|bench| &bench.benchmark.gates);
+            found.flat_map(|benchmark| &benchmark.gates).chain(asked)
+        };
+        let whole = self.benches.len() == self.programs.len();
+        for waiver in self.benches.iter().flat_map(|bench| &bench.benchmark.waivers) {
+            let why = match &waiver.benchmark {
+                Some(name) if names().all(|known| known != *name) => {
+                    format!("there is no benchmark `{name}`")
+                }
+                _ if whole && gates().all(|gate| gate.metric != waiver.metric) => {
+                    format!("`{}` does not gate", waiver.metric)
+                }
+                _ => continue,
+            };
+            return Err(Kind::Waiver { metric: waiver.metric.clone(), why }.into());
+        }
+        Ok(())
     }
 
     /// What each side reports, and how long the latest pair took, seconds.

@@ -1,4 +1,4 @@
-//! The layers of tables.
+//! What a table may say.
 
 use super::*;
 use serde_json::json;

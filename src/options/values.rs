@@ -24,10 +24,15 @@ fn percent(what: &'static str, text: &str) -> Result<f64, Error> {
 }
 
 pub(super) fn threshold(text: &str) -> Result<f64, Error> {
-    let value = percent("threshold", text)?;
+    percentage("threshold", text)
+}
+
+/// A percentage that is not negative, as a fraction.
+pub(super) fn percentage(what: &'static str, text: &str) -> Result<f64, Error> {
+    let value = percent(what, text)?;
     if value < 0.0 {
-        let why = "a threshold is 0% or more".to_owned();
-        return Err(Error::Bad { what: "threshold", value: text.to_owned(), why });
+        let why = "it is 0% or more".to_owned();
+        return Err(Error::Bad { what, value: text.to_owned(), why });
     }
     Ok(value)
 }

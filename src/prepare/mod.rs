@@ -335,6 +335,9 @@ impl Work<'_, '_> {
         if !resolved.differing.is_empty() {
             self.notice(Notice::PolicyDiffers { keys: resolved.differing });
         }
+        for notice in resolved.waivers {
+            self.notice(notice);
+        }
         for benchmark in &resolved.removed {
             self.notice(Notice::Removed { benchmark: benchmark.clone() });
         }

@@ -2,10 +2,12 @@
 //! comparison.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::cargo::{Package, Workspace};
-use crate::config::Table;
+use crate::config::{Table, Waiver};
 use crate::error::Error;
+use crate::event::Notice;
 use crate::options::{self, Choice, Settings};
 use crate::side::Side;
 
@@ -16,6 +18,8 @@ pub(super) struct Resolved {
     pub(super) differing: Vec<&'static str>,
     /// Benchmarks that only the base's table names.
     pub(super) removed: Vec<String>,
+    /// What there is to say of the waivers.
+    pub(super) waivers: Vec<Notice>,
 }
 
 /// The table of a workspace: that of the package that `flags` or the folder
@@ -58,6 +62,7 @@ pub(super) fn resolve(
     let mut tables: Vec<(Option<String>, Table)> = Vec::new();
     let chosen_by_flag = [&flags.bench, &flags.bin, &flags.example, &flags.command];
     let chosen_by_flag = chosen_by_flag.iter().any(|target| target.is_some());
+    let waived_before = waivers_of(base.as_ref())?;
     let deciding = base.filter(|_| head.is_some());
     let head = head.unwrap_or_default();
     let named = if chosen_by_flag { Vec::new() } else { head.named("package")? };
@@ -92,5 +97,40 @@ pub(super) fn resolve(
     };
     let benchmarks = tables.iter().map(checked).collect::<Result<_, _>>()?;
     let (policy, limits) = options::limits(tables.iter().map(|(_, table)| table))?;
-    Ok(Resolved { settings: Settings { benchmarks, policy, limits }, differing, removed })
+    let waivers = waivers(tables.iter().map(|(_, table)| table), &waived_before)?;
+    let settings = Settings { benchmarks, policy, limits };
+    Ok(Resolved { settings, differing, removed, waivers })
+}
+
+/// All waivers of a side.
+fn waivers_of(table: Option<&Table>) -> Result<Vec<Waiver>, Error> {
+    let Some(table) = table else { return Ok(Vec::new()) };
+    let named = table.named("package")?;
+    let all = named.iter().map(|(_, table)| table).chain([table]);
+    Ok(all.filter_map(|table| table.waivers.clone()).flatten().collect())
+}
+
+/// The head's waivers that the base does not have, and those that have expired.
+fn waivers<'a>(
+    tables: impl Iterator<Item = &'a Table>,
+    before: &[Waiver],
+) -> Result<Vec<Notice>, Error> {
+    let mut notices = Vec::new();
+    for table in tables {
+        for given in table.waivers.iter().flatten().filter(|waiver| !before.contains(waiver)) {
+            let (metric, ceiling) = (given.metric.clone(), given.ceiling.clone());
+            let reason = given.reason.clone();
+            notices.push(Notice::NewWaiver { metric, ceiling, reason });
+        }
+        let (_, expired) = options::waivers(table, SystemTime::now())?;
+        notices.extend(expired.into_iter().map(Notice::ExpiredWaiver));
+    }
+    let mut seen: Vec<Notice> = Vec::new();
+    notices.retain(|notice| {
+        !seen.contains(notice) && {
+            seen.push(notice.clone());
+            true
+        }
+    });
+    Ok(notices)
 }

@@ -11,7 +11,7 @@ fn plan(gates: &[(&str, f64)]) -> Plan {
     let benchmark = Benchmark {
         name: "it".into(),
         metrics: ["wall_time", "max_rss"].map(|name| Metric::cost(name, Unit::Seconds)).to_vec(),
-        gates: gates.iter().map(|&(name, limit)| (name.to_owned(), limit)).collect(),
+        gates: gates.iter().map(|&(name, limit)| Gate::new(name, limit)).collect(),
     };
     let subject = Subject { benchmarks: vec![benchmark], ..Subject::default() };
     Plan {

@@ -39,9 +39,8 @@ struct Line {
 impl Line {
     fn new(plan: &Plan, benchmark: &Benchmark) -> Self {
         let question = |metric: &Metric| {
-            let gate = benchmark.gates.iter().find(|(name, _)| *name == metric.name);
-            let threshold = gate.map(|&(_, threshold)| threshold);
-            Question::new(metric.clone(), threshold, plan.estimator, plan.levels())
+            let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name);
+            Question::new(metric.clone(), gate, plan.estimator, plan.levels())
         };
         let questions = benchmark.metrics.iter().map(question).collect();
         Line { name: benchmark.name.clone(), questions, pairs: 0 }

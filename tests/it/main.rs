@@ -25,3 +25,4 @@ mod sides;
 mod support;
 mod tidy;
 mod traps;
+mod waivers;

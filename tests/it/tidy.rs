@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
     "side",
     "metric",
     "sample",
     "stats",
     "schedule",
+    "gate",
     "verdict",
     "question",
     "git",

@@ -189,6 +189,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
     pub(crate) threshold: Vec<String>,
 
+    /// Change from which on there is a warning, below the threshold [default:
+    /// none]
+    #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
+    pub(crate) warn: Option<String>,
+
     /// Confidence of the verdict, 1 minus the chance that it is wrong
     /// [default: 95%]
     #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]

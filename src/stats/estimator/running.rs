@@ -163,6 +163,16 @@ impl Running {
         }
     }
 
+    /// Whether the estimate, whatever its bounds, is beyond `threshold`.
+    pub fn exceeds(&self, threshold: f64) -> bool {
+        let change = self.summary().change;
+        match (change, self.direction.critical_change(threshold), self.direction) {
+            (Some(change), Some(critical), Direction::LowerIsBetter) => change > critical,
+            (Some(change), Some(critical), Direction::HigherIsBetter) => change < critical,
+            _ => false,
+        }
+    }
+
     /// How many pairs have exactly the threshold's change, where the estimator goes
     /// by signs: they count for neither side. 0 for the other estimators.
     pub fn ties(&self, threshold: f64) -> u64 {

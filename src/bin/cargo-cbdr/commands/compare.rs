@@ -108,6 +108,8 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         show: some(&args.show),
         threshold: None,
         thresholds: None::<BTreeMap<_, _>>,
+        warn: args.warn.clone(),
+        waivers: None,
         units: None,
         confidence: args.confidence.clone(),
         estimator: args.estimator.clone(),

@@ -61,7 +61,20 @@ pub(super) struct Metric<'a> {
     upper: Option<f64>,
     threshold: Option<f64>,
     verdict: Option<&'static str>,
+    warned: bool,
+    waiver: Option<Waived<'a>>,
     mean: Option<Mean>,
+}
+
+/// An accepted slowdown.
+#[derive(Serialize)]
+struct Waived<'a> {
+    /// Without it.
+    threshold: f64,
+    ceiling: f64,
+    reason: &'a str,
+    expires: &'a str,
+    issue: Option<&'a str>,
 }
 
 /// The plain mean's numbers, whichever the estimator.
@@ -153,6 +166,14 @@ pub(super) fn metric(result: &MetricResult) -> Metric<'_> {
         upper: summary.upper,
         threshold: result.threshold,
         verdict: result.verdict.map(|verdict| verdict.name()),
+        warned: result.warned,
+        waiver: result.waiver.as_ref().map(|(waiver, threshold)| Waived {
+            threshold: *threshold,
+            ceiling: waiver.ceiling,
+            reason: &waiver.reason,
+            expires: &waiver.expires,
+            issue: waiver.issue.as_deref(),
+        }),
         mean: result.mean.map(|Summary { base, head, change, lower, upper, .. }| Mean {
             base,
             head,

@@ -1,8 +1,9 @@
 //! The words of notices.
 
-use cargo_cbdr::event::Notice;
+use cargo_cbdr::event::{Notice, Remark};
+use cargo_cbdr::gate::Waiver;
 use cargo_cbdr::runner::Unlikely;
-use cargo_cbdr::stats::estimator::{Estimator, TAIL};
+use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
 
 use super::text::{count, percent, roughly};
@@ -49,20 +50,18 @@ pub(crate) fn notice(notice: &Notice) -> String {
             not_measured(benchmark, why, hint.as_deref())
         }
         Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
-        Notice::SmallChange { benchmark, metric } => small_change(benchmark, metric),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
-        Notice::Shape { benchmark, metric, finding: found } => {
-            about(benchmark, metric, &finding(found))
+        Notice::Metric { benchmark, metric, remark: what } => {
+            format!("`{metric}` of `{benchmark}`: {}", remark(what))
         }
-        Notice::Tail { benchmark, metric, average, typical } => {
-            about(benchmark, metric, &tail(*average, *typical))
-        }
-        Notice::Ties { benchmark, metric, ties: number, pairs } => {
-            about(benchmark, metric, &ties(*number, *pairs))
-        }
-        Notice::Earlier { benchmark, metric, estimator, needed, pairs } => {
-            about(benchmark, metric, &earlier(*estimator, *needed, *pairs))
-        }
+        Notice::NewWaiver { metric, ceiling, reason } => format!(
+            "the branch brings a waiver of its own: `{metric}` may change by up to {ceiling} \
+             ({reason})"
+        ),
+        Notice::ExpiredWaiver(waiver) => format!(
+            "the waiver of `{}` has expired on {}: it no longer counts",
+            waiver.metric, waiver.expires
+        ),
         Notice::Alone { label } => {
             format!("no row has what `{label}` would be compared with")
         }
@@ -83,30 +82,44 @@ fn not_measured(benchmark: &str, why: &str, hint: Option<&str>) -> String {
     format!("`{benchmark}`: {why}{hint}")
 }
 
-/// What is said of one metric of one benchmark.
-fn about(benchmark: &str, metric: &str, what: &str) -> String {
-    format!("`{metric}` of `{benchmark}`: {what}")
-}
-
-fn tail(average: f64, typical: f64) -> String {
-    format!(
-        "rare slow runs change the average by {}, though the typical run changed by {}; the change \
-         shown is the average's over {TAIL}, which is held against the threshold",
-        percent(average),
-        percent(typical)
-    )
-}
-
-fn ties(ties: u64, pairs: u64) -> String {
-    format!(
-        "{ties} of {pairs} pairs have exactly the threshold's change and count for neither side"
-    )
-}
-
-fn earlier(estimator: Estimator, needed: u64, pairs: u64) -> String {
-    format!(
-        "`--estimator {estimator}` would have had a verdict after {needed} of the {pairs} pairs"
-    )
+/// What is said of the result of one metric.
+fn remark(remark: &Remark) -> String {
+    let shown = |change: Option<f64>| change.map_or("from zero".to_owned(), percent);
+    match remark {
+        Remark::Warned { change } => {
+            format!("changed by {}, which passes, but is beyond the warning level", shown(*change))
+        }
+        Remark::Waived { change, threshold, needed, waiver } => {
+            let Waiver { ceiling, reason, expires, issue, .. } = waiver;
+            let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
+            let passes = if *needed { "waived" } else { "passes without its waiver" };
+            format!(
+                "changed by {}, {passes}: up to {} instead of {} is accepted until {expires} \
+                 ({reason}{issue})",
+                shown(*change),
+                percent(*ceiling),
+                percent(*threshold)
+            )
+        }
+        Remark::SmallChange => {
+            "the change is below 5 %: the two executables differ by it, but the \
+                                placement of code alone can do that"
+                .to_owned()
+        }
+        Remark::Tail { average, typical } => format!(
+            "rare slow runs change the average by {}, though the typical run changed by {}; the \
+             change shown is the average's over {TAIL}, which is held against the threshold",
+            percent(*average),
+            percent(*typical)
+        ),
+        Remark::Ties { ties, pairs } => format!(
+            "{ties} of {pairs} pairs have exactly the threshold's change and count for neither side"
+        ),
+        Remark::Noise(found) => finding(found),
+        Remark::Earlier { estimator, needed, pairs } => format!(
+            "`--estimator {estimator}` would have had a verdict after {needed} of the {pairs} pairs"
+        ),
+    }
 }
 
 fn left_behind(benchmark: &str, processes: u64) -> String {
@@ -115,13 +128,6 @@ fn left_behind(benchmark: &str, processes: u64) -> String {
         several => format!("{several} processes"),
     };
     format!("`{benchmark}` left {processes} running, which were ended")
-}
-
-fn small_change(benchmark: &str, metric: &str) -> String {
-    format!(
-        "the change of `{metric}` of `{benchmark}` is below 5 %: the two executables differ by \
-         it, but the placement of code alone can do that"
-    )
 }
 
 fn unpaired(benchmark: &str, line: u64) -> String {

@@ -1,0 +1,90 @@
+//! What decides about one metric: how far it may change, from where on there is
+//! a warning, and what was accepted.
+
+/// A metric that gates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// The metric.
+    pub metric: String,
+    /// The largest change that passes, a fraction.
+    pub threshold: f64,
+    /// The change beyond which there is a warning, a fraction.
+    pub warn: Option<f64>,
+    /// A larger change that was accepted, for a while.
+    pub waiver: Option<Waiver>,
+}
+
+impl Gate {
+    /// With a threshold and no more.
+    pub fn new(metric: &str, threshold: f64) -> Self {
+        Gate { metric: metric.to_owned(), threshold, warn: None, waiver: None }
+    }
+
+    /// The change that the verdict is about: the threshold, or the ceiling of the
+    /// waiver where that is larger.
+    pub fn limit(&self) -> f64 {
+        let ceiling = self.waiver.as_ref().map(|waiver| waiver.ceiling);
+        ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
+    }
+
+    /// The waiver, with the threshold that it stands above.
+    pub fn waived(&self) -> Option<(Waiver, f64)> {
+        self.waiver.clone().map(|waiver| (waiver, self.threshold))
+    }
+
+    /// The same for another metric.
+    #[must_use]
+    pub fn of(self, metric: &str) -> Self {
+        Gate { metric: metric.to_owned(), ..self }
+    }
+}
+
+/// An accepted slowdown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiver {
+    /// The metric.
+    pub metric: String,
+    /// The benchmark; none means all.
+    pub benchmark: Option<String>,
+    /// The change up to which it passes, a fraction.
+    pub ceiling: f64,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it counts, `2026-12-31`, in UTC.
+    pub expires: String,
+    /// Where it is discussed.
+    pub issue: Option<String>,
+}
+
+impl Waiver {
+    /// Whether it is about a metric of a benchmark, which has several names: its
+    /// own, and that of the program which reports it.
+    pub fn is_about(&self, metric: &str, benchmark: &[&str]) -> bool {
+        let named = self.benchmark.as_deref();
+        self.metric == metric && named.is_none_or(|named| benchmark.contains(&named))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_the_larger_of_threshold_and_ceiling() {
+        let waiver = Waiver {
+            metric: "wall_time".to_owned(),
+            benchmark: Some("parse".to_owned()),
+            ceiling: 0.1,
+            reason: "a table".to_owned(),
+            expires: "2999-12-31".to_owned(),
+            issue: None,
+        };
+        let gate =
+            |threshold| Gate { waiver: Some(waiver.clone()), ..Gate::new("wall_time", threshold) };
+        assert_eq!((gate(0.02).limit(), gate(0.2).limit()), (0.1, 0.2));
+        assert!(waiver.is_about("wall_time", &["suite/parse", "parse"]));
+        assert!(
+            !waiver.is_about("wall_time", &["print"]) && !waiver.is_about("max_rss", &["parse"])
+        );
+    }
+}
