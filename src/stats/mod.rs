@@ -27,6 +27,7 @@
 //! For samples of a fixed size, looked at once, [`welch`] has the interval of the
 //! difference and [`ratio`] that of the ratio, with the quantiles of [`quantile`];
 //! [`fixed`] asks both. [`judge`] is BenchmarkTools' judgement of two estimates.
+//! [`lookback`] asks whether a value fits the values of earlier commits.
 //!
 //! # Words
 //!
@@ -37,6 +38,7 @@ pub mod estimator;
 pub mod fixed;
 pub mod forecast;
 pub mod judge;
+pub mod lookback;
 pub mod moments;
 mod ordered;
 pub mod quantile;

@@ -14,6 +14,7 @@ mod harness;
 mod help;
 #[cfg(unix)]
 mod hook;
+mod lookback;
 mod meter;
 mod plot;
 #[cfg(target_os = "linux")]
