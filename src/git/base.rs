@@ -143,17 +143,26 @@ impl Repo {
     }
 
     fn head(&self, request: &Request) -> Result<Revision, Error> {
-        let name = request.head.clone().unwrap_or_else(|| "HEAD".to_owned());
+        let head = self.at(request.head.as_deref())?;
+        Ok(Revision { dirty: request.dirty, ..head })
+    }
+
+    /// The commit of a name, or that of HEAD.
+    ///
+    /// # Errors
+    /// When the name leads nowhere, or HEAD has no commit yet.
+    pub fn at(&self, rev: Option<&str>) -> Result<Revision, Error> {
+        let name = rev.unwrap_or("HEAD").to_owned();
         let commit = match self.find(&name)? {
             Some(commit) => commit,
-            None if request.head.is_none() => return Err(Error::Unborn),
+            None if rev.is_none() => return Err(Error::Unborn),
             None => return Err(self.unknown(name, Origin::Argument)),
         };
-        let rev = match request.head.is_none() {
-            true => self.inner.head().ok().and_then(branch_name).unwrap_or(name),
-            false => name,
+        let name = match rev {
+            None => self.inner.head().ok().and_then(branch_name).unwrap_or(name),
+            Some(_) => name,
         };
-        Ok(Revision { dirty: request.dirty, ..self.revision(rev, commit)? })
+        self.revision(name, commit)
     }
 
     /// The commit that BASE names. `None` when it names none in this clone,
@@ -220,7 +229,7 @@ impl Repo {
 
     /// Whether `commit` is `tip` or one of its ancestors, as far as this
     /// clone's history goes.
-    fn is_on(&self, commit: Oid, tip: Oid) -> Result<bool, Error> {
+    pub(super) fn is_on(&self, commit: Oid, tip: Oid) -> Result<bool, Error> {
         if commit == tip {
             return Ok(true);
         }
@@ -256,7 +265,7 @@ impl Repo {
         Error::Unknown { name, origin: origin.suffix(), shallow: self.inner.is_shallow() }
     }
 
-    fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
+    pub(super) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
         self.inner.find_commit(id).map_err(Error::git("read", id.to_string()))
     }
 
@@ -266,7 +275,7 @@ impl Repo {
     }
 }
 
-fn oid(hex: &str) -> Result<Oid, Error> {
+pub(super) fn oid(hex: &str) -> Result<Oid, Error> {
     Oid::from_str(hex).map_err(Error::git("read", hex))
 }
 

@@ -1,9 +1,11 @@
-//! The user's repository, which is only ever read, and the private one in the
-//! cache ([`worktree`]), to which the worktrees belong.
+//! The user's repository, which is only read but for its notes ([`notes`]) and hooks ([`hooks`]), and
+//! the private one in the cache ([`worktree`]), to which the worktrees belong.
 
 pub mod base;
 pub mod hooks;
+pub mod line;
 pub mod make;
+pub mod notes;
 pub mod snapshot;
 pub mod worktree;
 
@@ -97,6 +99,42 @@ pub enum Error {
         /// How many files, in words.
         files: String,
     },
+    /// A commit that ought to be an ancestor of another and is none.
+    #[error("`{good}` is not an ancestor of `{bad}`")]
+    NotAncestor {
+        /// The one that should be.
+        good: String,
+        /// The other.
+        bad: String,
+        /// Whether the history was cut off.
+        shallow: bool,
+    },
+    /// An ancestor that the first parents do not lead to.
+    #[error("the first parents of `{bad}` do not lead to `{good}`")]
+    OffTheLine {
+        /// The ancestor.
+        good: String,
+        /// Where the walk began.
+        bad: String,
+    },
+    /// A note that nobody should have to read.
+    #[error("the note of commit {commit} in `{reference}` is larger than {limit} bytes")]
+    LargeNote {
+        /// The commit.
+        commit: String,
+        /// The reference of the notes.
+        reference: &'static str,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// Others kept writing, or a lock was left behind.
+    #[error("could not write `{reference}`: others kept changing or locking it")]
+    Contended {
+        /// The reference.
+        reference: &'static str,
+        /// The lock's file.
+        lock: PathBuf,
+    },
     /// A submodule whose commit the clone does not have.
     #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
     Submodule {
@@ -140,6 +178,23 @@ impl Error {
                 "commit them, or compare the working tree as it is: `--dirty`".to_owned()
             }
             Error::Submodule { .. } => "`git submodule update --init --recursive`".to_owned(),
+            Error::NotAncestor { shallow: true, .. } => {
+                "this is a shallow clone: `git fetch --unshallow origin` brings the whole history"
+                    .to_owned()
+            }
+            Error::NotAncestor { good, bad, .. } => format!(
+                "the good commit comes first; `git merge-base {good} {bad}` is one for both"
+            ),
+            Error::OffTheLine { .. } => {
+                "`--all-parents` also looks at the commits of merged branches".to_owned()
+            }
+            Error::LargeNote { commit, reference, .. } => {
+                format!("look at it: `git notes --ref {reference} show {commit}`")
+            }
+            Error::Contended { lock, .. } => format!(
+                "when no git and no cargo cbdr is running here, remove `{}`",
+                lock.display()
+            ),
             Error::Git { .. } | Error::Io { .. } => return None,
         })
     }

@@ -1,0 +1,155 @@
+//! Which commits came before a commit, and which lie between two.
+
+use std::collections::HashMap;
+
+use git2::{Oid, Sort};
+
+use super::base::oid;
+use super::{Error, Repo};
+
+/// Which parents of a merge are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parents {
+    /// The first one: the line of the branch itself.
+    #[default]
+    First,
+    /// All of them.
+    All,
+}
+
+/// A commit as a reader knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its name, in hexadecimal.
+    pub id: String,
+    /// The first line of its message.
+    pub summary: String,
+    /// Who wrote it.
+    pub author: String,
+    /// When it was committed, seconds since 1970.
+    pub time: i64,
+}
+
+/// A commit between two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The commit.
+    pub commit: Commit,
+    /// Which of the nodes before it are its parents.
+    pub parents: Vec<usize>,
+}
+
+impl Repo {
+    /// A commit and those before it, newest first, at most `limit` of them. A
+    /// shallow clone's end where it was cut off.
+    ///
+    /// # Errors
+    /// When a commit can't be read.
+    pub fn line(&self, from: &str, limit: usize, parents: Parents) -> Result<Vec<Commit>, Error> {
+        let from = oid(from)?;
+        if parents == Parents::All {
+            let ids = self.walk(from, None)?;
+            return ids.take(limit).map(|id| self.described(id?)).collect();
+        }
+        let mut found = Vec::new();
+        let mut next = Some(from);
+        while let Some(id) = next.filter(|_| found.len() < limit) {
+            found.push(self.described(id)?);
+            next = self.first_parent(id)?;
+        }
+        Ok(found)
+    }
+
+    /// The first parent of a commit; `None` of the first commit.
+    ///
+    /// # Errors
+    /// When the commit can't be read.
+    pub fn parent(&self, commit: &str) -> Result<Option<String>, Error> {
+        Ok(self.first_parent(oid(commit)?)?.map(|id| id.to_string()))
+    }
+
+    /// Whether the clone's history was cut off.
+    pub fn is_shallow(&self) -> bool {
+        self.inner.is_shallow()
+    }
+
+    /// The commits after `good` up to and including `bad`, parents before their
+    /// children.
+    ///
+    /// # Errors
+    /// When `good` is no ancestor of `bad`, or none along the `parents` that
+    /// are followed.
+    pub fn between(&self, good: &str, bad: &str, parents: Parents) -> Result<Vec<Node>, Error> {
+        let (from, to) = (oid(good)?, oid(bad)?);
+        if from == to || !self.is_on(from, to)? {
+            let (good, bad) = (good.to_owned(), bad.to_owned());
+            return Err(Error::NotAncestor { good, bad, shallow: self.is_shallow() });
+        }
+        if parents == Parents::First {
+            return self.chain(from, to);
+        }
+        let mut ids = self.walk(to, Some(from))?.collect::<Result<Vec<_>, _>>()?;
+        ids.reverse();
+        let places: HashMap<Oid, usize> =
+            ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let node = |id: &Oid| {
+            let commit = self.commit(*id)?;
+            let parents = commit.parent_ids().filter_map(|id| places.get(&id).copied()).collect();
+            Ok(Node { parents, commit: self.described(*id)? })
+        };
+        ids.iter().map(node).collect()
+    }
+
+    fn chain(&self, good: Oid, bad: Oid) -> Result<Vec<Node>, Error> {
+        let mut ids = Vec::new();
+        let mut next = Some(bad);
+        while let Some(id) = next.filter(|id| *id != good) {
+            ids.push(id);
+            next = self.first_parent(id)?;
+        }
+        if next.is_none() {
+            let (good, bad) = (good.to_string(), bad.to_string());
+            return Err(Error::OffTheLine { good, bad });
+        }
+        let node = |(at, id): (usize, &Oid)| {
+            let parents = at.checked_sub(1).into_iter().collect();
+            Ok(Node { parents, commit: self.described(*id)? })
+        };
+        ids.iter().rev().enumerate().map(node).collect()
+    }
+
+    /// The commits of `from`, children before their parents, without `hidden`
+    /// and those before it.
+    fn walk(
+        &self,
+        from: Oid,
+        hidden: Option<Oid>,
+    ) -> Result<impl Iterator<Item = Result<Oid, Error>>, Error> {
+        let failed = move || Error::git("walk the history of", from.to_string());
+        let mut walk = self.inner.revwalk().map_err(failed())?;
+        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(failed())?;
+        walk.push(from).map_err(failed())?;
+        if let Some(hidden) = hidden {
+            walk.hide(hidden).map_err(failed())?;
+        }
+        Ok(walk.map(move |id| id.map_err(failed())))
+    }
+
+    fn first_parent(&self, id: Oid) -> Result<Option<Oid>, Error> {
+        let parent = self.commit(id)?.parent_ids().next();
+        // A shallow clone names parents that it does not hold.
+        let is_held = |parent: &Oid| !self.is_shallow() || self.inner.find_commit(*parent).is_ok();
+        Ok(parent.filter(is_held))
+    }
+
+    fn described(&self, id: Oid) -> Result<Commit, Error> {
+        let commit = self.commit(id)?;
+        let summary = commit.summary_bytes().unwrap_or_default();
+        Ok(Commit {
+            id: id.to_string(),
+            summary: String::from_utf8_lossy(summary).into_owned(),
+            author: String::from_utf8_lossy(commit.author().name_bytes()).into_owned(),
+            time: commit.time().seconds(),
+        })
+    }
+}

@@ -1,0 +1,381 @@
+//! The notes under `refs/notes/cbdr`: lines of text that belong to a commit
+//! and travel with the repository.
+//!
+//! A note is a set of lines; writers only add to it. Whoever writes makes a
+//! new commit of the notes on top of the one that they read, and moves the
+//! reference from the one to the other only if it is still there; else they
+//! begin again. So of any number of writers none loses a line.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use git2::{Commit, ErrorCode, ObjectType, Oid, Repository, Signature, Tree};
+
+use super::base::oid;
+use super::{Error, Repo};
+
+/// The reference of the notes.
+pub const REFERENCE: &str = "refs/notes/cbdr";
+
+/// How large a note may be, bytes. Others write notes, too.
+pub const MAX_NOTE: usize = 16 << 20;
+
+/// How many notes are looked at.
+const MAX_NOTES: usize = 1_000_000;
+
+/// How often a writer begins again before it gives up.
+const ATTEMPTS: u64 = 500;
+
+/// The notes as they were at one moment.
+pub struct Notes<'a> {
+    inner: &'a Repository,
+    tree: Option<Tree<'a>>,
+}
+
+impl std::fmt::Debug for Notes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Notes").field("tree", &self.tree.as_ref().map(Tree::id)).finish()
+    }
+}
+
+/// What a merge of others' notes did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// How many lines were new here.
+    pub lines: usize,
+    /// How many notes were left as they are, because they are too large.
+    pub skipped: usize,
+}
+
+impl Repo {
+    /// The notes as they are now.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    pub fn notes(&self) -> Result<Notes<'_>, Error> {
+        self.notes_at(self.reference(REFERENCE)?)
+    }
+
+    fn notes_at(&self, tip: Option<Oid>) -> Result<Notes<'_>, Error> {
+        let tree = tip.map(|tip| self.commit(tip)?.tree().map_err(Error::git("read", REFERENCE)));
+        Ok(Notes { inner: &self.inner, tree: tree.transpose()? })
+    }
+
+    /// The commit of a reference, in hexadecimal, if it is there.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
+        Ok(self.reference(reference)?.map(|id| id.to_string()))
+    }
+
+    fn reference(&self, name: &str) -> Result<Option<Oid>, Error> {
+        match self.inner.refname_to_id(name) {
+            Ok(id) => Ok(Some(id)),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(Error::git("read", name)(error)),
+        }
+    }
+
+    /// Adds lines to the notes of commits. `message` is that of the notes' own
+    /// commit.
+    ///
+    /// # Errors
+    /// When the notes can't be written.
+    pub fn add_lines(&self, lines: &[(String, String)], message: &str) -> Result<(), Error> {
+        let mut added: BTreeMap<String, String> = BTreeMap::new();
+        for (commit, line) in lines {
+            let text = added.entry(commit.clone()).or_default();
+            text.push_str(line);
+            text.push('\n');
+        }
+        self.write(message, None, |notes| {
+            let mut blobs = BTreeMap::new();
+            for (commit, text) in &added {
+                let mut old = notes.text(commit)?;
+                if old.last().is_some_and(|last| *last != b'\n') {
+                    old.push(b'\n');
+                }
+                old.extend_from_slice(text.as_bytes());
+                if old.len() > MAX_NOTE {
+                    return Err(large(commit));
+                }
+                let blob = self.inner.blob(&old).map_err(Error::git("write", REFERENCE))?;
+                blobs.insert(commit.clone(), blob);
+            }
+            Ok(blobs)
+        })
+    }
+
+    /// Takes in the notes under another reference: of each commit the lines of
+    /// both.
+    ///
+    /// # Errors
+    /// When the notes can't be read or written.
+    pub fn merge_notes(&self, from: &str) -> Result<Merged, Error> {
+        let Some(theirs) = self.reference(from)? else { return Ok(Merged::default()) };
+        let ours = self.reference(REFERENCE)?;
+        if ours.is_some_and(|ours| self.is_on(theirs, ours).unwrap_or(false)) {
+            return Ok(Merged::default());
+        }
+        let is_behind = ours.is_none_or(|ours| self.is_on(ours, theirs).unwrap_or(false));
+        if is_behind && self.advance(ours, theirs, "Take the notes of a remote")? {
+            return self.news(ours, theirs);
+        }
+        let other = self.notes_at(Some(theirs))?;
+        let other_blobs = other.blobs()?;
+        let mut merged = Merged::default();
+        self.write("Merge the notes of a remote", Some(theirs), |notes| {
+            merged = Merged::default();
+            let own = notes.blobs()?;
+            let mut blobs = BTreeMap::new();
+            for (commit, theirs) in &other_blobs {
+                if own.get(commit) == Some(theirs) {
+                    continue;
+                }
+                let Ok(text) = other.text(commit) else {
+                    merged.skipped += 1;
+                    continue;
+                };
+                let mut union = notes.text(commit).unwrap_or_default();
+                let new = add_missing(&mut union, &text);
+                if union.len() > MAX_NOTE {
+                    merged.skipped += 1;
+                } else if new > 0 {
+                    merged.lines += new;
+                    let blob = self.inner.blob(&union).map_err(Error::git("write", REFERENCE))?;
+                    blobs.insert(commit.clone(), blob);
+                }
+            }
+            Ok(blobs)
+        })?;
+        Ok(merged)
+    }
+
+    /// How many lines the notes at `theirs` have more than those at `ours`.
+    fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Merged, Error> {
+        let (ours, theirs) = (self.notes_at(ours)?, self.notes_at(Some(theirs))?);
+        let known = ours.blobs()?;
+        let mut merged = Merged::default();
+        for (commit, blob) in theirs.blobs()? {
+            if known.get(&commit) == Some(&blob) {
+                continue;
+            }
+            match (ours.text(&commit), theirs.text(&commit)) {
+                (Ok(mut ours), Ok(theirs)) => merged.lines += add_missing(&mut ours, &theirs),
+                _ => merged.skipped += 1,
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Removes a reference that was ours for a moment.
+    ///
+    /// # Errors
+    /// When it can't be removed.
+    pub fn forget(&self, reference: &str) -> Result<(), Error> {
+        match self.inner.find_reference(reference) {
+            Ok(mut found) => found.delete().map_err(Error::git("remove", reference)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Makes a new commit of the notes with the blobs that `change` gives, on
+    /// top of the present one and of `theirs`, again and again until nobody
+    /// came between.
+    fn write(
+        &self,
+        message: &str,
+        theirs: Option<Oid>,
+        mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Oid>, Error>,
+    ) -> Result<(), Error> {
+        let failed = || Error::git("write", REFERENCE);
+        let who = self.inner.signature();
+        let who = who.or_else(|_| Signature::now("cargo cbdr", "cargo-cbdr@localhost"));
+        let who = who.map_err(failed())?;
+        for attempt in 0..ATTEMPTS {
+            let tip = self.reference(REFERENCE)?;
+            let notes = self.notes_at(tip)?;
+            let blobs: Vec<_> = change(&notes)?.into_iter().collect();
+            if blobs.is_empty() && theirs.is_none() {
+                return Ok(());
+            }
+            let tree = notes.with(notes.tree.as_ref(), 0, &blobs)?;
+            let tree = self.inner.find_tree(tree).map_err(failed())?;
+            let parents = tip.into_iter().chain(theirs).map(|id| self.commit(id));
+            let parents: Vec<Commit<'_>> = parents.collect::<Result<_, _>>()?;
+            let parents: Vec<&Commit<'_>> = parents.iter().collect();
+            let new = self.inner.commit(None, &who, &who, message, &tree, &parents);
+            let new = new.map_err(failed())?;
+            if self.advance(tip, new, message)? {
+                return Ok(());
+            }
+            pause(attempt);
+        }
+        let lock = self.inner.commondir().join(format!("{REFERENCE}.lock"));
+        Err(Error::Contended { reference: REFERENCE, lock })
+    }
+
+    /// Moves the reference from `tip` to `new`, or makes it; false when it is
+    /// no longer at `tip`, or another writer is at work.
+    fn advance(&self, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
+        let moved = match tip {
+            Some(tip) => self.inner.reference_matching(REFERENCE, new, true, tip, message),
+            None => self.inner.reference(REFERENCE, new, false, message),
+        };
+        match moved {
+            Ok(_) => Ok(true),
+            Err(error) if is_race(error.code()) => Ok(false),
+            Err(error) => Err(Error::git("write", REFERENCE)(error)),
+        }
+    }
+}
+
+/// Whether another writer was first or is at work.
+fn is_race(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::Modified | ErrorCode::Exists | ErrorCode::Locked | ErrorCode::NotFound
+    )
+}
+
+/// Waits up to 40 ms; different processes wait differently.
+fn pause(attempt: u64) {
+    let spread = (u64::from(std::process::id()) * 7 + attempt * 13) % 20;
+    std::thread::sleep(Duration::from_millis(1 + spread + attempt.min(20)));
+}
+
+fn large(commit: &str) -> Error {
+    Error::LargeNote { commit: commit.to_owned(), reference: REFERENCE, limit: MAX_NOTE }
+}
+
+/// Adds the lines of `other` that `text` lacks, and says how many.
+fn add_missing(text: &mut Vec<u8>, other: &[u8]) -> usize {
+    let lines = |text: &[u8]| -> Vec<Vec<u8>> {
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        lines.map(<[u8]>::to_vec).collect()
+    };
+    let known: std::collections::HashSet<Vec<u8>> = lines(text).into_iter().collect();
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+    let mut new = 0;
+    for line in lines(other).into_iter().filter(|line| !known.contains(line)) {
+        text.extend_from_slice(&line);
+        text.push(b'\n');
+        new += 1;
+    }
+    new
+}
+
+impl Notes<'_> {
+    /// What is noted of a commit, nothing where there is no note.
+    ///
+    /// # Errors
+    /// When the note is too large or can't be read.
+    pub fn text(&self, commit: &str) -> Result<Vec<u8>, Error> {
+        let mut text = Vec::new();
+        let mut trees: Vec<Tree<'_>> = self.tree.iter().cloned().collect();
+        let mut depth = 0;
+        // Git spreads many notes over folders named after the first letters
+        // of the commits, and mixes the depths when their number changes.
+        while let Some(tree) = trees.pop() {
+            let rest = &commit[depth..];
+            if let Some(entry) = tree.get_name(rest).filter(|e| e.kind() == Some(ObjectType::Blob))
+            {
+                let blob = self.blob(commit, entry.id())?;
+                if text.is_empty() {
+                    text = blob
+                } else {
+                    add_missing(&mut text, &blob);
+                }
+            }
+            if rest.len() > 2
+                && let Some(entry) = tree.get_name(&rest[..2])
+                && entry.kind() == Some(ObjectType::Tree)
+            {
+                trees.push(self.tree(entry.id())?);
+                depth += 2;
+            }
+        }
+        Ok(text)
+    }
+
+    fn blob(&self, commit: &str, id: Oid) -> Result<Vec<u8>, Error> {
+        let failed = || Error::git("read the note of", commit);
+        let odb = self.inner.odb().map_err(failed())?;
+        let (size, _) = odb.read_header(id).map_err(failed())?;
+        if size > MAX_NOTE {
+            return Err(large(commit));
+        }
+        Ok(self.inner.find_blob(id).map_err(failed())?.content().to_vec())
+    }
+
+    fn tree(&self, id: Oid) -> Result<Tree<'_>, Error> {
+        self.inner.find_tree(id).map_err(Error::git("read", REFERENCE))
+    }
+
+    /// The commits that have a note, in the order of their names.
+    ///
+    /// # Errors
+    /// When the notes can't be read.
+    pub fn commits(&self) -> Result<Vec<String>, Error> {
+        Ok(self.blobs()?.into_keys().collect())
+    }
+
+    /// The note of each commit; of one that has several, one of them.
+    fn blobs(&self) -> Result<BTreeMap<String, Oid>, Error> {
+        let mut found = BTreeMap::new();
+        let mut left: Vec<(String, Tree<'_>)> =
+            self.tree.iter().map(|tree| (String::new(), tree.clone())).collect();
+        while let Some((prefix, tree)) = left.pop() {
+            for entry in tree.iter().take(MAX_NOTES.saturating_sub(found.len())) {
+                let Ok(name) = entry.name() else { continue };
+                let name = format!("{prefix}{name}");
+                let is_hex = name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+                match entry.kind() {
+                    Some(ObjectType::Tree) if is_hex && name.len() == prefix.len() + 2 => {
+                        left.push((name, self.tree(entry.id())?));
+                    }
+                    Some(ObjectType::Blob) if is_hex && oid(&name).is_ok() && name.len() == 40 => {
+                        found.insert(name, entry.id());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The tree of these notes with the blobs of some commits, whose names are
+    /// cut off at `depth`: where the commit's note is, else one folder deep.
+    fn with(
+        &self,
+        tree: Option<&Tree<'_>>,
+        depth: usize,
+        blobs: &[(String, Oid)],
+    ) -> Result<Oid, Error> {
+        let failed = || Error::git("write", REFERENCE);
+        let kind = |name: &str| tree.and_then(|tree| tree.get_name(name)).and_then(|e| e.kind());
+        let mut builder = self.inner.treebuilder(tree).map_err(failed())?;
+        for group in blobs.chunk_by(|(one, _), (other, _)| one[..depth + 2] == other[..depth + 2]) {
+            let folder = &group[0].0[depth..depth + 2];
+            // The last two letters are a note's, whatever others put there.
+            let is_folder = depth + 2 < group[0].0.len() && kind(folder) == Some(ObjectType::Tree);
+            let is_here = |(commit, _): &&(String, Oid)| {
+                kind(&commit[depth..]) == Some(ObjectType::Blob) || !(is_folder || depth == 0)
+            };
+            for (commit, blob) in group.iter().filter(is_here) {
+                builder.insert(&commit[depth..], *blob, 0o100_644).map_err(failed())?;
+            }
+            let deeper: Vec<_> = group.iter().filter(|entry| !is_here(entry)).cloned().collect();
+            if !deeper.is_empty() {
+                let below = tree.filter(|_| is_folder).and_then(|tree| tree.get_name(folder));
+                let below = below.map(|entry| self.tree(entry.id())).transpose()?;
+                let id = self.with(below.as_ref(), depth + 2, &deeper)?;
+                builder.insert(folder, id, 0o040_000).map_err(failed())?;
+            }
+        }
+        builder.write().map_err(failed())
+    }
+}
