@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::harness::{self, Dialect, Harness, Place, Reading};
 use crate::machine::Machine;
 use crate::meter::{self, Meters, Pass};
+use crate::metric::DEFAULT_METRIC;
 use crate::options::{Benchmark, Subject};
 use crate::prepare::{Program, tail};
 use crate::process::{Command, Helper, Interrupt};
@@ -152,7 +153,7 @@ impl<'a> Bench<'a> {
 
     /// A gate with the waiver for it, if there is one; `names` are those of the
     /// benchmark beside its program's.
-    pub(crate) fn waived(&self, gate: Gate, names: &[&str]) -> Gate {
+    fn waived(&self, gate: Gate, names: &[&str]) -> Gate {
         let names = [names, &[self.benchmark.name.as_str()]].concat();
         let mut waivers = self.benchmark.waivers.iter();
         let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();
@@ -169,6 +170,24 @@ impl<'a> Bench<'a> {
     pub(crate) fn warmup(&self) -> u32 {
         let tells = |side| self.callers[side].harness.dialect != Dialect::Plain;
         self.benchmark.warmup.max(u32::from(Side::BOTH.into_iter().any(tells)))
+    }
+
+    /// Which of the metrics that are measured gate. Where nobody named any, the
+    /// only one that there is stands in for the usual one. `names` are those of the
+    /// benchmark that measures them, beside its program's.
+    pub(crate) fn gates(&self, measured: &[String], names: &[&str]) -> Vec<Gate> {
+        let asked = &self.benchmark.gates;
+        let gates: Vec<Gate> = match (measured, asked.as_slice()) {
+            ([only], [usual])
+                if self.benchmark.stands_in
+                    && usual.metric == DEFAULT_METRIC
+                    && *only != usual.metric =>
+            {
+                vec![usual.clone().of(only)]
+            }
+            _ => asked.iter().filter(|gate| measured.contains(&gate.metric)).cloned().collect(),
+        };
+        gates.into_iter().map(|gate| self.waived(gate, names)).collect()
     }
 
     /// How the head is called and read.

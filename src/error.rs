@@ -75,6 +75,25 @@ pub(crate) enum Kind {
         seconds(.needed), seconds(.limit)
     )]
     LimitTooShort { least: u64, needed: Duration, limit: Duration },
+    #[error("can't annotate: {0}")]
+    Annotation(String),
+    #[error("the result can't be stored: {0}")]
+    Unstorable(String),
+    #[error("no result of {rev} ({}){place} is stored", short(.commit))]
+    NoResult { rev: String, commit: String, place: &'static str, others: usize },
+    #[error("could not {verb} the notes {preposition} `{remote}`: `{command}` {exit}")]
+    Remote {
+        verb: &'static str,
+        preposition: &'static str,
+        remote: String,
+        command: String,
+        exit: Exit,
+        said: String,
+    },
+    #[error("the {which} commit can't be compared: {why}")]
+    Bisect { which: &'static str, why: String },
+    #[error("`{0}` is no remote: a name or an address")]
+    RemoteName(String),
     #[error("not one pair fitted into the time limit of {}", seconds(.0))]
     NoPair(Duration),
 }
@@ -86,6 +105,11 @@ fn seconds(duration: &Duration) -> humantime::FormattedDuration {
         Duration::from_secs(duration.as_secs_f64().round() as u64)
     };
     humantime::format_duration(rounded)
+}
+
+/// A commit's first letters.
+fn short(commit: &str) -> &str {
+    &commit[..commit.len().min(10)]
 }
 
 impl<K: Into<Kind>> From<K> for Error {
@@ -141,6 +165,10 @@ impl Error {
                 let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
                 Some(format!("`--time-limit {wanted}`, or a shorter benchmark"))
             }
+            Kind::NoResult { others, .. } if *others > 0 => {
+                Some("there are results of other machines: `--all-machines` takes them".to_owned())
+            }
+            Kind::NoResult { .. } => Some("`cargo cbdr history record` measures one".to_owned()),
             Kind::NoPair(_) => Some("a longer `--time-limit`, or a shorter benchmark".to_owned()),
             _ => None,
         }
@@ -152,11 +180,17 @@ impl Error {
             Kind::Tool { said, .. }
             | Kind::Benchmark { said, .. }
             | Kind::Output { said, .. }
-            | Kind::Command { said, .. } => {
+            | Kind::Command { said, .. }
+            | Kind::Remote { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())
             }
             _ => None,
         }
+    }
+
+    /// Of which kind it is.
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0
     }
 
     /// Whether a signal asked for the end.

@@ -47,6 +47,9 @@
 //! - [`sampler`]: any commands in turn.
 //! - [`doctor`]: what this machine can measure, and how well.
 //! - `comparison`: the whole way, [`compare`].
+//! - [`history`]: results stored with their commits, and what they say of a
+//!   new one.
+//! - [`bisect`]: the commit that brought a regression.
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
 
@@ -100,6 +103,10 @@ pub mod sampler;
 pub mod doctor;
 
 mod comparison;
+
+pub mod history;
+
+pub mod bisect;
 
 pub use comparison::{Options, Report, compare};
 pub use error::Error;

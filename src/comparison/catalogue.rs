@@ -4,9 +4,8 @@
 use super::{Error, Kind};
 use crate::bench::{Bench, Case, Reported};
 use crate::event::Notice;
-use crate::gate::Gate;
 use crate::meter;
-use crate::metric::{DEFAULT_METRIC, Metric};
+use crate::metric::Metric;
 use crate::runner::{self, Subject};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
@@ -99,7 +98,7 @@ impl Found {
             self.one_sided.extend(only);
         }
         let both: Vec<String> = names(head).into_iter().filter(|one| has(base, one)).collect();
-        let gates = gates(bench, &name, inner, &both);
+        let gates = bench.gates(&both, &[&name, inner.unwrap_or(&name)]);
         let case = Case {
             name: None,
             metrics: both.clone(),
@@ -175,24 +174,6 @@ impl Found {
         result.metrics.extend(own.map(|(_, metric, _)| nothing(metric)));
         result
     }
-}
-
-/// Which of the metrics that both sides have gate. Where nobody named any, the
-/// only one that there is stands in for the usual one.
-fn gates(bench: &Bench<'_>, name: &str, inner: Option<&str>, both: &[String]) -> Vec<Gate> {
-    let asked = &bench.benchmark.gates;
-    let gates: Vec<Gate> = match (both, asked.as_slice()) {
-        ([only], [usual])
-            if bench.benchmark.stands_in
-                && usual.metric == DEFAULT_METRIC
-                && *only != usual.metric =>
-        {
-            vec![usual.clone().of(only)]
-        }
-        _ => asked.iter().filter(|gate| both.contains(&gate.metric)).cloned().collect(),
-    };
-    let names = [name, inner.unwrap_or(name)];
-    gates.into_iter().map(|gate| bench.waived(gate, &names)).collect()
 }
 
 /// That the head measures what was asked for: who stops to print a number must

@@ -6,6 +6,7 @@ pub mod hooks;
 pub mod line;
 pub mod make;
 pub mod notes;
+pub mod remote;
 pub mod snapshot;
 pub mod worktree;
 

@@ -1,5 +1,6 @@
 //! From two revisions to two sets of executables that can be measured.
 
+mod alone;
 mod build;
 mod command;
 mod identical;
@@ -13,9 +14,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+pub(crate) use alone::{Alone, alone};
 pub use build::write_down;
-use tools::Tools;
-pub(crate) use tools::tail;
+pub(crate) use surroundings::flags;
+pub(crate) use tools::{Tools, tail};
 
 use crate::cache::{self, Cache, Lock, Room};
 use crate::cargo::{self, Workspace};
@@ -24,7 +26,7 @@ use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::git::base::{Request as BaseRequest, Rule, Sides, VARIABLES};
 use crate::git::worktree::Store;
-use crate::git::{self, Repo};
+use crate::git::{self, Repo, Revision};
 use crate::options::{Benchmark, Settings};
 use crate::process::{Command, Helper, Interrupt};
 use crate::side::{Pair, Side};
@@ -79,7 +81,7 @@ pub(crate) enum State {
 }
 
 /// What is run of one side.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) command: Command,
     /// The executable, where cargo built it.
@@ -116,15 +118,7 @@ pub(crate) fn prepare(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
-    let repo = Repo::discover(&request.folder)?;
-    let room = Cache::open(request.cache.clone())?.room(repo.common_dir(), &repo.name())?;
-    let scratch = tempfile::Builder::new().prefix("tmp-").tempdir_in(room.path());
-    let scratch = scratch.map_err(Error::io("make a folder in", room.path()))?;
-    let executable = request.capture.first().map(Path::new);
-    let env = surroundings::clean(request.env.iter().cloned(), executable);
-    let folder = scratch.path().to_owned();
-    let tools = Tools { helper, interrupt, env, scratch: folder };
-    let mut work = Work { request, repo, room, tools, tell, notices: Vec::new() };
+    let (mut work, scratch) = Work::open(request, helper, interrupt, tell)?;
     let inside = work.inside()?;
     let user = work.workspace(&request.folder, None)?;
     let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
@@ -132,7 +126,8 @@ pub(crate) fn prepare(
     let (built, lock) = if done {
         (Built::nothing(&request.flags, table)?, None)
     } else {
-        let lock = work.lock(&sides)?;
+        let doing = format!("comparing {} with {}", sides.head.rev, sides.base.rev);
+        let lock = work.lock(&doing)?;
         work.check_out(&mut sides)?;
         let built = work.build_all(&sides, &Trees { inside, user, table })?;
         let (seconds, room) = (start.elapsed().as_secs_f64(), work.room.path());
@@ -150,6 +145,48 @@ impl Built {
         let (policy, limits) = crate::options::limits(std::iter::once(&table))?;
         let settings = Settings { benchmarks: Vec::new(), policy, limits };
         Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
+    }
+}
+
+/// The repository's part of the cache.
+pub(crate) fn room(request: &Request, repo: &Repo) -> Result<Room, Error> {
+    Ok(Cache::open(request.cache.clone())?.room(repo.common_dir(), &repo.name())?)
+}
+
+/// What the table of the user's tree and the flags ask for.
+///
+/// # Errors
+/// When there is no repository or no workspace, or the table is not what it may
+/// be.
+pub(crate) fn table(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<Table, Error> {
+    let tell = &mut |_: Event<'_>| {};
+    let (work, _scratch) = Work::open(request, helper, interrupt, tell)?;
+    let inside = work.inside()?;
+    let user = work.workspace(&request.folder, None)?;
+    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
+    Ok(request.flags.clone().over(table.unwrap_or_default()))
+}
+
+/// What is asked for of the base, by the flags and then `table`.
+pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
+    let var = |name: &'static str| {
+        let found = request.env.iter().find(|(known, _)| known == name);
+        let value = found.and_then(|(_, value)| value.to_str()).filter(|v| !v.is_empty());
+        value.map(|value| (name, value.to_owned()))
+    };
+    BaseRequest {
+        base: request.flags.base.clone(),
+        configured: table.and_then(|table| table.base.clone()),
+        variables: VARIABLES.into_iter().filter_map(var).collect(),
+        head: request.head.clone(),
+        instead: request.instead.clone(),
+        exact: request.exact_base,
+        dirty: request.dirty,
+        aa: request.aa,
     }
 }
 
@@ -171,7 +208,25 @@ struct Work<'a, 'b> {
     notices: Vec<Notice>,
 }
 
-impl Work<'_, '_> {
+impl<'a, 'b> Work<'a, 'b> {
+    /// Opens the repository and its part of the cache, with a folder there
+    /// for what tools print.
+    fn open(
+        request: &'a Request,
+        helper: &'a Helper,
+        interrupt: &'a Interrupt,
+        tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
+    ) -> Result<(Self, tempfile::TempDir), Error> {
+        let repo = Repo::discover(&request.folder)?;
+        let room = room(request, &repo)?;
+        let scratch = tempfile::Builder::new().prefix("tmp-").tempdir_in(room.path());
+        let scratch = scratch.map_err(Error::io("make a folder in", room.path()))?;
+        let executable = request.capture.first().map(Path::new);
+        let env = surroundings::clean(request.env.iter().cloned(), executable);
+        let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
+        Ok((Work { request, repo, room, tools, tell, notices: Vec::new() }, scratch))
+    }
+
     fn notice(&mut self, notice: Notice) {
         (self.tell)(Event::Notice(&notice));
         self.notices.push(notice);
@@ -192,21 +247,7 @@ impl Work<'_, '_> {
 
     /// The two commits; true when there is nothing to compare.
     fn sides(&mut self, table: Option<&Table>) -> Result<(Sides, bool), Error> {
-        let var = |name: &'static str| {
-            let found = self.request.env.iter().find(|(known, _)| known == name);
-            let value = found.and_then(|(_, value)| value.to_str()).filter(|v| !v.is_empty());
-            value.map(|value| (name, value.to_owned()))
-        };
-        let asked = BaseRequest {
-            base: self.request.flags.base.clone(),
-            configured: table.and_then(|table| table.base.clone()),
-            variables: VARIABLES.into_iter().filter_map(var).collect(),
-            head: self.request.head.clone(),
-            instead: self.request.instead.clone(),
-            exact: self.request.exact_base,
-            dirty: self.request.dirty,
-            aa: self.request.aa,
-        };
+        let asked = base_request(self.request, table);
         let sides = self.repo.resolve(&asked)?;
         (self.tell)(Event::Sides(&sides));
         let is_head = self.request.head.is_none();
@@ -229,9 +270,9 @@ impl Work<'_, '_> {
         Ok((sides, false))
     }
 
-    fn lock(&mut self, sides: &Sides) -> Result<Lock, Error> {
-        let (base, head) = (&sides.base.rev, &sides.head.rev);
-        let about = format!("process {}, comparing {head} with {base}", std::process::id());
+    /// Takes the lock of the room, for what we are `doing` there.
+    fn lock(&mut self, doing: &str) -> Result<Lock, Error> {
+        let about = format!("process {}, {doing}", std::process::id());
         let interrupt = self.tools.interrupt;
         let mut told = false;
         let lock = self.room.lock(&about, |holder| -> Result<(), Error> {
@@ -269,16 +310,36 @@ impl Work<'_, '_> {
                 sides.base.tree.clone_from(&sides.head.tree);
             }
         }
-        for side in Side::BOTH {
-            self.tools.interrupt.check()?;
-            let revision = sides.of(side);
-            (self.tell)(Event::CheckingOut(side, revision));
-            cache::make_dir(&self.room.side(side))?;
-            let tree = self.room.tree(side);
-            let keep = command::kept(&self.room.side(side), &revision.tree);
-            store.check_out(&self.repo, side, &tree, revision, &keep)?;
-        }
-        Ok(())
+        Side::BOTH
+            .into_iter()
+            .try_for_each(|side| self.check_out_side(&store, side, sides.of(side)))
+    }
+
+    fn check_out_side(
+        &mut self,
+        store: &Store,
+        side: Side,
+        revision: &Revision,
+    ) -> Result<(), Error> {
+        self.tools.interrupt.check()?;
+        (self.tell)(Event::CheckingOut(side, revision));
+        cache::make_dir(&self.room.side(side))?;
+        let tree = self.room.tree(side);
+        let keep = command::kept(&self.room.side(side), &revision.tree);
+        Ok(store.check_out(&self.repo, side, &tree, revision, &keep)?)
+    }
+
+    /// The toolchain that rustup takes in a folder. Without rustup there is
+    /// one toolchain, and nothing to choose.
+    fn active_toolchain(&self, folder: &Path) -> Result<Option<String>, Error> {
+        let args = vec!["show".into(), "active-toolchain".into()];
+        let command = self.tools.command("rustup", args, folder, None);
+        let Ok((exit, printed, _)) = self.tools.quietly(command) else {
+            return Ok(None);
+        };
+        self.tools.interrupt.check()?;
+        let name = printed.split_whitespace().next().filter(|_| exit.success());
+        Ok(name.map(str::to_owned))
     }
 
     /// Which toolchain rustup is to take: that of the side that `toolchain`
@@ -288,21 +349,10 @@ impl Work<'_, '_> {
         table: &Table,
         folders: &Pair<PathBuf>,
     ) -> Result<Pair<Option<String>>, Error> {
-        let active = |side: Side| -> Result<Option<String>, Error> {
-            let args = vec!["show".into(), "active-toolchain".into()];
-            let command = self.tools.command("rustup", args, &folders[side], None);
-            // Without rustup there is one toolchain, and nothing to choose.
-            let Ok((exit, printed, _)) = self.tools.quietly(command) else {
-                return Ok(None);
-            };
-            self.tools.interrupt.check()?;
-            let name = printed.split_whitespace().next().filter(|_| exit.success());
-            Ok(name.map(str::to_owned))
-        };
         let one = match table.toolchain.as_deref() {
             Some("each") => return Ok(Pair::default()),
-            None | Some("head") => active(Side::Head)?,
-            Some("base") => active(Side::Base)?,
+            None | Some("head") => self.active_toolchain(&folders.head)?,
+            Some("base") => self.active_toolchain(&folders.base)?,
             Some(name) => Some(name.to_owned()),
         };
         Ok(Pair::both(|_| one.clone()))
@@ -373,4 +423,14 @@ struct Workspaces {
     head: Workspace,
     base: Result<Workspace, Error>,
     user_root: PathBuf,
+}
+
+impl Workspaces {
+    /// That of a side.
+    fn of(&self, side: Side) -> Result<&Workspace, &Error> {
+        match side {
+            Side::Head => Ok(&self.head),
+            Side::Base => self.base.as_ref(),
+        }
+    }
 }

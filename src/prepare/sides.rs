@@ -11,6 +11,7 @@ use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
 use crate::error::Error;
 use crate::event::{Event, Notice};
+use crate::git::Revision;
 use crate::git::base::Sides;
 use crate::options::{Benchmark, Subject};
 use crate::process::Command;
@@ -18,7 +19,7 @@ use crate::side::{Pair, Side};
 
 /// The artifacts of one side, by the way they were built; the reason where
 /// there is none.
-type Artifacts = BTreeMap<Build, Result<Artifact, String>>;
+pub(super) type Artifacts = BTreeMap<Build, Result<Artifact, String>>;
 
 impl Work<'_, '_> {
     /// Builds all, and says how each benchmark stands and with which compiler
@@ -33,7 +34,8 @@ impl Work<'_, '_> {
         let checkouts = self.checkouts(sides, workspaces, toolchains)?;
         let mut artifacts: Pair<Artifacts> = Pair::default();
         for side in Side::BOTH {
-            artifacts[side] = self.build_side(&checkouts[side], benchmarks, workspaces)?;
+            let workspace = workspaces.of(side);
+            artifacts[side] = self.build_side(&checkouts[side], benchmarks, workspace)?;
         }
         let mut prepared = Vec::new();
         for benchmark in benchmarks {
@@ -80,34 +82,43 @@ impl Work<'_, '_> {
         let locks =
             lockfile::provide(&self.tools, &self.room, &roots, user_root, &configs, toolchain)?;
         Pair::try_both(|side| {
-            let revision = sides.of(side);
-            let tree = self.room.tree(side);
             let toolchain = toolchains[side].clone();
-            let args = vec!["-vV".into()];
-            let rustc = self.tools.command("rustc", args, &tree, toolchain.as_deref());
-            let rustc = self.tools.output(rustc)?;
-            let identity = match revision.dirty {
-                true => format!("{}+{}", revision.commit, revision.tree),
-                false => revision.commit.clone(),
-            };
-            let (lock, configs) = (locks[side].clone(), configs.clone());
-            Ok(Checkout { side, identity, toolchain, rustc, lock, configs })
+            self.checkout(side, sides.of(side), toolchain, locks[side].clone(), configs.clone())
         })
     }
 
+    /// What shapes the builds of a side.
+    pub(super) fn checkout(
+        &self,
+        side: Side,
+        revision: &Revision,
+        toolchain: Option<String>,
+        lock: String,
+        configs: Vec<PathBuf>,
+    ) -> Result<Checkout, Error> {
+        let tree = self.room.tree(side);
+        let rustc = self.tools.command("rustc", vec!["-vV".into()], &tree, toolchain.as_deref());
+        let rustc = self.tools.output(rustc)?;
+        let identity = match revision.dirty {
+            true => format!("{}+{}", revision.commit, revision.tree),
+            false => revision.commit.clone(),
+        };
+        Ok(Checkout { side, identity, toolchain, rustc, lock, configs })
+    }
+
     /// Builds every target of one side, those that are built alike together.
-    fn build_side(
+    pub(super) fn build_side(
         &mut self,
         at: &Checkout,
         benchmarks: &[Benchmark],
-        workspaces: &Workspaces,
+        workspace: Result<&Workspace, &Error>,
     ) -> Result<Artifacts, Error> {
         let mut groups: BTreeMap<Build, Group> = BTreeMap::new();
         for benchmark in benchmarks {
             let Subject::Target(target, build) = &benchmark.subject else {
                 continue;
             };
-            let Ok(folder) = has(workspaces, at.side, benchmark, target) else {
+            let Ok(folder) = has(workspace, benchmark, target) else {
                 continue;
             };
             let new = || Group { build: build.clone(), wanted: Vec::new() };
@@ -146,7 +157,7 @@ impl Work<'_, '_> {
         artifacts: Pair<Option<&Result<Artifact, String>>>,
         workspaces: &Workspaces,
     ) -> Result<State, Error> {
-        let why = match (has(workspaces, Side::Base, benchmark, target), artifacts.base) {
+        let why = match (has(workspaces.of(Side::Base), benchmark, target), artifacts.base) {
             (Err(why), _) => Some(why),
             (Ok(_), Some(Err(why))) => Some(why.clone()),
             (Ok(_), _) => None,
@@ -163,7 +174,7 @@ impl Work<'_, '_> {
         }
         let of_side = |side: Side| {
             let artifact = if side == Side::Base { base } else { head };
-            let folder = has(workspaces, side, benchmark, target).unwrap_or_default();
+            let folder = has(workspaces.of(side), benchmark, target).unwrap_or_default();
             self.run_of(benchmark, target, build, side, artifact, folder)
         };
         let (base, head) = (of_side(Side::Base)?, of_side(Side::Head)?);
@@ -171,7 +182,7 @@ impl Work<'_, '_> {
     }
 
     /// The command that runs an executable as cargo would.
-    fn run_of(
+    pub(super) fn run_of(
         &self,
         benchmark: &Benchmark,
         target: &Target,
@@ -209,30 +220,23 @@ impl Work<'_, '_> {
             return Ok(State::Identical);
         }
         let mut of_side = |side: Side| {
-            let revision = sides.of(side);
-            let folder = match package_folder(workspaces, side, &benchmark.package) {
-                Ok(folder) => folder,
+            let folder = match package(workspaces.of(side), &benchmark.package) {
+                Ok(package) => package.folder.clone(),
                 Err(why) => return Ok(Err(why)),
             };
             let site = command::Site {
                 side,
                 side_folder: self.room.side(side),
-                tree: &revision.tree,
+                tree: &sides.of(side).tree,
                 folder,
                 toolchain: toolchains[side].as_deref(),
             };
-            if let Some(build) = build {
-                (self.tell)(Event::Building(side, &benchmark.name));
-                match command::build(&self.tools, &site, build) {
-                    Err(error) if side == Side::Base && !error.is_interrupt() => {
-                        return Ok(Err(error.to_string()));
-                    }
-                    built => built?,
+            match self.command_of(benchmark, (words, build), &site) {
+                Err(error) if side == Side::Base && !error.is_interrupt() => {
+                    Ok(Err(error.to_string()))
                 }
+                program => program.map(Ok),
             }
-            let mut command = command::command(&self.tools, &site, words);
-            command.argv.extend(benchmark.args.iter().map(Into::into));
-            Ok::<_, Error>(Ok(Program { command, executable: None }))
         };
         match (of_side(Side::Base)?, of_side(Side::Head)?) {
             (Ok(base), Ok(head)) => Ok(State::Ready(Box::new(Pair { base, head }))),
@@ -241,6 +245,22 @@ impl Work<'_, '_> {
                 Ok(State::NoBaseline)
             }
         }
+    }
+
+    /// A benchmark's program on a side, built if it has to be.
+    pub(super) fn command_of(
+        &mut self,
+        benchmark: &Benchmark,
+        (words, build): (&[String], Option<&[String]>),
+        site: &command::Site<'_>,
+    ) -> Result<Program, Error> {
+        if let Some(build) = build {
+            (self.tell)(Event::Building(site.side, &benchmark.name));
+            command::build(&self.tools, site, build)?;
+        }
+        let mut command = command::command(&self.tools, site, words);
+        command.argv.extend(benchmark.args.iter().map(Into::into));
+        Ok(Program { command, executable: None })
     }
 
     /// Says so when files differ that an unchanged program may still read.
@@ -267,30 +287,27 @@ fn is_code_or_prose(path: &str) -> bool {
         || folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The package folder of a benchmark's target on a side, or why there is none.
-fn has(
-    workspaces: &Workspaces,
-    side: Side,
+/// The package folder of a benchmark's target in a workspace, or why there is
+/// none.
+pub(super) fn has(
+    workspace: Result<&Workspace, &Error>,
     benchmark: &Benchmark,
     target: &Target,
 ) -> Result<PathBuf, String> {
-    let package = package(workspaces, side, &benchmark.package)?;
+    let package = package(workspace, &benchmark.package)?;
     if package.targets.contains(target) {
         return Ok(package.folder.clone());
     }
     Err(format!("its package `{}` has no {target}", package.name))
 }
 
-fn package_folder(workspaces: &Workspaces, side: Side, name: &str) -> Result<PathBuf, String> {
-    package(workspaces, side, name).map(|package| package.folder.clone())
-}
-
-fn package<'a>(workspaces: &'a Workspaces, side: Side, name: &str) -> Result<&'a Package, String> {
-    let workspace: &Workspace = match side {
-        Side::Head => &workspaces.head,
-        Side::Base => workspaces.base.as_ref().map_err(why)?,
-    };
-    workspace.package(name).ok_or_else(|| format!("its workspace has no package `{name}`"))
+/// The package of a name in a workspace, or why there is none.
+pub(super) fn package<'a>(
+    workspace: Result<&'a Workspace, &Error>,
+    name: &str,
+) -> Result<&'a Package, String> {
+    let found = workspace.map_err(why)?.package(name);
+    found.ok_or_else(|| format!("its workspace has no package `{name}`"))
 }
 
 fn why(error: &Error) -> String {

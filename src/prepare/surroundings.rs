@@ -125,6 +125,21 @@ pub(crate) fn shaping(env: &[(OsString, OsString)]) -> String {
     env.iter().filter_map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// The variables that hold compiler flags or a profile's settings, `NAME=value`
+/// each, for people to read: no paths of tools, nothing secret.
+pub(crate) fn flags(env: &[(OsString, OsString)]) -> Vec<String> {
+    let holds = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        name.starts_with("CARGO_PROFILE_")
+            || ["RUSTFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"].iter().any(|f| name.contains(f))
+    };
+    let line = |(name, value): &(OsString, OsString)| {
+        let name = name.to_str().filter(|name| holds(name))?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    };
+    env.iter().filter_map(line).collect()
+}
+
 /// Cargo's configuration files in the folders around the repository `root`,
 /// which a worktree elsewhere does not see, outermost first. Not that of
 /// cargo's home, which cargo reads by itself wherever it is.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod analyze;
+mod bisect;
 mod cache;
 mod compare;
 mod configuration;
@@ -12,6 +13,7 @@ mod error_rates;
 mod golden;
 mod harness;
 mod help;
+mod history;
 #[cfg(unix)]
 mod hook;
 mod lookback;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 28] = [
     "side",
     "metric",
     "sample",
@@ -33,6 +33,8 @@ const LAYERS: [&str; 26] = [
     "sampler",
     "doctor",
     "comparison",
+    "history",
+    "bisect",
 ];
 
 /// Words that only some places may have.

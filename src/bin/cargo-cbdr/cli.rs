@@ -3,6 +3,8 @@
 mod cache;
 mod doctor;
 mod generated;
+mod groups;
+mod history;
 mod hook;
 mod pipe;
 
@@ -19,6 +21,11 @@ pub(crate) use doctor::{Doctor, Shape};
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
 pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
+
+pub(crate) use groups::{Question, Subject};
+pub(crate) use history::{
+    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
+};
 
 const SIDES: &str = "Sides";
 const BENCHMARK: &str = "Benchmark";
@@ -62,6 +69,12 @@ pub(crate) enum Command {
     Sample(Sample),
     /// Say what samples of two or more labels show
     Analyze(Analyze),
+    /// Find the commit that brought a regression
+    #[command(after_help = EXIT_CODES)]
+    Bisect(Box<Bisect>),
+    /// Keep results with their commits, and ask whether a new one fits the past
+    #[command(subcommand)]
+    History(History),
     /// Compare every branch before it is pushed
     Hook {
         #[command(subcommand)]
@@ -126,92 +139,11 @@ pub(crate) struct Compare {
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
-    /// Package of the benchmark
-    #[arg(short, long, value_name = "NAME", help_heading = BENCHMARK)]
-    pub(crate) package: Option<String>,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
 
-    /// Run this bench target
-    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
-    pub(crate) bench: Option<String>,
-
-    /// Run this binary target
-    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
-    pub(crate) bin: Option<String>,
-
-    /// Run this example target
-    #[arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK)]
-    pub(crate) example: Option<String>,
-
-    /// Run any command, in the package's folder of either side
-    #[arg(long, value_name = "CMD", group = "target", help_heading = BENCHMARK)]
-    pub(crate) command: Option<String>,
-
-    /// Build with this command before running --command
-    #[arg(long, value_name = "CMD", help_heading = BENCHMARK)]
-    pub(crate) build_command: Option<String>,
-
-    /// How a run is called and read: plain (the process itself is the
-    /// measurement), json, criterion, divan or libtest [default: what the
-    /// executable of a bench target shows, else plain]
-    #[arg(long, value_name = "NAME", help_heading = BENCHMARK)]
-    pub(crate) harness: Option<String>,
-
-    /// Run only the benchmarks whose names match, as the harness matches them
-    #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
-    pub(crate) filter: Option<String>,
-
-    /// Arguments of the benchmark
-    #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
-    pub(crate) args: Vec<String>,
-
-    /// Features to enable, separated by commas or spaces
-    #[arg(short = 'F', long, value_name = "FEATURES", help_heading = BUILD)]
-    pub(crate) features: Vec<String>,
-
-    /// Enable all features
-    #[arg(long, help_heading = BUILD)]
-    pub(crate) all_features: bool,
-
-    /// Leave out the default features
-    #[arg(long, help_heading = BUILD)]
-    pub(crate) no_default_features: bool,
-
-    /// Profile to build with [default: bench for bench targets, else release]
-    #[arg(long, value_name = "NAME", help_heading = BUILD)]
-    pub(crate) profile: Option<String>,
-
-    /// Toolchain for both sides: head's, base's, each side's own, or a name
-    /// [default: head]
-    #[arg(long, value_name = "head|base|each|NAME", help_heading = BUILD)]
-    pub(crate) toolchain: Option<String>,
-
-    /// Largest change that passes, of all metrics or of one [default: 2%]
-    #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
-    pub(crate) threshold: Vec<String>,
-
-    /// Change from which on there is a warning, below the threshold [default:
-    /// none]
-    #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
-    pub(crate) warn: Option<String>,
-
-    /// Confidence of the verdict, 1 minus the chance that it is wrong
-    /// [default: 95%]
-    #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
-    pub(crate) confidence: Option<String>,
-
-    /// Metrics that decide [default: wall_time]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) metric: Vec<String>,
-
-    /// Metrics to measure and show besides, such as instructions or
-    /// instructions_cachegrind
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) show: Vec<String>,
-
-    /// How the change is estimated: robust, mean, geometric-mean or median
-    /// [default: robust]
-    #[arg(long, value_name = "NAME", help_heading = DECIDING)]
-    pub(crate) estimator: Option<String>,
+    #[command(flatten)]
+    pub(crate) question: Question,
 
     /// Exit code of an inconclusive comparison: 0 or 102 [default: pass]
     #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
@@ -229,22 +161,6 @@ pub(crate) struct Compare {
     /// Measure although both sides are the same program
     #[arg(long, help_heading = DECIDING)]
     pub(crate) always_run: bool,
-
-    /// How long sampling may take [default: 5m]
-    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) time_limit: Option<String>,
-
-    /// How many pairs there may be
-    #[arg(long, value_name = "N", help_heading = STOPPING)]
-    pub(crate) max_pairs: Option<u64>,
-
-    /// Unmeasured runs of each side that come first [default: 1]
-    #[arg(long, value_name = "N", help_heading = STOPPING)]
-    pub(crate) warmup: Option<u32>,
-
-    /// How long one run may take [default: 10m]
-    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) run_timeout: Option<String>,
 
     /// Stop at the first regression, also when other metrics are open
     #[arg(long, help_heading = STOPPING)]
@@ -327,7 +243,8 @@ mod tests {
     #[test]
     fn every_option_has_a_heading_and_a_help_in_our_style() {
         let cli = Cli::command();
-        let subcommands = cli.get_subcommands().flat_map(|command| command.get_arguments());
+        let all = cli.get_subcommands().flat_map(|c| std::iter::once(c).chain(c.get_subcommands()));
+        let subcommands = all.flat_map(|command| command.get_arguments());
         for arg in subcommands.filter(|arg| arg.get_id() != "help") {
             let name = arg.get_id();
             assert!(arg.get_help_heading().is_some(), "{name} has no heading");

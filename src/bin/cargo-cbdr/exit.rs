@@ -52,6 +52,17 @@ impl Exit {
         if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
     }
 
+    /// How a check of the history ends: a result that failed is none.
+    pub(crate) fn of_check(report: &cargo_cbdr::history::check::Report) -> Self {
+        let failed = report.results.iter().any(|judged| judged.error.is_some());
+        match report.verdict {
+            Verdict::Regression => Exit::Regression,
+            _ if failed => Exit::Failed,
+            Verdict::Inconclusive => Exit::doubt(report.on_inconclusive),
+            _ => Exit::Success,
+        }
+    }
+
     /// How a comparison ends.
     pub(crate) fn of(report: &Report) -> Self {
         let is_new =

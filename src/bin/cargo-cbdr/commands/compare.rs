@@ -1,13 +1,11 @@
 //! `cargo cbdr compare`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cargo_cbdr::Options;
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::config::Table;
 use cargo_cbdr::metric::Units;
-use cargo_cbdr::options::threshold_flag;
 use cargo_cbdr::prepare::Request;
 use cargo_cbdr::process::{Helper, Interrupt};
 use cargo_cbdr::side::Side;
@@ -15,6 +13,7 @@ use cargo_cbdr::verdict::StoppedBy;
 
 use super::capture;
 use super::observe::{observed, random_seed};
+use super::request::{cache_dir, checked};
 use crate::cli::{Compare, From};
 use crate::exit::Exit;
 use crate::report;
@@ -68,7 +67,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
         dirty: args.dirty,
         aa: args.aa,
         always_run: args.always_run,
-        filter: args.filter.clone(),
+        filter: args.subject.filter.clone(),
         policy_from: match args.policy_from {
             From::Base => Side::Base,
             From::Head => Side::Head,
@@ -81,51 +80,13 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
     Ok(Options { request, fail_fast: args.fail_fast, seed })
 }
 
-/// The cache's place, when the environment names one.
-pub(super) fn cache_dir() -> Option<PathBuf> {
-    std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
-}
-
 /// The flags as a layer over the tables.
 fn flags(args: &Compare) -> Result<Table, Failure> {
-    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
-    let mut table = Table {
+    let table = Table {
         base: args.base.clone(),
-        package: args.package.clone(),
-        bench: args.bench.clone(),
-        bin: args.bin.clone(),
-        example: args.example.clone(),
-        command: args.command.clone(),
-        build_command: args.build_command.clone(),
-        harness: args.harness.clone(),
-        args: some(&args.args),
-        features: some(&args.features),
-        all_features: args.all_features.then_some(true),
-        no_default_features: args.no_default_features.then_some(true),
-        profile: args.profile.clone(),
-        toolchain: args.toolchain.clone(),
-        metrics: some(&args.metric),
-        show: some(&args.show),
-        threshold: None,
-        thresholds: None::<BTreeMap<_, _>>,
-        warn: args.warn.clone(),
-        waivers: None,
-        units: None,
-        confidence: args.confidence.clone(),
-        estimator: args.estimator.clone(),
-        time_limit: args.time_limit.clone(),
-        max_pairs: args.max_pairs,
-        warmup: args.warmup,
-        run_timeout: args.run_timeout.clone(),
         on_inconclusive: args.on_inconclusive.clone(),
         on_no_baseline: args.on_no_baseline.clone(),
-        benchmarks: None,
+        ..Table::default()
     };
-    for threshold in &args.threshold {
-        threshold_flag(threshold, &mut table).map_err(Failure::usage)?;
-    }
-    // Said before anything is checked out: a flag that can't be understood is
-    // the command line's fault.
-    cargo_cbdr::options::check(&table).map_err(Failure::usage)?;
-    Ok(table)
+    checked(table, &args.subject, Some(&args.question))
 }

@@ -1,14 +1,17 @@
 //! The subcommands.
 
 mod analyze;
+mod bisect;
 mod cache;
 mod compare;
 mod demo;
 mod doctor;
+mod history;
 mod hook;
 mod observe;
 mod plot;
 mod repeat;
+mod request;
 mod sample;
 
 use std::ffi::OsString;
@@ -53,6 +56,8 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Man { command } => man(command.as_deref()),
         Command::Hook { what } => hook::run(&what, &helper, &interrupt),
         Command::Plot(args) => plot::run(&args),
+        Command::Bisect(args) => bisect::run(&args, &helper, &interrupt),
+        Command::History(args) => history::run(&args, &helper, &interrupt),
     }
 }
 

@@ -5,6 +5,7 @@ mod chart;
 mod density;
 mod funnel;
 mod histogram;
+pub(crate) mod history;
 mod metric;
 mod ratios;
 

@@ -118,6 +118,19 @@ impl Ui {
         self.live.line(&status_line(verb, thing));
     }
 
+    /// Prints a warning.
+    pub(crate) fn warn(&mut self, what: &str) {
+        self.live.line(&format!("{WARNING}warning{WARNING:#}: {}", text::clean(what)));
+    }
+
+    /// Shows how many of all rounds are over.
+    pub(crate) fn rounds(&mut self, round: u64, rounds: u64) {
+        if self.is_live() {
+            let done = text::count(round, "round");
+            self.live.show(vec![format!("  {done} of {rounds}")]);
+        }
+    }
+
     /// From now on shows nothing but the live lines: what else there is to say
     /// has been said.
     pub(crate) fn hush(&mut self) {
@@ -157,10 +170,7 @@ impl Ui {
             }
             Event::Run { .. } | Event::Round(_) => {}
             Event::Pair(progress) => self.live.draw(progress),
-            Event::Notice(notice) => {
-                let notice = text::clean(&notices::notice(notice));
-                self.live.line(&format!("{WARNING}warning{WARNING:#}: {notice}"));
-            }
+            Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }
     }
 

@@ -1,0 +1,60 @@
+//! `cargo cbdr bisect`.
+
+use cargo_cbdr::bisect::{self, Options, Progress};
+use cargo_cbdr::config::Table;
+use cargo_cbdr::event::Event;
+use cargo_cbdr::git::line::Parents;
+use cargo_cbdr::process::{Helper, Interrupt};
+
+use super::observe::random_seed;
+use super::request::{checked, request};
+use crate::cli::{Bisect, Printed};
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui, text};
+
+/// Searches for the commit that the arguments ask for.
+pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let table = Table { on_inconclusive: args.on_inconclusive.clone(), ..Table::default() };
+    let table = checked(table, &args.subject, Some(&args.question))?;
+    let options = Options {
+        request: request(table, None, args.subject.filter.clone())?,
+        good: args.good.clone(),
+        bad: args.bad.clone(),
+        parents: if args.all_parents { Parents::All } else { Parents::First },
+        restart: args.restart,
+        seed: args.seed.unwrap_or_else(random_seed),
+    };
+    // Both the comparisons and the search speak, in turn.
+    let ui = std::cell::RefCell::new(Ui::new());
+    let outcome = bisect::bisect(
+        &options,
+        helper,
+        interrupt,
+        &mut |event: Event<'_>| {
+            if !matches!(event, Event::Sides(_) | Event::Sampling { .. } | Event::Prepared { .. }) {
+                ui.borrow_mut().show(&event);
+            }
+        },
+        &mut |progress: Progress<'_>| {
+            let mut ui = ui.borrow_mut();
+            ui.end();
+            let (verb, thing) = text::bisecting(&progress);
+            ui.status(verb, &thing);
+        },
+    );
+    let mut ui = ui.into_inner();
+    ui.end();
+    let report = match outcome {
+        Err(error) if error.is_interrupt() => {
+            ui.status("Interrupted", "what was found is kept; the same command goes on from there");
+            return Ok(Exit::interrupted(interrupt));
+        }
+        outcome => outcome?,
+    };
+    match args.format {
+        Printed::Human => report::bisect::print(&report)?,
+        Printed::Json => report::bisect::print_json(&report)?,
+    }
+    Ok(Exit::of_samples(Some(report.verdict), report.on_inconclusive))
+}

@@ -1,0 +1,180 @@
+//! `cargo cbdr history`.
+
+use cargo_cbdr::config::Table;
+use cargo_cbdr::event::Event;
+use cargo_cbdr::git::line::Parents;
+use cargo_cbdr::history::{self, Skipped, check, record, series, sync};
+use cargo_cbdr::process::{Helper, Interrupt};
+
+use super::request::{checked, request};
+use crate::cli::{self, Printed};
+use crate::exit::Exit;
+use crate::report;
+use crate::ui::{Failure, Ui, text};
+
+/// Does what the arguments ask for.
+pub(crate) fn run(
+    args: &cli::History,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
+    let done = match args {
+        cli::History::Record(args) => self::record(args, helper, interrupt),
+        cli::History::Check(args) => self::check(args, helper, interrupt),
+        cli::History::List(args) => list(args),
+        cli::History::Annotate(args) => annotate(args),
+        cli::History::Export(args) => export(args),
+        cli::History::Push(args) => exchange("Pushed", args, sync::push, helper, interrupt),
+        cli::History::Pull(args) => exchange("Pulled", args, sync::pull, helper, interrupt),
+    };
+    match done {
+        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
+        done => done,
+    }
+}
+
+fn names(list: &[String]) -> Option<Vec<String>> {
+    (!list.is_empty()).then(|| list.to_vec())
+}
+
+fn parents(all: bool) -> Parents {
+    if all { Parents::All } else { Parents::First }
+}
+
+fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let (metrics, show) = (names(&args.metric), names(&args.show));
+    let table = Table { metrics, show, ..Table::default() };
+    let table = checked(table, &args.subject, None)?;
+    let request = request(table, args.rev.clone(), args.subject.filter.clone())?;
+    let options = record::Options { request, runs: args.runs };
+    let mut ui = Ui::new();
+    let outcome =
+        record::record(&options, helper, interrupt, &mut |event: Event<'_>| match event {
+            Event::Round(round) => ui.rounds(round, u64::from(args.runs)),
+            Event::Prepared { seconds, .. } => {
+                ui.status("Prepared", &format!("in {}", text::seconds(seconds)))
+            }
+            event => ui.show(&event),
+        });
+    ui.end();
+    let recorded = outcome?;
+    let failed = recorded.results.iter().filter(|result| result.error.is_some()).count();
+    ui.status("Recorded", &text::recorded(&recorded));
+    match args.format {
+        Printed::Human => report::history::print_recorded(&recorded)?,
+        Printed::Json => report::history::print_recorded_json(&recorded)?,
+    }
+    Ok(if failed > 0 { Exit::Failed } else { Exit::Success })
+}
+
+fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let flags = Table {
+        base: args.base.clone(),
+        metrics: names(&args.metric),
+        on_inconclusive: args.on_inconclusive.clone(),
+        ..Table::default()
+    };
+    cargo_cbdr::options::check(&flags).map_err(Failure::usage)?;
+    let options = check::Options {
+        request: request(flags, args.rev.clone(), None)?,
+        baseline: args.baseline.clone(),
+        z_threshold: args.z_threshold,
+        min_history: args.min_history as usize,
+        parents: parents(args.all_parents),
+        all_machines: args.all_machines,
+    };
+    let report = check::check(&options, helper, interrupt)?;
+    say_skipped(&report.skipped);
+    match args.format {
+        Printed::Human => report::history::print_check(&report)?,
+        Printed::Json => report::history::print_check_json(&report)?,
+    }
+    Ok(Exit::of_check(&report))
+}
+
+fn list(args: &cli::List) -> Result<Exit, Failure> {
+    let flags = Table { metrics: names(&args.metric), ..Table::default() };
+    let options = series::Options {
+        request: request(flags, args.rev.clone(), None)?,
+        commits: args.commits as usize,
+        parents: parents(args.all_parents),
+        benchmark: args.benchmark.clone(),
+    };
+    let listing = series::list(&options)?;
+    say_skipped(&listing.skipped);
+    match &args.html {
+        Some(path) => {
+            let page = crate::page::history::page(&listing);
+            fs_err::write(path, page)?;
+            Ui::new().status("Wrote", &path.display().to_string());
+        }
+        None => report::history::print_list(&listing)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn annotate(args: &cli::Annotate) -> Result<Exit, Failure> {
+    let request = request(Table::default(), None, None)?;
+    let done = match &args.change {
+        Some(why) => {
+            let commit = history::annotate(&request, &args.rev, why)?;
+            format!("{}: {}", text::short(&commit), why.trim())
+        }
+        None => {
+            let (commit, count) = history::remove_annotations(&request, &args.rev)?;
+            let count = text::count(count as u64, "annotation");
+            format!("{}: {count} removed", text::short(&commit))
+        }
+    };
+    Ui::new().status("Annotated", &done);
+    Ok(Exit::Success)
+}
+
+fn export(args: &cli::Export) -> Result<Exit, Failure> {
+    let (all, skipped) = history::everything(&request(Table::default(), None, None)?)?;
+    say_skipped(&skipped);
+    let left_out = report::history_export::print(&all, args.format)?;
+    if left_out > 0 {
+        let count = text::count(left_out as u64, "metric");
+        Ui::new().warn(&format!("{count} in a unit that Conbench does not know, left out"));
+    }
+    Ok(Exit::Success)
+}
+
+type Exchange = fn(
+    &cargo_cbdr::prepare::Request,
+    &str,
+    &Helper,
+    &Interrupt,
+) -> Result<sync::Synced, cargo_cbdr::Error>;
+
+fn exchange(
+    verb: &str,
+    args: &cli::Sync,
+    exchange: Exchange,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
+    let request = request(Table::default(), None, None)?;
+    let synced = exchange(&request, &args.remote, helper, interrupt)?;
+    let mut ui = Ui::new();
+    let sent = match (verb, synced.is_pushed) {
+        ("Pushed", false) => ", which had them all",
+        _ => "",
+    };
+    let lines = text::count(synced.merged.lines as u64, "new line");
+    ui.status(verb, &format!("{}{sent}; {lines} from there", args.remote));
+    if synced.merged.skipped > 0 {
+        let notes = text::count(synced.merged.skipped as u64, "note");
+        ui.warn(&format!("{notes} too large to be merged, left as they were"));
+    }
+    Ok(Exit::Success)
+}
+
+/// Says of what in the notes nothing could be made.
+fn say_skipped(skipped: &Skipped) {
+    let Some((commit, why)) = &skipped.example else { return };
+    let lines = text::count(skipped.lines as u64, "line");
+    let of = text::short(commit);
+    Ui::new().warn(&format!("{lines} of the notes passed over; one, of commit {of}: {why}"));
+}

@@ -1,0 +1,194 @@
+//! Which commit to try next, and what is left when there is none. Pure.
+
+use std::collections::BTreeSet;
+
+/// What is known of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The regression is not in it, nor in those before it.
+    Good,
+    /// The regression is in it.
+    Bad,
+    /// Nobody can say.
+    Skip,
+}
+
+/// A search among commits for the one that brought a regression. Once in, the
+/// regression is taken to stay.
+#[derive(Clone, Debug)]
+pub struct Search {
+    parents: Vec<Vec<usize>>,
+    marks: Vec<Option<Mark>>,
+    /// The earliest bad commit that is known.
+    bad: usize,
+}
+
+impl Search {
+    /// A search among commits that are numbered with parents before their
+    /// children, each with its parents among them. The last one is bad, and all
+    /// that are not among them are good.
+    pub fn new(parents: Vec<Vec<usize>>) -> Self {
+        let bad = parents.len().saturating_sub(1);
+        let marks = vec![None; parents.len()];
+        Search { parents, marks, bad }
+    }
+
+    /// Learns something of a commit.
+    pub fn mark(&mut self, commit: usize, mark: Mark) {
+        self.marks[commit] = Some(mark);
+        if mark == Mark::Bad && self.suspects().contains(&commit) {
+            self.bad = commit;
+        }
+    }
+
+    /// The commits one of which it was: the earliest bad one and those before
+    /// it that are before no good one.
+    pub fn suspects(&self) -> BTreeSet<usize> {
+        let mut cleared: BTreeSet<usize> = BTreeSet::new();
+        for (commit, mark) in self.marks.iter().enumerate() {
+            if *mark == Some(Mark::Good) {
+                cleared.extend(self.with_ancestors(commit));
+            }
+        }
+        self.with_ancestors(self.bad).difference(&cleared).copied().collect()
+    }
+
+    fn with_ancestors(&self, commit: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut left = vec![commit];
+        while let Some(commit) = left.pop() {
+            if found.insert(commit) {
+                left.extend(&self.parents[commit]);
+            }
+        }
+        found
+    }
+
+    /// The commit to try next: the one that halves the suspects; when some of
+    /// them were skipped, the one that divides them at 1/4, 3/4, 1/8, 5/8 and
+    /// so on, to get away from what can't be tried. None when all are tried.
+    pub fn next(&self) -> Option<usize> {
+        let suspects = self.suspects();
+        let untried = |commit: &&usize| self.marks[**commit].is_none() && **commit != self.bad;
+        let skipped = suspects.iter().filter(|commit| self.marks[**commit] == Some(Mark::Skip));
+        let wanted = van_der_corput(1 + skipped.count()) * suspects.len() as f64;
+        let weights = self.weights(&suspects);
+        let distance = |commit: &usize| (weights[*commit] as f64 - wanted).abs();
+        let untried = suspects.iter().filter(untried);
+        untried.min_by(|one, other| distance(one).total_cmp(&distance(other))).copied()
+    }
+
+    /// How many suspects each suspect clears when it is good.
+    fn weights(&self, suspects: &BTreeSet<usize>) -> Vec<usize> {
+        let mut weights = vec![0; self.parents.len()];
+        for &commit in suspects {
+            let parents = self.parents[commit].iter().filter(|parent| suspects.contains(parent));
+            weights[commit] = match parents.copied().collect::<Vec<_>>().as_slice() {
+                [] => 1,
+                [only] => 1 + weights[*only],
+                _ => self.with_ancestors(commit).intersection(suspects).count(),
+            };
+        }
+        weights
+    }
+
+    /// How many more tries it takes at most, when none has to be skipped.
+    pub fn tries_left(&self) -> u32 {
+        steps(self.suspects().len())
+    }
+}
+
+/// How many halvings leave one of `count`.
+pub fn steps(count: usize) -> u32 {
+    count.max(1).next_power_of_two().ilog2()
+}
+
+/// The van der Corput sequence: 1/2, 1/4, 3/4, 1/8, 5/8, 3/8, 7/8 and so on.
+fn van_der_corput(number: usize) -> f64 {
+    let bits = f64::from((number as u32).reverse_bits());
+    bits / 2f64.powi(32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(count: usize) -> Search {
+        Search::new((0..count).map(|at| at.checked_sub(1).into_iter().collect()).collect())
+    }
+
+    /// Searches for `guilty` where `broken` can't be tried; the suspects that
+    /// are left, and how many tries it took.
+    fn find(
+        mut search: Search,
+        is_bad: impl Fn(usize) -> bool,
+        broken: &[usize],
+    ) -> (Vec<usize>, usize) {
+        let mut tries = 0;
+        while let Some(next) = search.next() {
+            tries += 1;
+            let mark = match (broken.contains(&next), is_bad(next)) {
+                (true, _) => Mark::Skip,
+                (_, true) => Mark::Bad,
+                _ => Mark::Good,
+            };
+            search.mark(next, mark);
+        }
+        (search.suspects().into_iter().collect(), tries)
+    }
+
+    #[test]
+    fn every_guilty_commit_of_every_chain_is_found_in_as_many_tries_as_halvings() {
+        for count in 1..70 {
+            for guilty in 0..count {
+                let (found, tries) = find(chain(count), |at| at >= guilty, &[]);
+                assert_eq!(found, [guilty], "of {count}");
+                assert!(tries as u32 <= steps(count), "{tries} for {guilty} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_gone_around_and_stays_a_suspect_where_it_hides_the_answer() {
+        let broken = [28, 29, 30, 31];
+        for guilty in (0..60).filter(|guilty| !broken.contains(guilty) && *guilty != 32) {
+            let (found, tries) = find(chain(60), |at| at >= guilty, &broken);
+            assert_eq!(found, [guilty]);
+            assert!(tries <= 12, "{tries} for {guilty}");
+        }
+        for guilty in 28..=32 {
+            let (found, _) = find(chain(60), |at| at >= guilty, &broken);
+            assert_eq!(found, [28, 29, 30, 31, 32]);
+        }
+    }
+
+    #[test]
+    fn a_long_broken_stretch_costs_few_tries() {
+        let broken: Vec<usize> = (300..700).collect();
+        let (found, tries) = find(chain(1000), |at| at >= 900, &broken);
+        assert_eq!(found, [900]);
+        assert!(tries < 20, "{tries}");
+    }
+
+    #[test]
+    fn merged_branches_are_searched() {
+        // 0 - 1 - 2 ------ 6 - 7, and 1 - 3 - 4 - 5 merged by 6.
+        let parents =
+            vec![vec![], vec![0], vec![1], vec![1], vec![3], vec![4], vec![2, 5], vec![6]];
+        let children_of = |guilty: usize| {
+            let search = Search::new(parents.clone());
+            (0..8).filter(|&at| search.with_ancestors(at).contains(&guilty)).collect::<Vec<_>>()
+        };
+        for guilty in 0..8 {
+            let bad = children_of(guilty);
+            let (found, _) = find(Search::new(parents.clone()), |at| bad.contains(&at), &[]);
+            assert_eq!(found, [guilty]);
+        }
+    }
+
+    #[test]
+    fn one_commit_needs_no_try() {
+        assert_eq!(find(chain(1), |_| true, &[]), (vec![0], 0));
+        assert_eq!((steps(1), steps(2), steps(60), steps(64), steps(65)), (0, 1, 6, 6, 7));
+    }
+}

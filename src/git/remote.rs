@@ -1,0 +1,89 @@
+//! What a remote is called, and how git is asked to talk to it.
+
+use std::ffi::OsString;
+
+use super::Repo;
+
+/// The variables by which git tells its children of the repository at hand;
+/// of those that it leads away from the folder that it is run in.
+const LOCAL: [&str; 11] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+impl Repo {
+    /// What the remote `origin` is called: host and path, without scheme, user
+    /// and password; of a folder its name alone. Empty without one.
+    pub fn public_name(&self) -> String {
+        let origin = self.inner.find_remote("origin").ok();
+        let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
+        url.map_or(String::new(), |url| public(&url))
+    }
+
+    /// The environment for a git that talks to a remote, from the one that we
+    /// were called in: nobody is there to be asked for a password.
+    pub fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+        let is_local = |name: &OsString| LOCAL.iter().any(|local| name == local);
+        let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
+        let chosen = |name: &(OsString, OsString)| {
+            ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(|ssh| name.0 == *ssh)
+        };
+        let config = self.inner.config().and_then(|mut config| config.snapshot());
+        let configured = config.is_ok_and(|config| config.get_str("core.sshCommand").is_ok());
+        if !configured && !env.iter().any(chosen) {
+            env.push(("GIT_SSH_COMMAND".into(), "ssh -o BatchMode=yes".into()));
+        }
+        env.retain(|(name, _)| name != "GIT_TERMINAL_PROMPT" && name != "LC_ALL");
+        env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+        env.push(("LC_ALL".into(), "C".into()));
+        env
+    }
+}
+
+/// Host and path of an address, of a local one the last part of the path.
+fn public(url: &str) -> String {
+    let plain = url.trim_end_matches('/').trim_end_matches(".git");
+    let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let (host, path) = match plain.split_once("://") {
+        Some(("file", path)) => return last(path),
+        Some((_, rest)) => rest.split_once('/').unwrap_or((rest, "")),
+        // `user@host:path`, but not a path with a colon in it.
+        None => match plain.split_once(':') {
+            Some((host, path)) if !host.contains('/') => (host, path),
+            _ => return last(plain),
+        },
+    };
+    let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or(host);
+    format!("{host}/{}", path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_addresses_of_a_repository_have_one_name_and_no_password() {
+        let expected = "example.org/some/thing";
+        for url in [
+            "https://example.org/some/thing.git",
+            "https://me:secret@example.org/some/thing",
+            "ssh://git@example.org:22/some/thing.git",
+            "git@example.org:some/thing.git",
+            "example.org:some/thing/",
+        ] {
+            assert_eq!(public(url), expected, "{url}");
+        }
+        assert_eq!(public("/home/me/thing.git"), "thing");
+        assert_eq!(public("file:///home/me/thing"), "thing");
+        assert_eq!(public("../a:b/thing"), "thing");
+    }
+}

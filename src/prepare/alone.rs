@@ -1,0 +1,127 @@
+//! One side alone: a revision, built and ready to be run.
+
+use std::path::PathBuf;
+
+use super::{Program, Request, Work, command, lockfile, settings, surroundings};
+use crate::cache::{Artifact, Lock};
+use crate::error::{Error, Kind};
+use crate::event::{Event, Notice};
+use crate::git::Revision;
+use crate::git::worktree::Store;
+use crate::options::{self, Benchmark};
+use crate::process::{Helper, Interrupt};
+use crate::side::{Pair, Side};
+
+/// A revision, ready to be run.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    pub(crate) revision: Revision,
+    pub(crate) subjects: Vec<Subject>,
+    /// What `rustc -vV` says there.
+    pub(crate) rustc: String,
+    /// The environment of the builds and the runs.
+    pub(crate) env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(crate) notices: Vec<Notice>,
+    /// A folder for what the runs print.
+    pub(crate) scratch: tempfile::TempDir,
+    /// Held until the runs are over: they use the worktree.
+    pub(crate) _lock: Lock,
+}
+
+/// A benchmark and the program that is run.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) benchmark: Benchmark,
+    pub(crate) program: Program,
+}
+
+/// Prepares the head of a request, without any base: its table decides.
+pub(crate) fn alone(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Alone, Error> {
+    let start = std::time::Instant::now();
+    let (mut work, scratch) = Work::open(request, helper, interrupt, tell)?;
+    let revision = work.repo.at(request.head.as_deref())?;
+    let files = if request.head.is_none() { work.repo.dirty_files()? } else { 0 };
+    if files > 0 {
+        work.notice(Notice::DirtyTree { files });
+    }
+    let lock = work.lock(&format!("measuring {}", revision.rev))?;
+    let store = Store::open(&work.room.git(), &work.repo)?;
+    work.check_out_side(&store, Side::Head, &revision)?;
+    let (subjects, rustc) = work.build_alone(&revision)?;
+    let (seconds, room) = (start.elapsed().as_secs_f64(), work.room.path());
+    (work.tell)(Event::Prepared { seconds, room });
+    let (env, notices) = (work.tools.env, work.notices);
+    Ok(Alone { revision, subjects, rustc, env, notices, scratch, _lock: lock })
+}
+
+impl Work<'_, '_> {
+    /// Builds what the head's table asks for; also what its rustc says.
+    fn build_alone(&mut self, revision: &Revision) -> Result<(Vec<Subject>, String), Error> {
+        let inside = self.inside()?;
+        let folder = self.room.tree(Side::Head).join(&inside);
+        if !folder.is_dir() {
+            let folder = inside.display().to_string();
+            return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
+        }
+        let flags = &self.request.flags;
+        let user = self.workspace(&self.request.folder, None)?;
+        let around = if self.request.head.is_none() {
+            // Of HEAD, the table that the user has before them counts.
+            settings::table(&user, &self.repo.root().join(&inside), flags)?
+        } else {
+            settings::table(&self.workspace(&folder, None)?, &folder, flags)?
+        };
+        let asked = flags.clone().over(around.clone().unwrap_or_default());
+        let toolchain = match asked.toolchain.as_deref() {
+            None | Some("each" | "head" | "base") => self.active_toolchain(&folder)?,
+            Some(name) => Some(name.to_owned()),
+        };
+        let workspace = self.workspace(&folder, toolchain.as_deref())?;
+        let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
+        let env = &self.tools.env;
+        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
+        let roots = Pair { base: None, head: Some(workspace.root.clone()) };
+        let locks = lockfile::provide(
+            &self.tools,
+            &self.room,
+            &roots,
+            &user.root,
+            &configs,
+            toolchain.as_deref(),
+        )?;
+        let at = self.checkout(Side::Head, revision, toolchain, locks.head, configs)?;
+        let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;
+        let mut subjects = Vec::new();
+        for benchmark in resolved.settings.benchmarks {
+            let package = super::sides::package(Ok(&workspace), &benchmark.package);
+            let folder: PathBuf = package.map_or(folder.clone(), |package| package.folder.clone());
+            let program = match &benchmark.subject {
+                options::Subject::Target(target, build) => {
+                    let Some(Ok(artifact)) = artifacts.get(build) else {
+                        return Err(crate::cargo::Error::NoExecutable(target.to_string()).into());
+                    };
+                    self.run_of(&benchmark, target, build, Side::Head, artifact, folder)?
+                }
+                options::Subject::Command { words, build } => {
+                    let site = command::Site {
+                        side: Side::Head,
+                        side_folder: self.room.side(Side::Head),
+                        tree: &revision.tree,
+                        folder,
+                        toolchain: at.toolchain.as_deref(),
+                    };
+                    self.command_of(&benchmark, (words, build.as_deref()), &site)?
+                }
+            };
+            subjects.push(Subject { benchmark, program });
+        }
+        let keep: Vec<String> = artifacts.values().flatten().map(Artifact::name).collect();
+        self.room.prune(&keep);
+        Ok((subjects, at.rustc))
+    }
+}

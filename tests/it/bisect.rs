@@ -1,0 +1,159 @@
+//! The commit that brought a regression is found, whatever lies between.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Cbdr, Repo};
+
+/// What is built and run: a script, so that nothing has to be compiled.
+const ARGS: [&str; 10] = [
+    "--build-command",
+    "sh build.sh",
+    "--command",
+    "sh run.sh",
+    "--metric",
+    "cpu_time",
+    "--threshold",
+    "50%",
+    "--seed",
+    "1",
+];
+
+/// One commit of the script: how many rounds it runs, and whether it builds.
+#[track_caller]
+fn script(repo: &Repo, rounds: u32, builds: bool) -> String {
+    let run = format!("i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done\n");
+    repo.write("run.sh", &run);
+    repo.write("build.sh", if builds { "exit 0\n" } else { "echo broken >&2; exit 1\n" });
+    repo.commit(&format!("{rounds} rounds, builds: {builds}"))
+}
+
+/// A good commit and `count` after it, of which `guilty` and all later ones
+/// are slow and `broken` do not build.
+fn history(count: usize, guilty: usize, broken: &[usize]) -> (Repo, Vec<String>) {
+    let repo = Repo::new("steady");
+    let rounds = |number| 5000 + number as u32 + if number >= guilty { 15_000 } else { 0 };
+    let commit = |number| script(&repo, rounds(number), !broken.contains(&number));
+    let commits = (0..=count).map(commit).collect();
+    (repo, commits)
+}
+
+fn bisect(repo: &Repo, args: &str) -> Cbdr {
+    repo.cbdr(&format!("bisect {args}")).args(ARGS)
+}
+
+fn guilty(object: &Value) -> Vec<String> {
+    let all = object["guilty"].as_array().unwrap().iter();
+    all.map(|commit| commit["commit"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_guilty_commit_is_found_and_how_sure_that_is() {
+    let (repo, commits) = history(9, 6, &[]);
+    let args = format!("{} HEAD --format json", commits[0]);
+    let object = bisect(&repo, &args).run().code(100).json();
+    assert_eq!(guilty(&object), [&*commits[6]]);
+    assert_eq!((&object["verdict"], &object["confidence"]), (&"regression".into(), &0.95.into()));
+    let steps = object["steps"].as_array().unwrap();
+    assert!(steps.len() <= 5, "{steps:?}");
+    let spent: f64 = steps.iter().map(|s| s["measured"]["level"].as_f64().unwrap()).sum();
+    assert!(spent <= 0.05, "{spent}");
+    assert!(object["runs"].as_u64().unwrap() > 20);
+    // In words; the builds and the verdicts of the first time are of no use to
+    // it, since it was finished.
+    let again = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(100);
+    let brought = format!("regression: {} ", &commits[6][..10]);
+    assert!(again.stdout.starts_with(&brought), "{}", again.stdout);
+    assert!(again.stdout.contains("with a probability of at least 95%"), "{}", again.stdout);
+    again.says("Bisecting 9 commits");
+}
+
+#[test]
+fn commits_that_do_not_build_are_gone_around() {
+    let (repo, commits) = history(9, 6, &[2, 4, 8]);
+    let args = format!("{} HEAD --format json", commits[0]);
+    let object = bisect(&repo, &args).run().code(100).json();
+    assert_eq!(guilty(&object), [&*commits[6]]);
+    // One that hides the answer stays under suspicion.
+    let (repo, commits) = history(5, 3, &[3]);
+    let ran = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(100);
+    assert!(ran.stdout.contains("one of 2 commits brought it"), "{}", ran.stdout);
+    for commit in &commits[3..5] {
+        assert!(ran.stdout.contains(&commit[..10]), "{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("1 that could not be built or run"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_inconclusive_commit_is_gone_around() {
+    let (repo, commits) = history(3, 2, &[]);
+    // Nobody can say anything with one pair, not even of the last commit.
+    let args = format!("{} HEAD --max-pairs 1", commits[0]);
+    let ran = bisect(&repo, &args).run().code(0);
+    assert!(ran.stdout.starts_with("inconclusive: "), "{}", ran.stdout);
+    bisect(&repo, &format!("{args} --on-inconclusive fail")).run().code(102);
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_where_it_was() {
+    let (repo, commits) = history(9, 6, &[]);
+    let args = format!("{} HEAD", commits[0]);
+    let mut command = bisect(&repo, &args).into_command();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let tried: Vec<String> = lines.by_ref().filter(|line| line.contains("Tried")).take(2).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = bisect(&repo, &args).run().code(100).says("Resuming 9 commits, ");
+    for line in &tried {
+        let commit = line.split_whitespace().nth(1).unwrap().trim_end_matches(':');
+        assert!(!ran.stderr.contains(&format!("Trying {commit}")), "{}", ran.stderr);
+    }
+    assert!(ran.stdout.contains(&commits[6][..10]));
+    // Another question has another answer.
+    let other = format!("{} HEAD~1 --format json", commits[0]);
+    bisect(&repo, &other).run().code(100).says("Bisecting 8 commits");
+}
+
+#[test]
+fn no_regression_between_them_is_an_answer() {
+    let (repo, commits) = history(3, 9, &[]);
+    let ran = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(0);
+    assert!(ran.stdout.starts_with("no-regression: HEAD is not slower"), "{}", ran.stdout);
+}
+
+#[test]
+fn odd_questions_are_errors() {
+    let (repo, commits) = history(3, 2, &[0, 3]);
+    let first = &commits[1];
+    let swapped = bisect(&repo, &format!("HEAD {first}")).run().code(101);
+    swapped.says("is not an ancestor of").says("hint: the good commit comes first");
+    bisect(&repo, "HEAD HEAD").run().code(101).says("is not an ancestor of");
+    bisect(&repo, "nowhere HEAD").run().code(101).says("unknown revision `nowhere`");
+    let broken = bisect(&repo, &format!("{first} HEAD")).run().code(101);
+    broken.says("the bad commit can't be compared: the head does not build");
+    let broken = bisect(&repo, &format!("{} HEAD~1", commits[0])).run().code(101);
+    broken.says("the good commit can't be compared");
+}
+
+#[test]
+fn merged_branches_are_searched_when_that_is_asked_for() {
+    let repo = Repo::new("steady");
+    let good = script(&repo, 5000, true);
+    repo.branch("side");
+    script(&repo, 5001, true);
+    let culprit = script(&repo, 20_000, true);
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("other.txt", "x");
+    repo.commit("on main");
+    repo.git(&["merge", "--quiet", "--no-edit", "side"]);
+    let merge = repo.head();
+    let line = bisect(&repo, &format!("{good} HEAD --format json")).run().code(100).json();
+    assert_eq!(guilty(&line), [merge]);
+    let args = format!("{good} HEAD --all-parents --format json");
+    assert_eq!(guilty(&bisect(&repo, &args).run().code(100).json()), [culprit]);
+    let off = bisect(&repo, "side~1 HEAD").run().code(101);
+    off.says("do not lead to").says("hint: `--all-parents`");
+}
