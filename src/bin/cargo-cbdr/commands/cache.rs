@@ -8,7 +8,7 @@ use cargo_cbdr::cache::{Cache, Cleaned, Kept};
 use cargo_cbdr::git::Repo;
 use cargo_cbdr::metric::Unit;
 
-use super::compare::cache_dir;
+use super::request::cache_dir;
 use crate::cli;
 use crate::exit::Exit;
 use crate::report::grid;

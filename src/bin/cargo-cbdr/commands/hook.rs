@@ -186,7 +186,7 @@ fn of_push(push: &Push, limit: Duration, args: &[String]) -> Result<Compare, Fai
     compare.head = Some(push.commit.clone());
     compare.instead.clone_from(&push.remote_commit);
     let limit = limit.max(Duration::from_secs(1));
-    compare.time_limit.get_or_insert(humantime::format_duration(limit).to_string());
+    compare.question.time_limit.get_or_insert(humantime::format_duration(limit).to_string());
     Ok(compare)
 }
 
