@@ -88,19 +88,6 @@ pub enum Subject {
     },
 }
 
-impl Subject {
-    /// What is run, in a few words: a target, or the command itself.
-    pub fn described(&self) -> String {
-        match self {
-            Subject::Target(target, _) => target.to_string(),
-            Subject::Command { words, .. } => {
-                let words = words.iter().map(String::as_str);
-                shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect())
-            }
-        }
-    }
-}
-
 /// A benchmark to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Benchmark {

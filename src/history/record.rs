@@ -227,9 +227,17 @@ impl Track<'_> {
             name: name.unwrap_or_default().to_owned(),
             harness: self.bench.dialect().name().to_owned(),
             package: benchmark.package.clone(),
-            subject: benchmark.subject.described(),
+            subject: described(&benchmark.subject),
             args: benchmark.args.clone(),
         }
+    }
+}
+
+/// What is run, in a few words: a target, or the command itself.
+fn described(subject: &Subject) -> String {
+    match subject {
+        Subject::Target(target, _) => target.to_string(),
+        Subject::Command { words, .. } => words.join(" "),
     }
 }
 

@@ -1,9 +1,12 @@
 //! One side alone: a revision, built and ready to be run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::build::Checkout;
+use super::sides::Artifacts;
 use super::{Program, Request, Work, command, lockfile, settings, surroundings};
 use crate::cache::{Artifact, Lock};
+use crate::cargo::{self, Workspace};
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::git::Revision;
@@ -83,45 +86,62 @@ impl Work<'_, '_> {
         };
         let workspace = self.workspace(&folder, toolchain.as_deref())?;
         let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
-        let env = &self.tools.env;
-        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
-        let roots = Pair { base: None, head: Some(workspace.root.clone()) };
-        let locks = lockfile::provide(
-            &self.tools,
-            &self.room,
-            &roots,
-            &user.root,
-            &configs,
-            toolchain.as_deref(),
-        )?;
-        let at = self.checkout(Side::Head, revision, toolchain, locks.head, configs)?;
+        let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;
         let mut subjects = Vec::new();
         for benchmark in resolved.settings.benchmarks {
             let package = super::sides::package(Ok(&workspace), &benchmark.package);
-            let folder: PathBuf = package.map_or(folder.clone(), |package| package.folder.clone());
-            let program = match &benchmark.subject {
-                options::Subject::Target(target, build) => {
-                    let Some(Ok(artifact)) = artifacts.get(build) else {
-                        return Err(crate::cargo::Error::NoExecutable(target.to_string()).into());
-                    };
-                    self.run_of(&benchmark, target, build, Side::Head, artifact, folder)?
-                }
-                options::Subject::Command { words, build } => {
-                    let site = command::Site {
-                        side: Side::Head,
-                        side_folder: self.room.side(Side::Head),
-                        tree: &revision.tree,
-                        folder,
-                        toolchain: at.toolchain.as_deref(),
-                    };
-                    self.command_of(&benchmark, (words, build.as_deref()), &site)?
-                }
-            };
+            let folder = package.map_or(folder.clone(), |package| package.folder.clone());
+            let program = self.program_alone(&benchmark, &at, &artifacts, folder, revision)?;
             subjects.push(Subject { benchmark, program });
         }
         let keep: Vec<String> = artifacts.values().flatten().map(Artifact::name).collect();
         self.room.prune(&keep);
         Ok((subjects, at.rustc))
+    }
+
+    /// What shapes the head's builds.
+    fn checkout_alone(
+        &self,
+        revision: &Revision,
+        workspace: &Workspace,
+        user_root: &Path,
+        toolchain: Option<String>,
+    ) -> Result<Checkout, Error> {
+        let env = &self.tools.env;
+        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
+        let roots = Pair { base: None, head: Some(workspace.root.clone()) };
+        let (room, chosen) = (&self.room, toolchain.as_deref());
+        let locks = lockfile::provide(&self.tools, room, &roots, user_root, &configs, chosen)?;
+        self.checkout(Side::Head, revision, toolchain, locks.head, configs)
+    }
+
+    /// What is run of a benchmark whose package is in `folder`.
+    fn program_alone(
+        &mut self,
+        benchmark: &Benchmark,
+        at: &Checkout,
+        artifacts: &Artifacts,
+        folder: PathBuf,
+        revision: &Revision,
+    ) -> Result<Program, Error> {
+        match &benchmark.subject {
+            options::Subject::Target(target, build) => {
+                let Some(Ok(artifact)) = artifacts.get(build) else {
+                    return Err(cargo::Error::NoExecutable(target.to_string()).into());
+                };
+                self.run_of(benchmark, target, build, Side::Head, artifact, folder)
+            }
+            options::Subject::Command { words, build } => {
+                let site = command::Site {
+                    side: Side::Head,
+                    side_folder: self.room.side(Side::Head),
+                    tree: &revision.tree,
+                    folder,
+                    toolchain: at.toolchain.as_deref(),
+                };
+                self.command_of(benchmark, (words, build.as_deref()), &site)
+            }
+        }
     }
 }

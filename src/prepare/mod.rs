@@ -1,6 +1,7 @@
 //! From two revisions to two sets of executables that can be measured.
 
 mod alone;
+mod ask;
 mod build;
 mod command;
 mod identical;
@@ -15,16 +16,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) use alone::{Alone, alone};
+pub(crate) use ask::{base_request, room, table};
 pub use build::write_down;
 pub(crate) use surroundings::flags;
 pub(crate) use tools::{Tools, tail};
 
-use crate::cache::{self, Cache, Lock, Room};
+use crate::cache::{self, Lock, Room};
 use crate::cargo::{self, Workspace};
 use crate::config::Table;
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
-use crate::git::base::{Request as BaseRequest, Rule, Sides, VARIABLES};
+use crate::git::base::{Rule, Sides};
 use crate::git::worktree::Store;
 use crate::git::{self, Repo, Revision};
 use crate::options::{Benchmark, Settings};
@@ -145,48 +147,6 @@ impl Built {
         let (policy, limits) = crate::options::limits(std::iter::once(&table))?;
         let settings = Settings { benchmarks: Vec::new(), policy, limits };
         Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
-    }
-}
-
-/// The repository's part of the cache.
-pub(crate) fn room(request: &Request, repo: &Repo) -> Result<Room, Error> {
-    Ok(Cache::open(request.cache.clone())?.room(repo.common_dir(), &repo.name())?)
-}
-
-/// What the table of the user's tree and the flags ask for.
-///
-/// # Errors
-/// When there is no repository or no workspace, or the table is not what it may
-/// be.
-pub(crate) fn table(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Table, Error> {
-    let tell = &mut |_: Event<'_>| {};
-    let (work, _scratch) = Work::open(request, helper, interrupt, tell)?;
-    let inside = work.inside()?;
-    let user = work.workspace(&request.folder, None)?;
-    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
-    Ok(request.flags.clone().over(table.unwrap_or_default()))
-}
-
-/// What is asked for of the base, by the flags and then `table`.
-pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
-    let var = |name: &'static str| {
-        let found = request.env.iter().find(|(known, _)| known == name);
-        let value = found.and_then(|(_, value)| value.to_str()).filter(|v| !v.is_empty());
-        value.map(|value| (name, value.to_owned()))
-    };
-    BaseRequest {
-        base: request.flags.base.clone(),
-        configured: table.and_then(|table| table.base.clone()),
-        variables: VARIABLES.into_iter().filter_map(var).collect(),
-        head: request.head.clone(),
-        instead: request.instead.clone(),
-        exact: request.exact_base,
-        dirty: request.dirty,
-        aa: request.aa,
     }
 }
 

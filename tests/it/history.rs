@@ -329,6 +329,32 @@ fn a_list_shows_the_series_with_outliers_failures_and_what_is_next() {
 }
 
 #[test]
+fn the_page_draws_the_series_and_its_marks_and_no_script_of_others_runs() {
+    let repo = Repo::new("steady");
+    let mut values = [QUIET, QUIET].concat();
+    values[12] = 40.0;
+    let commits = repo.commits_with(&values);
+    let path = repo.around().join("past.html");
+    let args = format!("history list --html {}", path.display());
+    let page = || {
+        repo.cbdr(&args).run().code(0).says("Wrote ");
+        std::fs::read_to_string(&path).unwrap()
+    };
+    // The style names the colour, too.
+    let red = |page: &str| page.matches("stroke=\"#B92C3E\"").count();
+    let before = page();
+    assert_eq!(before.matches("<circle").count(), 20, "{before}");
+    let why = "<script>alert(1)</script>";
+    let args = ["history", "annotate", &commits[15], "--change", why];
+    Cbdr::new(repo.path(), &repo.cache()).args(args).run().code(0);
+    let after = page();
+    assert_eq!(red(&after), red(&before) + 1);
+    assert!(!after.contains("<script") && after.contains("&lt;script"));
+    assert!(after.contains("Content-Security-Policy"));
+    assert!(after.contains(&commits[12][..10]));
+}
+
+#[test]
 fn everything_can_be_exported() {
     let repo = Repo::new("steady");
     let commits = repo.commits_with(&QUIET[..2]);

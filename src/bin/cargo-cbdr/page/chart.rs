@@ -23,7 +23,10 @@ pub(super) const BAND: RGBColor = RGBColor(0x6C, 0x5C, 0xA8);
 pub(super) const LIMIT: RGBColor = RGBColor(0xB9, 0x2C, 0x3E);
 
 /// Twice what it is shown at, so that whole units are fine enough.
-const SIZE: (u32, u32) = (960, 590);
+pub(super) const SIZE: (u32, u32) = (960, 590);
+
+/// The same for one that is as wide as the page.
+pub(super) const WIDE: (u32, u32) = (2160, 760);
 
 /// Letters' height.
 const LETTERS: u32 = 27;
@@ -32,15 +35,18 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// A drawing, or what is said in its place.
-pub(super) fn svg(draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> Result<String, String> {
+/// A drawing of a size, or what is said in its place.
+pub(super) fn svg(
+    size: (u32, u32),
+    draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
+) -> Result<String, String> {
     let mut text = String::new();
     {
-        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
         draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())?;
     }
     // As wide as its place; the view box keeps the shape.
-    let (width, height) = SIZE;
+    let (width, height) = size;
     Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
 }
 
@@ -85,7 +91,8 @@ impl Frame<'_> {
         &self,
         area: &Area<'a>,
     ) -> Result<Plane, DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>> {
-        let (width, height) = (f64::from(SIZE.0), f64::from(SIZE.1));
+        let (width, height) = area.dim_in_pixel();
+        let (width, height) = (f64::from(width), f64::from(height));
         let rows = ticks(self.y, 5);
         let texts: Vec<String> = rows.iter().map(|&y| (self.y_label)(y)).collect();
         let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
@@ -120,7 +127,9 @@ impl Frame<'_> {
     }
 }
 
-fn write<'a>(
+/// Writes at a place, which is the text's left, middle or right, and its top,
+/// middle or bottom.
+pub(super) fn write<'a>(
     area: &Area<'a>,
     text: &impl Display,
     place: (i32, i32),
@@ -181,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_drawing_has_no_size_of_its_own() {
-        let svg = svg(|area| area.draw(&Circle::new((5, 5), 2, BASE.filled()))).unwrap();
+        let svg = svg(SIZE, |area| area.draw(&Circle::new((5, 5), 2, BASE.filled()))).unwrap();
         assert!(svg.starts_with("<svg viewBox=\"0 0 960 590\""), "{svg}");
         assert!(svg.contains("#2F6DB5"));
     }

@@ -32,7 +32,7 @@ pub(super) fn draw(
 ) -> Option<Result<String, String>> {
     let history = history(pairs, question);
     let range = range(&history, question.limit)?;
-    Some(chart::svg(|area| drawn(area, &history, range, question)))
+    Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, question)))
 }
 
 /// What was known after some of the pairs, the deciding one and the last one

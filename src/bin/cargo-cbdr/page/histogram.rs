@@ -23,7 +23,7 @@ pub(super) fn draw(
     let range = (bins.from, bins.edge(bins.len()));
     let points = |label: usize| density(&both[label], range, bins.width, 160);
     let densities = [points(0), points(1)];
-    let drawing = chart::svg(|area| drawn(area, &bins, &densities, unit));
+    let drawing = chart::svg(chart::SIZE, |area| drawn(area, &bins, &densities, unit));
     let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
     let axis = Axis::new(unit, range.0, range.1, bins.width);
     let missing = (beyond > 0).then(|| {

@@ -1,3 +1,195 @@
-pub(crate) fn page(_: &cargo_cbdr::history::series::Listing) -> String {
-    String::new()
+//! The past of each benchmark: its results commit by commit, what was to be
+//! expected before each of them, and where a change is annotated.
+
+use cargo_cbdr::git::line::Commit;
+use cargo_cbdr::history::series::{Listed, Listing, Value};
+use cargo_cbdr::stats::lookback::THRESHOLD;
+use maud::{Markup, PreEscaped, html};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::chart::{self, Area, BAND, BASE, Drawn, Frame, INK, LIMIT, Plane};
+use super::document;
+use crate::plot::axis::Axis;
+use crate::report::escape::line;
+use crate::report::history::heading;
+use crate::ui::text;
+
+/// The page.
+pub(crate) fn page(listing: &Listing) -> String {
+    let body = html! {
+        header.plain {
+            h1 { "History" }
+            p.reason { (span(&listing.commits)) }
+        }
+        @for listed in &listing.series { (series(listed, &listing.commits)) }
+        p.small {
+            "Line and band: the mean before each commit and " (THRESHOLD) " deviations to either \
+             side of it, from the 100 commits with a result before it; at the right what is \
+             expected next. Hollow: an outlier, which is left out. Red lines: annotated changes, \
+             from which on the mean begins anew. Crosses at the bottom: results that failed."
+        }
+    };
+    document("cargo cbdr: history", &body)
+}
+
+/// From where to where.
+fn span(commits: &[Commit]) -> String {
+    let name = |commit: Option<&Commit>| {
+        commit.map_or(String::new(), |commit| text::short(&commit.id).to_owned())
+    };
+    let count = text::count(commits.len() as u64, "commit");
+    format!("{count}, {} to {}", name(commits.first()), name(commits.last()))
+}
+
+fn series(listed: &Listed, commits: &[Commit]) -> Markup {
+    let heading = heading(&listed.key);
+    let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
+    let short = |at: usize| commits.get(at).map_or("", |commit| text::short(&commit.id));
+    html! {
+        section {
+            h2 { (line(name)) " " small { (line(&listed.metric.name)) } }
+            p.small { (line(about.trim())) }
+            @match chart::svg(chart::WIDE, |area| drawn(area, listed, commits)) {
+                Ok(drawing) => (PreEscaped(drawing)),
+                Err(error) => p { "could not be drawn: " (error) },
+            }
+            @if !listed.changes.is_empty() {
+                ol {
+                    @for (at, why) in &listed.changes { li { code { (short(*at)) } " " (line(why)) } }
+                }
+            }
+            details {
+                summary { (text::count(listed.values.len() as u64, "result")) }
+                table {
+                    thead { tr {
+                        th { "commit" } th { "subject" } th.number { (line(&listed.metric.name)) }
+                        th.number { "mean before" } th.number { "z" } th {}
+                    } }
+                    @for value in &listed.values { (row(listed, commits, value)) }
+                }
+            }
+        }
+    }
+}
+
+fn row(listed: &Listed, commits: &[Commit], value: &Value) -> Markup {
+    let unit = &listed.metric.unit;
+    let mean = value.row.mean_before.map(|mean| text::value(mean, unit));
+    let z = value.z(listed.metric.better).map(|z| format!("{z:+.2}"));
+    html! {
+        tr {
+            @if let Some(commit) = commits.get(value.commit) {
+                td { code { (text::short(&commit.id)) } }
+                td { (line(&commit.summary)) }
+            }
+            td.number { (text::value(value.value, unit)) }
+            td.number { (mean.unwrap_or_default()) }
+            td.number { (z.unwrap_or_default()) }
+            td { @if value.row.is_outlier { "outlier" } }
+        }
+    }
+}
+
+/// What was expected at a commit, by number: mean and deviation.
+type Expected = (usize, f64, Option<f64>);
+
+fn expected(listed: &Listed, next: usize) -> Vec<Expected> {
+    let mut all: Vec<Expected> = Vec::new();
+    for value in &listed.values {
+        let Some(mean) = value.row.mean_before else { continue };
+        // At the first commit of a level each result is its own mean.
+        if all.last().is_none_or(|last| last.0 != value.commit) {
+            all.push((value.commit, mean, value.row.deviation_before));
+        }
+    }
+    all.extend(listed.next.mean.map(|mean| (next, mean, listed.next.deviation)));
+    all
+}
+
+/// The range of the values: all of them, and the last band if there is room.
+fn range(listed: &Listed, expected: &[Expected]) -> (f64, f64) {
+    let values = || listed.values.iter().map(|value| value.value);
+    let (from, to) =
+        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let least = if to > from { to - from } else { from.abs().max(f64::MIN_POSITIVE) };
+    let band =
+        expected.last().and_then(|(_, mean, deviation)| Some((*mean, THRESHOLD * (*deviation)?)));
+    // A wide band must not flatten the values.
+    let (low, high) = band.map_or((from, to), |(mean, half)| {
+        ((mean - half).max(from - least), (mean + half).min(to + least))
+    });
+    let (from, to) = (from.min(low), to.max(high));
+    let room = 0.06 * (to - from).max(1e-3 * least);
+    (from - room, to + room)
+}
+
+fn drawn<'a>(area: &Area<'a>, listed: &Listed, commits: &[Commit]) -> Drawn<'a> {
+    let expected = expected(listed, commits.len());
+    let range = range(listed, &expected);
+    let axis = Axis::new(&listed.metric.unit, range.0, range.1, chart::step(range));
+    let label = |x: f64| {
+        let is_whole = x >= 0.0 && (x - x.round()).abs() < 1e-9;
+        let commit = commits.get(x.round() as usize).filter(|_| is_whole);
+        commit.map_or(String::new(), |commit| text::short(&commit.id)[..7].to_owned())
+    };
+    let frame = Frame {
+        x: (-0.7, commits.len() as f64 + 0.7),
+        y: range,
+        x_label: &label,
+        y_label: &|y| axis.number(y),
+        x_name: String::new(),
+        y_name: axis.unit.clone(),
+        logarithmic: false,
+    };
+    let plane = frame.draw(area)?;
+    bands(area, &plane, &expected)?;
+    marks(area, &plane, listed, range)?;
+    for value in &listed.values {
+        let place = plane.at(value.commit as f64, value.value);
+        let style = match value.row.is_outlier {
+            true => BASE.stroke_width(3),
+            false => BASE.filled(),
+        };
+        area.draw(&Circle::new(place, 7, style))?;
+    }
+    Ok(())
+}
+
+/// What was expected: a step for each commit.
+fn bands<'a>(area: &Area<'a>, plane: &Plane, expected: &[Expected]) -> Drawn<'a> {
+    for (number, (commit, mean, deviation)) in expected.iter().enumerate() {
+        // From half-way to the one before to half-way to the next, so that
+        // commits without a result leave no gap.
+        let at = *commit as f64;
+        let half = |other: Option<&Expected>, default: f64| {
+            other.map_or(default, |other| f64::midpoint(at, other.0 as f64))
+        };
+        let left = half(number.checked_sub(1).and_then(|n| expected.get(n)), at - 0.5);
+        let right = half(expected.get(number + 1), at + 0.5);
+        if let Some(deviation) = deviation {
+            let half = THRESHOLD * deviation;
+            let corners = [plane.at(left, mean + half), plane.at(right, mean - half)];
+            area.draw(&Rectangle::new(corners, BAND.mix(0.14).filled()))?;
+        }
+        let line = [plane.at(left, *mean), plane.at(right, *mean)];
+        area.draw(&PathElement::new(line, BAND.stroke_width(4)))?;
+    }
+    Ok(())
+}
+
+/// Annotated changes, numbered, and results that failed.
+fn marks<'a>(area: &Area<'a>, plane: &Plane, listed: &Listed, range: (f64, f64)) -> Drawn<'a> {
+    for (number, (commit, _)) in listed.changes.iter().enumerate() {
+        let x = *commit as f64 - 0.5;
+        let (top, bottom) = (plane.at(x, range.1), plane.at(x, range.0));
+        area.draw(&PathElement::new([top, bottom], LIMIT.stroke_width(4)))?;
+        let text = (number + 1).to_string();
+        chart::write(area, &text, (top.0, top.1 - 4), (HPos::Center, VPos::Bottom))?;
+    }
+    for (commit, _) in &listed.failures {
+        let place = plane.at(*commit as f64, range.0);
+        area.draw(&Cross::new((place.0, place.1 - 14), 9, INK.stroke_width(4)))?;
+    }
+    Ok(())
 }

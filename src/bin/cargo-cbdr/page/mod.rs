@@ -30,6 +30,18 @@ const POLICY: &str = include_str!("policy.txt");
 /// The page.
 pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
     let title = format!("cargo cbdr: {}", outcome.headline());
+    let body = html! {
+        (verdict(outcome))
+        (notices(outcome))
+        (glance(outcome))
+        (sections(outcome, recording))
+        (method(outcome))
+    };
+    document(&title, &body)
+}
+
+/// A whole page.
+fn document(title: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -45,13 +57,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                    (verdict(outcome))
-                    (notices(outcome))
-                    (glance(outcome))
-                    (sections(outcome, recording))
-                    (method(outcome))
-                }
+                main { (body) }
                 footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now()) }
             }
         }

@@ -52,7 +52,7 @@ pub(super) fn draw(
     };
     let range = range(&dots, threshold);
     let outside = dots.iter().filter(|dot| dot.change < range.0 || dot.change > range.1).count();
-    let drawing = chart::svg(|area| drawn(area, &dots, range, pairs.len(), threshold));
+    let drawing = chart::svg(chart::SIZE, |area| drawn(area, &dots, range, pairs.len(), threshold));
     let mut remarks = Vec::new();
     if size > 1 {
         remarks.push(format!(
