@@ -196,6 +196,26 @@ fn a_result_is_not_part_of_its_own_past() {
 }
 
 #[test]
+fn the_commits_parents_decide_what_came_before_and_not_their_times() {
+    let repo = Repo::new("steady");
+    let values = [&QUIET[..], &[12.0]].concat();
+    let commits = repo.commits_with(&values);
+    let z = metric(&repo.check("", 100))["z"].clone();
+    // The same commits over, each a day before its parent.
+    repo.git(&["checkout", "--quiet", "--orphan", "backwards"]);
+    for (number, value) in values.iter().enumerate() {
+        let date = format!("2025-02-{:02}T00:00:00Z", 20 - number);
+        repo.git(&["commit", "--quiet", "--allow-empty", "-m", "x", "--date", &date]);
+        let line = result(&repo.head(), number as u32, &[*value, value + 0.5]);
+        repo.note(&repo.head(), &line.to_string());
+    }
+    repo.git(&["branch", "--force", "main", "backwards"]);
+    let object = repo.check("", 100);
+    assert_ne!(object["commit"], json!(commits[10]));
+    assert_eq!(metric(&object)["z"], z);
+}
+
+#[test]
 fn too_little_history_is_inconclusive_and_says_why() {
     let repo = Repo::new("steady");
     repo.commits_with(&[&QUIET[..8], &[12.0]].concat());

@@ -2,10 +2,14 @@
 //! they were made.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use cargo_cbdr::metric::Better;
 use cargo_cbdr::stats::lookback::{Distribution, Point, Row, THRESHOLD, best, rows};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::support::Repo;
 
 /// One result of a case.
 #[derive(Clone)]
@@ -37,10 +41,11 @@ impl Measured {
     }
 }
 
-/// One commit of a case: author time, branch, fork point.
+/// One commit of a case: author time, parent, branch, fork point.
 struct Commit {
     sha: String,
     time: String,
+    parent: Option<String>,
     branch: Option<String>,
     fork_point: Option<String>,
 }
@@ -86,6 +91,12 @@ impl Case {
         own.into_iter().chain(main).take(self.window).collect()
     }
 
+    /// A commit and those before it by their parents, newest first.
+    fn line(&self, from: &str) -> Vec<&Commit> {
+        let parent = |commit: &&Commit| self.commit(commit.parent.as_deref()?);
+        std::iter::successors(self.commit(from), parent).collect()
+    }
+
     /// The good results of a result's series on some commits, in order.
     fn history(&self, of: &Measured, commits: &[&Commit]) -> Vec<(&Measured, Point)> {
         let times: BTreeMap<&str, &str> =
@@ -124,6 +135,7 @@ fn cases() -> HashMap<String, Case> {
         let commit = |row: &Value| Commit {
             sha: text(&row[0]),
             time: text(&row[1]),
+            parent: option(&row[2]),
             branch: option(&row[3]),
             // The server knows no more than the name of an unknown one.
             fork_point: option(&row[4]).filter(|_| row[5] != true),
@@ -269,4 +281,152 @@ fn the_rolling_history_is_conbenchs() {
             line.assert_near("rolling_stddev_excl", deviation, 1e-9, point.value.abs());
         }
     }
+}
+
+/// The baseline that Conbench's documents name: of a commit on the default
+/// branch its parent, of one on another branch where that began.
+fn documented(case: &Case, contender: &Measured) -> Option<(String, &'static str)> {
+    let commit = case.commit(&contender.commit)?;
+    let fork = commit.fork_point.clone()?;
+    match fork == commit.sha {
+        true => Some((commit.parent.clone()?, "parent")),
+        false => Some((fork, "fork-point")),
+    }
+}
+
+/// Whether a question means the same here and there: the baseline is the
+/// documented one, time runs as the parents do, all results are in one unit, and
+/// the contender is its commit's latest.
+fn means_the_same(case: &Case, line: &Line) -> bool {
+    let contender = case.result(line.text("contender"));
+    let Some((baseline, _)) = documented(case, contender) else { return false };
+    let names = |commits: Vec<&Commit>| -> Vec<String> {
+        commits.into_iter().take(100).map(|commit| commit.sha.clone()).collect()
+    };
+    let own: Vec<_> = case.results.iter().filter(|r| r.series == contender.series).collect();
+    let rival = |other: &&&Measured| other.commit == contender.commit && other.id != contender.id;
+    line.text("tie_ambiguous") != "true"
+        && line.text("how") == "direct"
+        && line.text("baseline_commit") == baseline
+        && (case.window, &*case.rule) == (100, "best")
+        && names(case.line(&baseline)) == names(case.ancestry(&baseline))
+        && own.iter().all(|other| other.unit == contender.unit)
+        && own.iter().filter(rival).all(|other| other.time < contender.time)
+        && contender.single("best").is_some()
+}
+
+/// A repository with the case's commits and results.
+fn repository(case: &Case, of: &Measured) -> (Repo, HashMap<String, String>) {
+    let repo = Repo::new("steady");
+    let marks = repo.around().join("marks");
+    let mark = |sha: &str| 1 + case.commits.iter().position(|commit| commit.sha == sha).unwrap();
+    let mut stream = String::from("feature done\n");
+    for (number, commit) in case.commits.iter().enumerate() {
+        let branch = commit.branch.as_deref().unwrap_or("main").replace(':', "/");
+        stream += &format!("reset refs/heads/{branch}\n");
+        stream += &format!("commit refs/heads/{branch}\nmark :{}\n", number + 1);
+        // All at one moment: the order is that of the parents.
+        let message = &commit.sha;
+        stream += "committer A <a@localhost> 1700000000 +0000\n";
+        stream += &format!("data {}\n{message}\n", message.len());
+        if let Some(parent) = &commit.parent {
+            stream += &format!("from :{}\n", mark(parent));
+        }
+    }
+    stream += "done\n";
+    let export = format!("--export-marks={}", marks.display());
+    import(&repo, &["--force", &export], &stream);
+    let marks = std::fs::read_to_string(marks).unwrap();
+    let ids: HashMap<&str, &str> =
+        marks.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    let id = |commit: &Commit| ids[&*format!(":{}", mark(&commit.sha))].to_owned();
+    let ids: HashMap<String, String> =
+        case.commits.iter().map(|commit| (commit.sha.clone(), id(commit))).collect();
+    import(&repo, &[], &notes(case, of, &ids));
+    (repo, ids)
+}
+
+fn notes(case: &Case, of: &Measured, ids: &HashMap<String, String>) -> String {
+    let mut notes: BTreeMap<&str, String> = BTreeMap::new();
+    let mut times: Vec<&str> = case.results.iter().map(|result| &*result.time).collect();
+    times.sort_unstable();
+    for result in &case.results {
+        let Some(commit) = ids.get(&result.commit) else { continue };
+        let values: Option<Vec<f64>> = result.data.iter().copied().collect();
+        let values = values.filter(|values| !values.is_empty() && !result.is_marked);
+        let better = if result.better() == Better::Higher { "higher" } else { "lower" };
+        let [benchmark, context, machine] = &result.series;
+        let line = json!({
+            "cbdr": 1,
+            "id": result.id,
+            "time": times.binary_search(&&*result.time).unwrap(),
+            "result": {
+                "repository": "", "commit": commit,
+                "case": {"benchmark": benchmark, "name": "", "harness": "plain", "package": "p",
+                    "subject": "s", "args": []},
+                "hardware": {"cpu": machine, "cores": 1, "memory_mib": 1, "os": "o", "arch": "a"},
+                "context": {"rustc": context, "host": "h", "profile": "bench", "features": [],
+                    "flags": []},
+                "metrics": values.as_ref().map_or(json!([]), |values| json!([{"name": "m",
+                    "unit": result.unit, "better": better, "gates": true, "values": values}])),
+                "error": values.is_none().then_some("it failed"),
+            },
+        });
+        let note = notes.entry(commit).or_default();
+        *note += &format!("{line}\n");
+        if result.begins_change && values.is_some() && result.series == of.series {
+            *note += &format!("{}\n", json!({"cbdr": 1, "id": "c", "time": 0, "change": "x"}));
+        }
+    }
+    let mut stream = String::from("commit refs/notes/cbdr\n");
+    stream += "committer A <a@localhost> 1700000000 +0000\ndata 0\n";
+    for (commit, text) in notes {
+        stream += &format!("M 100644 inline {commit}\ndata {}\n{text}\n", text.len());
+    }
+    stream
+}
+
+fn import(repo: &Repo, args: &[&str], stream: &str) {
+    let mut command = Command::new("git");
+    command.current_dir(repo.path()).args(["fast-import", "--quiet"]).args(args);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn from_the_notes_of_a_repository_come_conbenchs_baselines_and_scores() {
+    let cases = cases();
+    let mut tested = BTreeMap::new();
+    for line in lines(include_str!("golden/conbench/zscores.csv")) {
+        let case = &cases[line.text("case")];
+        // The random mixtures are many; the rest shows every rule once.
+        if !means_the_same(case, &line) || case.commits.len() > 60 {
+            continue;
+        }
+        let name = line.name();
+        let contender = case.result(line.text("contender"));
+        let (repo, ids) = repository(case, contender);
+        let args = "history check --all-machines --format json --base main --rev";
+        let ran = repo.cbdr(args).args([&ids[&contender.commit]]).run();
+        let object = ran.json();
+        let (baseline, rule) = documented(case, contender).unwrap();
+        let expected = json!({"commit": ids[&baseline], "rule": rule});
+        assert_eq!(object["baseline"], expected, "{name}");
+        let [benchmark, context, machine] = &contender.series;
+        let results = object["results"].as_array().unwrap().iter();
+        let mut results = results.filter(|result| {
+            let found = [&result["case"]["benchmark"], &result["context"]["rustc"]];
+            found == [benchmark, context] && result["hardware"]["cpu"] == **machine
+        });
+        let metric = &results.next().unwrap()["metrics"][0];
+        assert!(results.next().is_none(), "{name}");
+        let mean = line.number("dist_mean").unwrap_or(0.0);
+        let tight = line.number("dist_stddev").is_some_and(|s| s < 1e-8 * mean.abs());
+        let tolerance = if tight { 1e-6 } else { 1e-9 };
+        line.assert_near("dist_mean", metric["mean"].as_f64(), 1e-9, 0.0);
+        line.assert_near("z", metric["z"].as_f64(), tolerance, 1.0);
+        *tested.entry(rule).or_insert(0) += 1;
+    }
+    assert!(tested["parent"] > 50 && tested["fork-point"] > 1, "{tested:?}");
 }

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::chart::{self, Area, BAND, BASE, Drawn, Frame, INK, LIMIT, Plane};
-use super::document;
+use super::{document, sentence};
 use crate::plot::axis::Axis;
 use crate::report::escape::line;
 use crate::report::history::heading;
@@ -48,7 +48,7 @@ fn series(listed: &Listed, commits: &[Commit]) -> Markup {
     let short = |at: usize| commits.get(at).map_or("", |commit| text::short(&commit.id));
     html! {
         section {
-            h2 { (line(name)) " " small { (line(&listed.metric.name)) } }
+            h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
             p.small { (line(about.trim())) }
             @match chart::svg(chart::WIDE, |area| drawn(area, listed, commits)) {
                 Ok(drawing) => (PreEscaped(drawing)),
