@@ -1,6 +1,10 @@
 //! The machine, as coarsely as two results must agree on it to be compared.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
+
+use crate::machine::{Machine, Processor};
 
 /// A machine's fingerprint. What changes from boot to boot is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,38 +26,35 @@ pub struct Hardware {
 impl Hardware {
     /// This machine. What the system does not say stays empty.
     pub fn here() -> Self {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let kind = std::env::consts::OS;
-        Hardware::of(kind, &read("/proc/cpuinfo"), &read("/proc/meminfo"), &read("/etc/os-release"))
+        let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+        Hardware::of(&Machine::read(Path::new("/")), &release)
     }
 
-    fn of(kind: &str, cpuinfo: &str, meminfo: &str, release: &str) -> Self {
-        let listed = field(cpuinfo, "processor", ':').count() as u64;
+    fn of(machine: &Machine, release: &str) -> Self {
         let available =
             || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        // The second is what Arm has: a part's number, of an implementer's.
-        let model = field(cpuinfo, "model name", ':').next().map(str::to_owned).or_else(|| {
-            let of = |name| field(cpuinfo, name, ':').next();
-            Some(format!("{} {}", of("CPU implementer")?, of("CPU part")?))
-        });
-        let memory = field(meminfo, "MemTotal", ':').next();
-        let memory = memory.and_then(|text| text.strip_suffix(" kB")?.parse::<f64>().ok());
-        let unquoted = |name| field(release, name, '=').next().map(|text| text.trim_matches('"'));
-        let words = [Some(kind), unquoted("ID"), unquoted("VERSION_ID")];
+        let unquoted = |name| field(release, name).map(|text| text.trim_matches('"'));
+        let words = [Some(std::env::consts::OS), unquoted("ID"), unquoted("VERSION_ID")];
+        let Processor { name, vendor, family, model, .. } = &machine.processor;
+        // Where it has no name, as on Arm, its numbers.
+        let numbers = || {
+            let numbers = [family, model].into_iter().flatten().map(u64::to_string);
+            vendor.iter().cloned().chain(numbers).collect::<Vec<_>>().join(" ")
+        };
         Hardware {
-            cpu: model.unwrap_or_default(),
-            cores: if listed > 0 { listed } else { available() },
-            memory_mib: memory.map_or(0, |kib| usual_size(kib / 1024.0)),
+            cpu: name.clone().unwrap_or_else(numbers),
+            cores: machine.online.unwrap_or_else(available),
+            memory_mib: machine.memory.map_or(0, |bytes| usual_size(bytes as f64 / 1_048_576.0)),
             os: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
             arch: std::env::consts::ARCH.to_owned(),
         }
     }
 }
 
-/// The values of a field in lines of a name, a separator and a value.
-fn field<'a>(text: &'a str, name: &'a str, separator: char) -> impl Iterator<Item = &'a str> {
-    let parts = text.lines().filter_map(move |line| line.split_once(separator));
-    parts.filter(move |(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+/// The value of a field in lines of a name, an equals sign and a value.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut parts = text.lines().filter_map(|line| line.split_once('='));
+    parts.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The size that memory is sold in which is nearest by ratio: a power of two,
@@ -73,20 +74,31 @@ fn usual_size(mib: f64) -> u64 {
 mod tests {
     use super::*;
 
-    const CPU: &str = "processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\ncpu MHz\t\t: 1999.9\n\n\
-                       processor\t: 1\nmodel name\t: Some CPU @ 2.00GHz\ncpu MHz\t\t: 800.1\n";
+    fn machine(gib: f64) -> Machine {
+        let processor = Processor { name: Some("Some CPU".to_owned()), ..Processor::default() };
+        let memory = Some((gib * 1024.0 * 1_048_576.0) as u64);
+        Machine { processor, online: Some(2), memory, ..Machine::default() }
+    }
 
     #[test]
-    fn model_cores_memory_and_system_count_and_the_clock_does_not() {
-        let of = |cpu: &str, memory: &str| {
-            Hardware::of("linux", cpu, memory, "ID=debian\nVERSION_ID=\"12\"\nNAME=\"Debian\"\n")
-        };
-        let found = of(CPU, "MemTotal:       16307524 kB\nMemFree: 1 kB\n");
-        assert_eq!((&*found.cpu, found.cores), ("Some CPU @ 2.00GHz", 2));
-        assert_eq!((found.memory_mib, &*found.os), (16 * 1024, "linux debian 12"));
-        let other_clock = CPU.replace("1999.9", "3100.0");
-        assert_eq!(found, of(&other_clock, "MemTotal:       16201000 kB\n"));
-        assert_ne!(found, of(CPU, "MemTotal:       32507524 kB\n"));
+    fn model_cores_memory_and_system_count_and_what_changes_by_the_hour_does_not() {
+        let release = "ID=debian\nVERSION_ID=\"12\"\nNAME=\"Debian\"\n";
+        let found = Hardware::of(&machine(15.6), release);
+        assert_eq!((&*found.cpu, found.cores), ("Some CPU", 2));
+        assert_eq!(found.memory_mib, 16 * 1024);
+        assert!(found.os.ends_with(" debian 12"));
+        let busy = Machine { load: Some(3.0), turbo: Some(true), ..machine(15.5) };
+        assert_eq!(found, Hardware::of(&busy, release));
+        assert_ne!(found, Hardware::of(&machine(31.2), release));
+    }
+
+    #[test]
+    fn a_processor_without_a_name_has_numbers() {
+        let vendor = Some("0x41".to_owned());
+        let processor = Processor { vendor, model: Some(3340), ..Processor::default() };
+        let found = Hardware::of(&Machine { processor, ..Machine::default() }, "");
+        assert_eq!(found.cpu, "0x41 3340");
+        assert!(found.cores > 0);
     }
 
     #[test]
@@ -97,12 +109,5 @@ mod tests {
         }
         assert_eq!(usual_size(251.0 * 1024.0), 256 * 1024);
         assert_eq!(usual_size(1_900.0), 2048);
-    }
-
-    #[test]
-    fn arm_has_a_part_number_for_a_model() {
-        let text = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
-        assert_eq!(Hardware::of("linux", text, "", "").cpu, "0x41 0xd0c");
-        assert_eq!(Hardware::of("macos", "", "", "").os, "macos");
     }
 }

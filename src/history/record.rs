@@ -14,6 +14,7 @@ use crate::process::{Helper, Interrupt};
 use crate::runner::Run;
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
+use crate::verdict::MetricResult;
 
 /// What to record.
 #[derive(Clone, Debug)]
@@ -50,6 +51,7 @@ pub fn record(
 ) -> Result<Recorded, Error> {
     let alone = prepare::alone(&options.request, helper, interrupt, tell)?;
     let repo = Repo::discover(&options.request.folder)?;
+    let mut notices = alone.notices.clone();
     let mut tracks = tracks(&alone, options.request.filter.as_deref())?;
     for track in &mut tracks {
         if track.bench.warmup() > 0 {
@@ -58,7 +60,7 @@ pub fn record(
         for _ in 0..track.bench.warmup() {
             track.run(helper, interrupt)?;
         }
-        track.check()?;
+        notices.extend(track.check(tell)?);
         track.runs.clear();
     }
     for round in 1..=options.runs {
@@ -67,7 +69,6 @@ pub fn record(
         }
         tell(Event::Round(u64::from(round)));
     }
-    let mut notices = alone.notices.clone();
     for track in &tracks {
         let processes = track.bench.left_behind;
         if processes > 0 {
@@ -99,6 +100,8 @@ struct Track<'a> {
     runs: Vec<Reported>,
     /// The benchmarks that the warm-up showed, where there was one.
     known: Vec<Option<String>>,
+    /// What is known of it without a run.
+    exact: Vec<MetricResult>,
     error: Option<String>,
 }
 
@@ -109,7 +112,8 @@ fn tracks<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<Track<'a>
         let programs = Pair::both(|_| subject.program.clone());
         let scratch = alone.scratch.path();
         let bench = Bench::new(&subject.benchmark, &programs, scratch, number, filter)?;
-        Ok(Track { bench, runs: Vec::new(), known: Vec::new(), error: None })
+        let (runs, known, exact) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Track { bench, runs, known, exact, error: None })
     });
     let tracks: Vec<Track<'_>> = tracks.collect::<Result<_, Error>>()?;
     match filter {
@@ -146,16 +150,23 @@ impl Track<'_> {
 
     /// Learns from the warm-up what there is, and refuses to record what lacks
     /// a metric that is to decide.
-    fn check(&mut self) -> Result<(), Error> {
-        let Some(last) = self.runs.last() else { return Ok(()) };
+    fn check(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Notice>, Error> {
+        let last = self.runs.last().cloned().unwrap_or_default();
         self.known = last.iter().map(|(name, _)| name.clone()).collect();
+        let names = last.iter().flat_map(|(_, sample)| sample.iter());
+        let mut measured: Vec<String> = names.map(|(metric, _)| metric.to_owned()).collect();
+        let notices = self.bench.refusals(&measured)?;
+        notices.iter().for_each(|notice| tell(Event::Notice(notice)));
+        self.exact = self.bench.exact()?;
+        if self.runs.is_empty() {
+            return Ok(notices);
+        }
         let benchmark = self.bench.benchmark.name.clone();
         if last.is_empty() {
             let harness = self.bench.dialect().name();
             return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
         }
-        let names = last.iter().flat_map(|(_, sample)| sample.iter());
-        let mut measured: Vec<String> = names.map(|(metric, _)| metric.to_owned()).collect();
+        measured.extend(self.exact.iter().map(|result| result.metric.name.clone()));
         measured.sort();
         measured.dedup();
         if self.bench.gates(&measured, &[]).is_empty() {
@@ -163,7 +174,7 @@ impl Track<'_> {
             let metric = asked.map_or(String::new(), |gate| gate.metric.clone());
             return Err(Kind::NoMetric { benchmark, metric, measured }.into());
         }
-        Ok(())
+        Ok(notices)
     }
 
     /// A result for each benchmark of the program; when a run failed, or left
@@ -206,18 +217,25 @@ impl Track<'_> {
     fn series(&self, samples: &[Sample]) -> Vec<Series> {
         let first = samples.first().into_iter().flat_map(|sample| sample.iter());
         let measured: Vec<String> = first.map(|(metric, _)| metric.to_owned()).collect();
-        let gates = self.bench.gates(&measured, &[]);
-        let series = |name: String| {
-            let metric = Metric::named(&name).with(&self.bench.benchmark.units);
-            Series {
-                unit: metric.unit.symbol().to_owned(),
-                better: metric.better.into(),
-                gates: gates.iter().any(|gate| gate.metric == name),
-                values: samples.iter().filter_map(|sample| sample.get(&name)).collect(),
-                name,
-            }
+        let exact = self.exact.iter().map(|result| result.metric.name.clone());
+        let all: Vec<String> = measured.iter().cloned().chain(exact).collect();
+        let gates = self.bench.gates(&all, &[]);
+        let series = |metric: &Metric, values: Vec<f64>| Series {
+            name: metric.name.clone(),
+            unit: metric.unit.symbol().to_owned(),
+            better: metric.better.into(),
+            gates: gates.iter().any(|gate| gate.metric == metric.name),
+            values,
         };
-        measured.into_iter().map(series).collect()
+        let of_runs = measured.iter().map(|name| {
+            let metric = Metric::named(name).with(&self.bench.benchmark.units);
+            series(&metric, samples.iter().filter_map(|sample| sample.get(name)).collect())
+        });
+        let of_program = self
+            .exact
+            .iter()
+            .map(|result| series(&result.metric, result.summary.head.into_iter().collect()));
+        of_runs.chain(of_program).filter(|series| !series.values.is_empty()).collect()
     }
 
     fn case(&self, name: Option<&str>) -> Case {
