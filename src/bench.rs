@@ -100,7 +100,11 @@ impl<'a> Bench<'a> {
             let Program { command, executable } = &programs[side];
             executable.clone().unwrap_or_else(|| meter::program(command))
         };
-        let names: Vec<String> = benchmark.asked().cloned().collect();
+        // What has benchmarks has no metrics of its process.
+        let names: Vec<String> = match callers.head.harness.dialect.filters() {
+            true => vec![DEFAULT_METRIC.to_owned()],
+            false => benchmark.asked().cloned().collect(),
+        };
         let path_variable = callers.head.command.var("PATH");
         let meters = Meters::for_metrics(&names, path_variable, &Machine::read(Path::new("/")));
         let reported = Pair::default();

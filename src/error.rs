@@ -59,6 +59,8 @@ pub(crate) enum Kind {
     Omitted { side: Side, benchmark: String, what: String },
     #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
     NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },
+    #[error("`{metric}` is of a process, and `{benchmark}` has benchmarks (harness {harness})")]
+    OfProcess { benchmark: String, metric: String, harness: &'static str },
     #[error("nothing takes the filter `{0}`")]
     NoFilter(String),
     #[error("`{label}` {what}: `{command}`")]
@@ -153,7 +155,7 @@ impl Error {
             Kind::NoBenchmark { filter: Some(filter), .. } => {
                 Some(format!("no name matches the filter `{filter}`"))
             }
-            Kind::NoBenchmark { .. } => {
+            Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
                 Some("with `--harness plain` the process itself is the measurement".to_owned())
             }
             Kind::NoFilter(_) => {

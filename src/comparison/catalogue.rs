@@ -193,6 +193,11 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
     let missing =
         bench.benchmark.gates.iter().map(|gate| &gate.metric).find(|metric| !known(metric));
     match missing {
+        Some(metric) if !settled && of_process(bench, metric) => {
+            let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());
+            let harness = bench.dialect().name();
+            Err(Kind::OfProcess { benchmark, metric, harness }.into())
+        }
         Some(metric) if !settled => {
             // What could be measured if it were asked for, too.
             for other in meter::all().map(|metric| metric.name) {
@@ -205,4 +210,9 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// Whether it is a metric of processes, and the program reports benchmarks.
+fn of_process(bench: &Bench<'_>, metric: &str) -> bool {
+    bench.dialect().filters() && meter::all().any(|known| known.name == metric)
 }

@@ -195,6 +195,19 @@ fn a_name_that_nobody_knows_is_an_error_with_the_nearest_one() {
 }
 
 #[test]
+fn what_has_benchmarks_has_no_counts_of_its_process() {
+    let repo = Repo::new("steady");
+    repo.write("run.sh", "echo 'test a ... bench: 12 ns/iter (+/- 1)'\n");
+    repo.commit("a benchmark");
+    repo.branch("feature");
+    repo.write("run.sh", "echo 'test a ... bench: 13 ns/iter (+/- 1)'\n");
+    repo.commit("slower");
+    let cbdr = repo.cbdr("compare main --harness libtest --metric instructions_cachegrind");
+    let ran = cbdr.args(["--command", "sh run.sh"]).run().code(101);
+    ran.says("`instructions_cachegrind` is of a process").says("`--harness plain`");
+}
+
+#[test]
 fn sizes_need_no_run() {
     let repo = Repo::new("steady");
     repo.branch("feature");
