@@ -141,13 +141,9 @@ impl Error {
             Kind::Waiver { .. } => {
                 Some("correct it, or take it out of the table of the head".to_owned())
             }
-            Kind::UnknownMetric { known: measured, metric }
-            | Kind::NoMetric { measured, metric, .. } => {
-                let names = measured.iter().map(String::as_str);
-                Some(match config::nearest(metric, names) {
-                    Some(nearest) => format!("did you mean `{nearest}`?"),
-                    None => format!("there are {}", measured.join(", ")),
-                })
+            Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
+            Kind::NoMetric { measured, metric, .. } => {
+                Some(no_metric(metric, measured, "it measures"))
             }
             Kind::Output { .. } => {
                 Some("`--harness` says how a run is read; `plain` measures the process".to_owned())
@@ -203,5 +199,20 @@ impl Error {
     pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Kind::Io { verb, path, source }.into()
+    }
+}
+
+/// What to do about a metric that is not among `there`: the name of one that it
+/// resembles, which may be one that has to be asked for; else those there are.
+fn no_metric(metric: &str, there: &[String], words: &str) -> String {
+    let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
+    let near = |names: &[String]| {
+        config::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
+    };
+    // What resembles a letter or two resembles many.
+    let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));
+    match nearest {
+        Some(nearest) if nearest != metric => format!("did you mean `{nearest}`?"),
+        _ => format!("{words} {}", there.join(", ")),
     }
 }

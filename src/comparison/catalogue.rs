@@ -190,6 +190,11 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
     let gating = found.subject.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
     let settled = measured.is_empty() || gating && bench.benchmark.stands_in;
     let known = |metric: &String| measured.contains(metric) || meter::needs_no_run(metric);
+    let anywhere = |name: &String| known(name) || meter::all().any(|other| other.name == *name);
+    if let Some(metric) = bench.benchmark.shown.iter().find(|name| !anywhere(name)) {
+        let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());
+        return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+    }
     let missing =
         bench.benchmark.gates.iter().map(|gate| &gate.metric).find(|metric| !known(metric));
     match missing {
@@ -199,12 +204,6 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
             Err(Kind::OfProcess { benchmark, metric, harness }.into())
         }
         Some(metric) if !settled => {
-            // What could be measured if it were asked for, too.
-            for other in meter::all().map(|metric| metric.name) {
-                if !measured.contains(&other) && other != *metric {
-                    measured.push(other);
-                }
-            }
             let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());
             Err(Kind::NoMetric { benchmark, metric, measured }.into())
         }

@@ -190,6 +190,8 @@ fn a_name_that_nobody_knows_is_an_error_with_the_nearest_one() {
     let repo = branch_with("1_000_000");
     let ran = repo.cbdr("compare main --metric instructions_cachegrin").run().code(101);
     ran.says("did you mean `instructions_cachegrind`?");
+    let ran = repo.cbdr("compare main --show brnches").run().code(101);
+    ran.says("no run of `work` measured `brnches`").says("did you mean `branches`?");
     let ran = sample(&["a:true", "--metric", "pagefaults"]).code(101);
     ran.says("there is no metric `pagefaults`").says("did you mean `page_faults`?");
 }
