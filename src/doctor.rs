@@ -217,16 +217,7 @@ fn least_step(mut times: Vec<f64>) -> Option<f64> {
 
 impl Track {
     fn take(&mut self, first: Side, walls: &Pair<f64>, seconds: f64) {
-        // More pairs than a comparison of the shortest time has would say
-        // nothing of it.
-        let spent = self.seconds.mean().unwrap_or(0.0) * self.seconds.count() as f64;
-        if 2.0 * spent < TIMES[0] {
-            // Both ways round, since neither is more true: what chance put on
-            // one side would otherwise pass for a change, and its absence
-            // for knowledge.
-            self.question.push(walls.base, walls.head, first);
-            self.question.push(walls.head, walls.base, first.other());
-        }
+        self.question.push(walls.base, walls.head, first);
         self.ratios.push((walls.head / walls.base).ln());
         self.runs.push(walls.base);
         self.runs.push(walls.head);

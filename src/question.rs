@@ -200,27 +200,14 @@ impl Question {
     }
 
     /// How far from the threshold a change has to be, as a fraction, to be told
-    /// from it within `pairs` pairs at this noise. `None` when that can't be
-    /// said.
+    /// from it within `pairs` pairs at this noise: half of what the interval will
+    /// be wide, which shrinks with the root of the pairs (a little slower, in
+    /// truth, by the logarithm). `None` when that can't be said.
     pub fn reach(&self, pairs: u64) -> Option<f64> {
-        let change = self.running.summary().change?;
-        let within = |distance: f64| {
-            let forecast = pairs_to_verdict(&self.running, change + distance);
-            matches!(forecast, Forecast::Pairs(needed) if needed <= pairs)
-        };
-        let mut far = 0.001;
-        while !within(far) {
-            far *= 2.0;
-            if far > 100.0 {
-                return None;
-            }
-        }
-        let mut near = far / 2.0;
-        for _ in 0..10 {
-            let middle = f64::midpoint(near, far);
-            if within(middle) { far = middle } else { near = middle }
-        }
-        Some(far)
+        let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
+        let half = 0.5 * (upper? - lower?);
+        let shrunk = half * (so_far as f64 / pairs.max(1) as f64).sqrt();
+        (shrunk > 0.0 && shrunk.is_finite()).then_some(shrunk)
     }
 
     /// When the answer is to be expected; never without a threshold.
