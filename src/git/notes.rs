@@ -23,6 +23,9 @@ pub const MAX_NOTE: usize = 16 << 20;
 /// How many notes are looked at.
 const MAX_NOTES: usize = 1_000_000;
 
+/// How many folders of them are looked at: as many as two levels have.
+const MAX_FOLDERS: usize = 1 + 256 + 65_536;
+
 /// How often a writer begins again before it gives up.
 const ATTEMPTS: u64 = 500;
 
@@ -328,13 +331,20 @@ impl Notes<'_> {
         let mut found = BTreeMap::new();
         let mut left: Vec<(String, Tree<'_>)> =
             self.tree.iter().map(|tree| (String::new(), tree.clone())).collect();
+        let mut folders = left.len();
         while let Some((prefix, tree)) = left.pop() {
             for entry in tree.iter().take(MAX_NOTES.saturating_sub(found.len())) {
                 let Ok(name) = entry.name() else { continue };
                 let name = format!("{prefix}{name}");
                 let is_hex = name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
                 match entry.kind() {
-                    Some(ObjectType::Tree) if is_hex && name.len() == prefix.len() + 2 => {
+                    Some(ObjectType::Tree)
+                        if is_hex
+                            && name.len() == prefix.len() + 2
+                            && name.len() < 40
+                            && folders < MAX_FOLDERS =>
+                    {
+                        folders += 1;
                         left.push((name, self.tree(entry.id())?));
                     }
                     Some(ObjectType::Blob) if is_hex && oid(&name).is_ok() && name.len() == 40 => {

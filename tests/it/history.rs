@@ -320,11 +320,12 @@ fn what_others_put_into_the_notes_is_passed_over_and_cannot_command_the_terminal
     let ran = ran.says("warning: 6 lines of the notes passed over");
     assert_eq!(*metric(&ran.json()), before);
     let mut nasty = result(&commits[10], 50, &[10.0]);
-    nasty["result"]["case"]["benchmark"] = json!("a\u{1b}[31mb\r\u{202e}");
+    nasty["result"]["case"]["benchmark"] = json!("a\u{1b}[31mb\r\u{202e}\nregression: x");
     repo.note(&commits[10], &nasty.to_string());
     for command in ["check --all-machines", "list"] {
         let ran = repo.cbdr(&format!("history {command}")).run().code(0);
         assert!(!ran.stdout.contains('\u{1b}') && ran.stdout.contains("a\\u{1b}[31mb"));
+        assert!(!ran.stdout.lines().any(|line| line.starts_with("regression")));
     }
 }
 

@@ -8,6 +8,7 @@ use cargo_cbdr::git::line::Commit;
 use cargo_cbdr::verdict::Verdict;
 use serde_json::{Value, json};
 
+use super::escape::line;
 use super::json::commit;
 use crate::ui::{text, verdict_style};
 
@@ -16,10 +17,10 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     let style = verdict_style(report.verdict);
     let verdict = report.verdict;
-    let (good, bad) = (text::clean(&report.good.rev), text::clean(&report.bad.rev));
+    let (good, bad) = (line(&report.good.rev), line(&report.bad.rev));
     let what = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => {
-            format!("{} brought it", text::clean(&text::described(only)))
+            format!("{} brought it", line(&text::described(only)))
         }
         (Verdict::Regression, several) => {
             format!("one of {} commits brought it; those between could not be tried", several.len())
@@ -31,13 +32,13 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     };
     writeln!(out, "{style}{verdict}{style:#}: {what}")?;
     for guilty in &report.guilty {
-        let by = text::clean(&guilty.author);
+        let by = line(&guilty.author);
         match report.guilty.len() {
             1 => writeln!(out, "  commit {} by {by}", guilty.id)?,
-            _ => writeln!(out, "  {} by {by}", text::clean(&text::described(guilty)))?,
+            _ => writeln!(out, "  {} by {by}", line(&text::described(guilty)))?,
         }
         if let Some(step) = report.steps.iter().find(|step| step.commit == guilty.id) {
-            writeln!(out, "    against {good}: {}", text::clean(&text::tried(step)))?;
+            writeln!(out, "    against {good}: {}", line(&text::tried(step)))?;
         }
     }
     if verdict != Verdict::Inconclusive {

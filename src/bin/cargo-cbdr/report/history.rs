@@ -13,6 +13,7 @@ use cargo_cbdr::stats::lookback::best;
 use cargo_cbdr::verdict::Verdict;
 use serde_json::{Value as Json, json};
 
+use super::escape::line;
 use super::grid;
 use crate::ui::{notices, text, verdict_style};
 
@@ -20,10 +21,10 @@ use crate::ui::{notices, text, verdict_style};
 pub(crate) fn print_recorded(recorded: &Recorded) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &recorded.results {
-        writeln!(out, "{}", text::clean(&heading(&result.key())))?;
+        writeln!(out, "{}", heading(&result.key()))?;
         if let Some(error) = &result.error {
             let style = verdict_style(Verdict::Regression);
-            writeln!(out, "  {style}failed{style:#}: {}", text::clean(error))?;
+            writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
             continue;
         }
         let mut rows = vec![(["metric", "best", "runs"].map(str::to_owned).to_vec(), None)];
@@ -31,10 +32,7 @@ pub(crate) fn print_recorded(recorded: &Recorded) -> std::io::Result<()> {
             let metric = series.metric();
             let value = best(&series.values, metric.better);
             let value = value.map_or("-".to_owned(), |value| text::value(value, &metric.unit));
-            rows.push((
-                vec![text::clean(&metric.name), value, series.values.len().to_string()],
-                None,
-            ));
+            rows.push((vec![line(&metric.name), value, series.values.len().to_string()], None));
         }
         grid::print(&mut out, &rows, &[0])?;
     }
@@ -52,7 +50,7 @@ pub(crate) fn print_recorded_json(recorded: &Recorded) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{object}")
 }
 
-/// What a result is of, in a line.
+/// What a result is of, in two lines.
 pub(crate) fn heading(key: &Key) -> String {
     let Key { case, context, hardware } = key;
     let args = match case.args.is_empty() {
@@ -66,17 +64,17 @@ pub(crate) fn heading(key: &Key) -> String {
     parts.extend(context.features.iter().chain(&context.flags).cloned());
     parts.extend([hardware.cpu.clone(), cores, memory, hardware.os.clone()]);
     parts.retain(|part| !part.is_empty());
-    format!("{subject}\n  {}", parts.join(", "))
+    format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
 }
 
 /// Prints the answer.
 pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for judged in &report.results {
-        writeln!(out, "{}", text::clean(&heading(&judged.key)))?;
+        writeln!(out, "{}", heading(&judged.key))?;
         if let Some(error) = &judged.error {
             let style = verdict_style(Verdict::Regression);
-            writeln!(out, "  {style}failed{style:#}: {}", text::clean(error))?;
+            writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
             continue;
         }
         let head = ["metric", "value", "mean", "deviation", "z", "commits", "outliers", "verdict"];
@@ -86,12 +84,12 @@ pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
         );
         grid::print(&mut out, &rows, &[0, 7])?;
         for reason in reasons(judged) {
-            writeln!(out, "  {}", text::clean(&reason))?;
+            writeln!(out, "  {}", line(&reason))?;
         }
     }
     writeln!(out, "{}", past(report))?;
     let style = verdict_style(report.verdict);
-    writeln!(out, "{style}{}{style:#}: {}", report.verdict, text::clean(&summary(report)))
+    writeln!(out, "{style}{}{style:#}: {}", report.verdict, line(&summary(report)))
 }
 
 fn cells(score: &MetricScore) -> Vec<String> {
@@ -99,7 +97,7 @@ fn cells(score: &MetricScore) -> Vec<String> {
         value.map_or("-".to_owned(), |value| text::value(value, &score.metric.unit))
     };
     vec![
-        text::clean(&score.metric.name),
+        line(&score.metric.name),
         value(Some(score.value)),
         value(score.past.mean),
         value(score.past.deviation),
@@ -232,8 +230,8 @@ fn score(score: &MetricScore) -> Json {
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for listed in &listing.series {
-        let name = text::clean(&listed.metric.name);
-        writeln!(out, "{}\n  {name}:", text::clean(&heading(&listed.key)))?;
+        let name = line(&listed.metric.name);
+        writeln!(out, "{}\n  {name}:", heading(&listed.key))?;
         let head = ["commit", "value", "mean before", "z", "", ""];
         let mut rows: Vec<(Vec<String>, Option<Style>)> =
             vec![(head.map(str::to_owned).to_vec(), None)];
@@ -254,16 +252,16 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
 /// The rows of a commit: one for each result, and its annotations.
 fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<(Vec<String>, Option<Style>)> {
     let short = text::short(&commit.id).to_owned();
-    let subject: String = text::clean(&commit.summary).chars().take(50).collect();
+    let subject: String = line(&commit.summary).chars().take(50).collect();
     let row = |cells: [String; 3], mark: &str, style| {
         let [value, mean, z] = cells;
-        let cells = [short.clone(), value, mean, z, mark.to_owned(), subject.clone()];
+        let cells = [short.clone(), value, mean, z, subject.clone(), mark.to_owned()];
         (cells.to_vec(), style)
     };
     let nothing = || ["", "", ""].map(str::to_owned);
     let mut rows = Vec::new();
     for (_, why) in listed.changes.iter().filter(|(at, _)| *at == number) {
-        let mark = format!("change: {}", text::clean(why));
+        let mark = format!("change: {}", line(why));
         rows.push(row(nothing(), &mark, Some(verdict_style(Verdict::Inconclusive))));
     }
     for value in listed.values.iter().filter(|value| value.commit == number) {
@@ -271,7 +269,7 @@ fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<(Vec<String
         rows.push(row(numbers(value, &listed.metric), mark, None));
     }
     for (_, why) in listed.failures.iter().filter(|(at, _)| *at == number) {
-        let why: String = text::clean(why).chars().take(60).collect();
+        let why: String = line(why).chars().take(60).collect();
         rows.push(row(
             nothing(),
             &format!("failed: {why}"),
