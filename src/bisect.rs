@@ -161,6 +161,8 @@ fn request(
     flags.base = Some(good.commit.clone());
     // Those of each commit's own table count, unless one is chosen.
     flags.benchmarks = None;
+    // A slowdown that was accepted is one all the same.
+    flags.waivers = Some(Vec::new());
     let policy_from = Side::Head;
     let (exact_base, dirty, aa, always_run) = (true, false, false, false);
     let request = options.request.clone();

@@ -118,6 +118,19 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
+fn an_accepted_slowdown_is_found_all_the_same() {
+    let (repo, commits) = history(3, 2, &[]);
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let waiver =
+        "metric = \"cpu_time\"\nceiling = \"5000%\"\nreason = \"x\"\nexpires = \"9000-01-01\"\n";
+    repo.write("Cargo.toml", &format!("{manifest}\n[[package.metadata.cbdr.waivers]]\n{waiver}"));
+    repo.commit("accept it");
+    let args = format!("{} HEAD --format json", commits[0]);
+    let object = bisect(&repo, &args).run().code(100).json();
+    assert_eq!(guilty(&object), [&*commits[2]]);
+}
+
+#[test]
 fn no_regression_between_them_is_an_answer() {
     let (repo, commits) = history(3, 9, &[]);
     let ran = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(0);
