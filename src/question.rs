@@ -13,6 +13,9 @@ use crate::verdict::{MetricResult, Verdict};
 /// some of them keep all values.
 const MOST_ALONGSIDE: u64 = 100_000;
 
+/// Of fewer pairs nobody has to save half.
+const WORTH_A_WORD: u64 = 30;
+
 /// A warning is given up after so many times the pairs of the verdict.
 const PATIENCE: u64 = 4;
 
@@ -120,7 +123,8 @@ impl Question {
         findings.retain(|finding| finding.matters_to(self.running.estimator()));
         let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
         let least = self.others.iter().filter_map(needed).min_by_key(|&(_, pairs)| pairs);
-        let earlier = least.filter(|&(_, pairs)| 2 * pairs < self.running.pairs());
+        let worth = self.running.pairs() >= WORTH_A_WORD;
+        let earlier = least.filter(|&(_, pairs)| worth && 2 * pairs < self.running.pairs());
         MetricResult { findings, earlier, ..self.result() }
     }
 
