@@ -22,6 +22,7 @@
 //!   change guarded by the mean.
 //! - [`two_point`] computes how often a rule is wrong on the hardest noise.
 //! - [`forecast`] says how many pairs the verdict will need.
+//! - [`repetitions`] says how often to repeat what is too short for its clock.
 //! - [`shape`] says what about the noise matters: outliers, drift and the like.
 //!
 //! For samples of a fixed size, looked at once, [`welch`] has the interval of the
@@ -43,6 +44,7 @@ pub mod moments;
 mod ordered;
 pub mod quantile;
 pub mod ratio;
+pub mod repetitions;
 pub mod sequential;
 pub mod shape;
 pub mod two_point;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use cargo_cbdr::stats::judge::{judge, ratio};
 use cargo_cbdr::stats::moments::{Moments, PairMoments};
 use cargo_cbdr::stats::ratio::{Dof, RatioSet, paired, unpaired};
+use cargo_cbdr::stats::repetitions::{Clock, Logistic, least_time, table};
 use cargo_cbdr::stats::welch::{Undefined, Welch};
 
 /// One line of a file, its cells by the names in the header.
@@ -189,5 +190,39 @@ fn judgements_agree_with_benchmark_tools() {
         let (ratio, tolerance) = (row.number("ratio"), row.number("tolerance"));
         let judgement = judge(ratio, tolerance).to_string();
         assert_eq!(judgement, row.text("outcome"), "{ratio} at {tolerance}");
+    }
+}
+
+/// The oracles, in any one unit of time: here nanoseconds.
+#[test]
+fn repetitions_agree_with_the_paper_and_with_benchmarktools() {
+    for row in rows(include_str!("golden/benchmarktools/evals.csv")) {
+        let time = row.number("t_ns");
+        assert_eq!(f64::from(table(time)), row.number("evals"), "the table at {time} ns");
+    }
+    for row in rows(include_str!("golden/benchmarktools/paper_logistic.csv")) {
+        let accuracy = row.number("tau_acc_ns");
+        let clock = Clock { precision: accuracy / row.number("j"), accuracy };
+        let oracle = Logistic { steepness: row.number("a_per_ns"), middle: row.number("b"), clock };
+        let time = row.number("t_ns");
+        assert_eq!(f64::from(oracle.repetitions(time)), row.number("Y"), "{oracle:?} at {time}");
+    }
+}
+
+#[test]
+fn algorithm_1_finds_the_times_and_the_repetitions() {
+    let series = rows(include_str!("golden/benchmarktools/tuning_series.csv"));
+    let expected = rows(include_str!("golden/benchmarktools/tuning.csv"));
+    assert_eq!((series.len(), expected.len()), (9, 9));
+    for (series, expected) in series.iter().zip(expected) {
+        assert_eq!(series.text("series"), expected.text("series"));
+        let times = series.text("T_ns").split(' ').map(|time| time.parse::<f64>().unwrap());
+        let least = least_time(times).unwrap();
+        let tolerance = 1e-12 * expected.number("t_hat_ns");
+        assert!((least - expected.number("t_hat_ns")).abs() <= tolerance, "{least}");
+        let clock = Clock { precision: 1.0, accuracy: 1000.0 };
+        let oracle = Logistic::of(clock).repetitions(least);
+        assert_eq!(f64::from(oracle), expected.number("paper_n_Y"));
+        assert_eq!(f64::from(table(least)), expected.number("julia_evals"));
     }
 }

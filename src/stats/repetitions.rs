@@ -1,0 +1,133 @@
+//! How often a program that is too short for its clock is repeated inside one
+//! measurement.
+//!
+//! A clock has a *precision*, its least step, and an *accuracy*, the time from
+//! which on its step no longer matters. Algorithm 1 times `i` executions in a
+//! row for each `i` up to their quotient `j`, takes the least time of one that
+//! they show, and asks an oracle how many repetitions that time needs: `j` at
+//! the precision, 1 from the accuracy on. There are two oracles, and they are
+//! different functions: the paper's logistic, whose parameters follow the
+//! clock, and BenchmarkTools' table, which is for a clock of nanoseconds.
+//!
+//! # References
+//!
+//! - Chen and Revels 2016, *Robust benchmarking in noisy environments*,
+//!   Algorithm 1 and the oracle of its section on implementation.
+//! - BenchmarkTools.jl 1.8.0, `EVALS` in its `src/parameters.jl` and `tune!` in
+//!   its `src/execution.jl`.
+
+/// What a clock can tell apart, and from where on that no longer matters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Its least step, seconds.
+    pub precision: f64,
+    /// The time of which the step is small enough an error, seconds.
+    pub accuracy: f64,
+}
+
+impl Clock {
+    /// How many steps make a time that it measures well enough: `j`, at least
+    /// 1.
+    pub fn steps(&self) -> u32 {
+        let steps = (self.accuracy / self.precision).round();
+        if steps >= 1.0 { steps.min(f64::from(u32::MAX)) as u32 } else { 1 }
+    }
+}
+
+/// The paper's oracle, a logistic function of the time of one execution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Logistic {
+    /// How steeply it falls, 1/s: `a`.
+    pub steepness: f64,
+    /// Where it has fallen by half, as a share of the accuracy: `b`.
+    pub middle: f64,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl Logistic {
+    /// The oracle of a clock. In the paper's figure `a` is 0.009 for a clock of
+    /// 1000 steps; what gives the curve its shape is that times the steps, 9
+    /// (flat at both ends, 0.989 `j` and 1.011), which is kept for other
+    /// numbers of steps.
+    pub fn of(clock: Clock) -> Self {
+        Logistic { steepness: 9.0 / clock.accuracy, middle: 0.5, clock }
+    }
+
+    /// How often to repeat what takes `time` seconds, 1 to [`Clock::steps`].
+    pub fn repetitions(&self, time: f64) -> u32 {
+        let span = f64::from(self.clock.steps() - 1);
+        let fall = (self.steepness * (time - self.middle * self.clock.accuracy)).exp();
+        (1.0 + span / (1.0 + fall)).floor() as u32
+    }
+}
+
+/// The longest time that is repeated by BenchmarkTools' table, nanoseconds.
+const TABLE_END: f64 = 9000.0;
+
+/// How often BenchmarkTools repeats what takes `nanoseconds`, 1 to 1000.
+pub fn table(nanoseconds: f64) -> u32 {
+    let time = nanoseconds.max(0.001).ceil();
+    let logistic = |top: f64, bottom: f64, steepness: f64, middle: f64| {
+        (top - bottom) / (1.0 + (steepness * (time - middle)).exp()) + bottom
+    };
+    // Rounded as Julia does: at 200 it is 600.5 exactly.
+    let repetitions = if time <= 400.0 {
+        logistic(1006.0, 195.0, 0.025, 200.0).round_ties_even()
+    } else if time <= 1000.0 {
+        logistic(204.0, -16.0, 0.01, 800.0).round_ties_even()
+    } else if time <= TABLE_END {
+        11.0 - (time / 1000.0 - 1.0).ceil()
+    } else {
+        1.0
+    };
+    repetitions as u32
+}
+
+/// Algorithm 1 without its oracle: of the times of 1, 2, 3 … executions in a
+/// row the least that one of them took. None of none.
+pub fn least_time(times: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let each = times.into_iter().zip(1u32..).map(|(time, count)| time / f64::from(count));
+    each.reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_of_ticks_has_the_papers_curve() {
+        let clock = Clock { precision: 0.004, accuracy: 0.1 };
+        let oracle = Logistic::of(clock);
+        assert_eq!(clock.steps(), 25);
+        assert_eq!(oracle.repetitions(0.0), 24);
+        assert_eq!(oracle.repetitions(0.001), 24);
+        assert_eq!(oracle.repetitions(0.05), 13);
+        assert_eq!(oracle.repetitions(0.1), 1);
+        assert_eq!(oracle.repetitions(f64::MAX), 1);
+        let falling = (0..200).map(|ms| oracle.repetitions(f64::from(ms) / 1e3));
+        let falling: Vec<u32> = falling.collect();
+        assert!(falling.is_sorted_by(|one, next| one >= next));
+    }
+
+    #[test]
+    fn a_clock_coarser_than_its_accuracy_repeats_nothing() {
+        let clock = Clock { precision: 1.0, accuracy: 0.1 };
+        assert_eq!((clock.steps(), Logistic::of(clock).repetitions(0.0)), (1, 1));
+    }
+
+    #[test]
+    fn the_table_never_says_two() {
+        let all: Vec<u32> = (0..10_000).map(|ns| table(f64::from(ns))).collect();
+        assert!(!all.contains(&2));
+        assert!(all.is_sorted_by(|one, next| one >= next));
+        assert_eq!((all[1], all[400], all[401], all[1000]), (1000, 200, 200, 10));
+        assert_eq!((all[1001], all[2000], all[2001], all[9000], all[9001]), (10, 10, 9, 3, 1));
+    }
+
+    #[test]
+    fn nothing_timed_is_no_time() {
+        assert_eq!(least_time([]), None);
+        assert_eq!(least_time([3.0, 4.0, 9.0]), Some(2.0));
+    }
+}
