@@ -4,7 +4,7 @@
 //! They talk over a socket pair, as `wire` has it.
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -28,21 +28,34 @@ pub struct Helper {
     socket: UnixStream,
     pid: i32,
     running: &'static AtomicI32,
+    /// Another helper, for what is to run at the same time.
+    twin: Option<Box<Helper>>,
 }
 
 impl Helper {
-    /// Forks the helper. To be called on the first line of `main`: while the
-    /// process is small, and has one thread.
+    /// Forks the helper, and its twin. To be called on the first line of
+    /// `main`: while the process is small, and has one thread.
     ///
     /// # Errors
     /// When the system refuses a process or a socket.
     pub fn start() -> io::Result<Self> {
+        let twin = Helper::fork(None)?;
+        Helper::fork(Some(twin))
+    }
+
+    fn fork(twin: Option<Helper>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => Ok(Helper { socket: ours, pid, running }),
+            Fork::Parent(pid) => {
+                Ok(Helper { socket: ours, pid, running, twin: twin.map(Box::new) })
+            }
             Fork::Child => {
                 drop(ours);
+                // Open here too, the twin's would never read as closed.
+                if let Some(twin) = twin {
+                    unix::close(twin.into_socket());
+                }
                 serve(theirs, running);
                 unix::exit_now(0)
             }
@@ -55,12 +68,51 @@ impl Helper {
     /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
     pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         interrupt.check()?;
+        self.send(command)?;
+        self.receive(command, interrupt)
+    }
+
+    /// Runs two commands at the same time, each to its end; the first is
+    /// started first, by less than a millisecond.
+    ///
+    /// # Errors
+    /// As [`Helper::run`], of the first that fails; the other one is ended.
+    pub fn run_both(
+        &self,
+        commands: [&Command; 2],
+        interrupt: &Interrupt,
+    ) -> Result<[Outcome; 2], RunError> {
+        let [first, second] = commands;
+        let Some(twin) = &self.twin else {
+            return Ok([self.run(first, interrupt)?, self.run(second, interrupt)?]);
+        };
+        interrupt.check()?;
+        self.send(first)?;
+        let sent = twin.send(second);
+        let one = self.receive(first, interrupt);
+        sent?;
+        if one.is_err() {
+            twin.stop()?;
+        }
+        let other = twin.receive(second, interrupt);
+        Ok([one?, other?])
+    }
+
+    fn send(&self, command: &Command) -> Result<(), RunError> {
         let frame = encode_request(command);
-        (&self.socket).write_all(&frame).map_err(|error| self.lost(error))?;
+        (&self.socket).write_all(&frame).map_err(|error| self.lost(error))
+    }
+
+    /// Ends what is running.
+    fn stop(&self) -> Result<(), RunError> {
+        (&self.socket).write_all(&0u32.to_ne_bytes()).map_err(|error| self.lost(error))
+    }
+
+    fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         let (_, stop) = unix::poll_two(self.socket.as_fd(), interrupt.fd())
             .map_err(|error| self.lost(error))?;
         if stop {
-            (&self.socket).write_all(&0u32.to_ne_bytes()).map_err(|error| self.lost(error))?;
+            self.stop()?;
         }
         let reply = read_frame(&mut &self.socket)
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
@@ -71,6 +123,13 @@ impl Helper {
             Refused::Spawn(source) => RunError::Spawn { program: program(), source },
             Refused::Count(source) => RunError::Count { program: program(), source },
         })
+    }
+
+    /// Its socket alone, of a helper that is another process's to end.
+    fn into_socket(self) -> i32 {
+        let socket = self.socket.as_raw_fd();
+        std::mem::forget(self);
+        socket
     }
 
     /// The helper went away under us: end what it was running.
@@ -131,7 +190,7 @@ fn answer(
     socket: &UnixStream,
     running: &AtomicI32,
 ) -> Result<Outcome, Refused> {
-    let files = [open(&Sink::Null)?, open(&command.stdout)?, open(&command.stderr)?];
+    let files = [input(command)?, open(&command.stdout)?, open(&command.stderr)?];
     let launch = Launch::new(command, files)?;
     unix::adopt_orphans(command.sweep);
     let counters = Counters::open(&command.counters).map_err(Refused::Count)?;
@@ -146,6 +205,13 @@ fn answer(
     let left_behind = if command.sweep { end_orphans() } else { 0 };
     let counts = counters.read().map_err(Refused::Count)?;
     Ok(Outcome { exit, wall, usage, timed_out, left_behind, counts })
+}
+
+fn input(command: &Command) -> io::Result<OwnedFd> {
+    match &command.stdin {
+        None => open(&Sink::Null),
+        Some(path) => Ok(std::fs::File::open(path)?.into()),
+    }
 }
 
 fn open(sink: &Sink) -> io::Result<OwnedFd> {

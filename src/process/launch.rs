@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use super::isolation::Ready;
 use super::{Command, unix};
 
 /// A program, all made ready to be started: nothing is computed, looked up or
@@ -17,6 +18,7 @@ pub(super) struct Launch {
     pub(super) cwd: CString,
     /// Standard input, output and error.
     pub(super) files: [OwnedFd; 3],
+    pub(super) isolation: Ready,
 }
 
 impl Launch {
@@ -37,6 +39,7 @@ impl Launch {
             env: command.env.iter().map(variable).collect::<Result<_, _>>()?,
             cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
             files,
+            isolation: command.isolation.ready(),
         })
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod counter;
 mod helper;
+mod isolation;
 mod launch;
 mod spawn;
 mod unix;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use counter::{Count, Counter};
 pub use helper::Helper;
+pub use isolation::{Isolation, Refused as IsolationRefused};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
@@ -38,6 +40,8 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory.
     pub cwd: PathBuf,
+    /// The file that standard input comes from, opened anew; else it is empty.
+    pub stdin: Option<PathBuf>,
     /// Where standard output goes.
     pub stdout: Sink,
     /// Where standard error goes.
@@ -49,6 +53,8 @@ pub struct Command {
     pub sweep: bool,
     /// What of it and its descendants is counted.
     pub counters: Vec<Counter>,
+    /// How it is set apart from the rest of the machine.
+    pub isolation: Isolation,
 }
 
 impl Command {

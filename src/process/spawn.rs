@@ -16,6 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
+#[cfg(target_os = "linux")]
+use super::isolation::Ready;
 use super::launch::Launch;
 #[cfg(not(target_os = "linux"))]
 use super::unix::{Child, mask};
@@ -42,6 +44,7 @@ struct Start {
     env: *const *const libc::c_char,
     cwd: *const libc::c_char,
     files: [libc::c_int; 3],
+    isolation: Ready,
     /// What is to be blocked: no signals.
     mask: libc::sigset_t,
     /// Gets the child's number.
@@ -69,6 +72,10 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             && libc::dup2(start.files[2], 2) == 2
             && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
                 == 0;
+        if let (true, Err((_, number))) = (ready, start.isolation.apply()) {
+            start.error = number;
+            libc::_exit(127)
+        }
         if ready {
             (*start.running).store(libc::getpid(), Ordering::Release);
             start.at = Instant::now();
@@ -111,6 +118,7 @@ impl Spawner {
             env: env.as_ptr(),
             cwd: launch.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
+            isolation: launch.isolation,
             mask: signals(&[]),
             running,
             at: Instant::now(),
@@ -216,6 +224,15 @@ impl Spawner {
             let value = bytes.get(at + 1..).unwrap_or_default();
             command.env(OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(value));
         }
+        let isolation = launch.isolation;
+        isolation.apply().map_err(|(_, number)| io::Error::from_raw_os_error(number))?;
+        // SAFETY: one system call, which is async-signal-safe.
+        unsafe {
+            command.pre_exec(move || {
+                libc::nice(isolation.nice());
+                Ok(())
+            })
+        };
         command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         // The program starts with the signals that are blocked here.
         mask(libc::SIG_UNBLOCK, libc::SIGCHLD);

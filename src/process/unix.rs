@@ -45,6 +45,12 @@ pub(super) fn shared_cell() -> io::Result<&'static AtomicI32> {
     Ok(unsafe { &*page.cast::<AtomicI32>() })
 }
 
+/// Closes a descriptor that nobody here owns any more.
+pub(super) fn close(fd: i32) {
+    // SAFETY: its owner was forgotten by the one caller.
+    unsafe { libc::close(fd) };
+}
+
 /// Ends the process at once, running no destructors (the forked helper shares
 /// them with its parent).
 pub(super) fn exit_now(code: i32) -> ! {

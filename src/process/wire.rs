@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use super::counter::{Count, Counter};
-use super::{Command, Exit, Outcome, Sink, Usage};
+use super::{Command, Exit, Isolation, Outcome, Sink, Usage};
 
 /// Why there is no outcome.
 pub(super) enum Refused {
@@ -55,7 +55,7 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<Vec<u8>>
     Ok(Some(fields))
 }
 
-/// The fields: cwd, outputs, timeout, sweep and counters; how many arguments;
+/// The fields: cwd, input, outputs, timeout, sweep, isolation and counters; how many arguments;
 /// the arguments; names and values of the environment in turn.
 pub(super) fn encode_request(command: &Command) -> Vec<u8> {
     let timeout = command.timeout.map_or(u64::MAX, |limit| limit.as_nanos() as u64).to_ne_bytes();
@@ -64,7 +64,11 @@ pub(super) fn encode_request(command: &Command) -> Vec<u8> {
     let count = (command.argv.len() as u32).to_ne_bytes();
     let (stdout, stderr) = (encode_sink(&command.stdout), encode_sink(&command.stderr));
     let cwd = command.cwd.as_os_str().as_bytes();
-    let mut fields: Vec<&[u8]> = vec![cwd, &stdout, &stderr, &timeout, &sweep, &counters, &count];
+    // No file's path is empty.
+    let stdin = command.stdin.as_ref().map_or(&[][..], |path| path.as_os_str().as_bytes());
+    let isolation = command.isolation.encode();
+    let mut fields: Vec<&[u8]> =
+        vec![cwd, stdin, &stdout, &stderr, &timeout, &sweep, &isolation, &counters, &count];
     fields.extend(command.argv.iter().map(|word| word.as_bytes()));
     for (name, value) in &command.env {
         fields.push(name.as_bytes());
@@ -76,10 +80,13 @@ pub(super) fn encode_request(command: &Command) -> Vec<u8> {
 pub(super) fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
     let mut fields = fields.into_iter();
     let cwd = OsString::from_vec(fields.next()?).into();
+    let stdin = Some(fields.next()?).filter(|path| !path.is_empty());
+    let stdin = stdin.map(|path| OsString::from_vec(path).into());
     let stdout = decode_sink(&fields.next()?)?;
     let stderr = decode_sink(&fields.next()?)?;
     let timeout = u64::from_ne_bytes(fields.next()?.try_into().ok()?);
     let sweep = fields.next()? == [1];
+    let isolation = Isolation::decode(&fields.next()?)?;
     let counters = fields.next()?;
     let (counters, []) = counters.as_chunks::<10>() else { return None };
     let counters = counters.iter().map(Counter::decode).collect::<Option<_>>()?;
@@ -90,7 +97,7 @@ pub(super) fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
         env.push((OsString::from_vec(name), OsString::from_vec(fields.next()?)));
     }
     let timeout = (timeout != u64::MAX).then(|| Duration::from_nanos(timeout));
-    Some(Command { argv, env, cwd, stdout, stderr, timeout, sweep, counters })
+    Some(Command { argv, env, cwd, stdin, stdout, stderr, timeout, sweep, isolation, counters })
 }
 
 fn encode_sink(sink: &Sink) -> Vec<u8> {

@@ -144,7 +144,7 @@ impl Live {
         Live { child: command.spawn().unwrap(), out: out.to_owned(), err }
     }
 
-    /// Kills the tool's only child.
+    /// Kills the tool's children, the helper and its twin.
     #[track_caller]
     fn kill_helper(&self) {
         let pid = self.child.id();

@@ -1,0 +1,163 @@
+//! What the machine does with a program beside running it: where its memory
+//! lies, on which processor it runs, how nice it is to others.
+
+use std::io;
+
+/// How a program is set apart from the rest of the machine. The default is:
+/// not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Isolation {
+    /// Whether its addresses are the same in every run (Linux).
+    pub fixed_addresses: bool,
+    /// The one processor on which it and its children may run (Linux).
+    pub cpu: Option<u16>,
+    /// How much nicer than its parent it is, -39 to 39; 0 leaves it alone.
+    pub nice: i8,
+}
+
+/// A part of an [`Isolation`] that the machine refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The addresses.
+    #[error("could not switch off address randomisation")]
+    Addresses(#[source] io::Error),
+    /// The processor.
+    #[error("could not run on processor {0}")]
+    Cpu(u16, #[source] io::Error),
+    /// The niceness.
+    #[error("could not change the niceness by {0}")]
+    Nice(i8, #[source] io::Error),
+}
+
+impl Isolation {
+    /// Tries it on a thread of this process, which ends with it: the child
+    /// itself could only say that something was refused, not what.
+    ///
+    /// # Errors
+    /// What the machine refuses.
+    pub fn rehearse(&self) -> Result<(), Refused> {
+        if *self == Isolation::default() {
+            return Ok(());
+        }
+        let ready = self.ready();
+        let tried = std::thread::scope(|scope| scope.spawn(move || ready.apply()).join());
+        let (step, number) = match tried {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err((step, number))) => (step, number),
+            Err(_) => (Step::Addresses, libc::EINVAL),
+        };
+        let error = io::Error::from_raw_os_error(number);
+        Err(match step {
+            Step::Addresses => Refused::Addresses(error),
+            Step::Cpu => Refused::Cpu(self.cpu.unwrap_or_default(), error),
+            Step::Nice => Refused::Nice(self.nice, error),
+        })
+    }
+
+    /// For the wire.
+    pub(super) fn encode(&self) -> [u8; 5] {
+        let [low, high] = self.cpu.unwrap_or_default().to_ne_bytes();
+        let cpu = u8::from(self.cpu.is_some());
+        [u8::from(self.fixed_addresses), cpu, low, high, self.nice.to_ne_bytes()[0]]
+    }
+
+    /// What [`Isolation::encode`] made.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let &[fixed, has_cpu, low, high, nice] = bytes else { return None };
+        let cpu = (has_cpu == 1).then_some(u16::from_ne_bytes([low, high]));
+        let nice = i8::from_ne_bytes([nice]);
+        Some(Isolation { fixed_addresses: fixed == 1, cpu, nice })
+    }
+
+    /// All that can be computed before a child exists.
+    pub(super) fn ready(&self) -> Ready {
+        // SAFETY: a zeroed set is an empty one, and CPU_SET checks its range.
+        #[cfg(target_os = "linux")]
+        let cpus = self.cpu.map(|cpu| unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            if usize::from(cpu) < 8 * size_of::<libc::cpu_set_t>() {
+                libc::CPU_SET(cpu.into(), &mut set);
+            }
+            set
+        });
+        Ready {
+            fixed_addresses: self.fixed_addresses,
+            #[cfg(target_os = "linux")]
+            cpus,
+            #[cfg(not(target_os = "linux"))]
+            has_cpu: self.cpu.is_some(),
+            nice: self.nice.into(),
+        }
+    }
+}
+
+/// A step of [`Ready::apply`].
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Addresses,
+    Cpu,
+    Nice,
+}
+
+/// An [`Isolation`] in the system's words.
+#[derive(Clone, Copy)]
+pub(super) struct Ready {
+    fixed_addresses: bool,
+    #[cfg(target_os = "linux")]
+    cpus: Option<libc::cpu_set_t>,
+    #[cfg(not(target_os = "linux"))]
+    has_cpu: bool,
+    nice: libc::c_int,
+}
+
+impl Ready {
+    /// Applies it to the calling thread; system calls only, so that a child
+    /// may do it between clone and exec. Else the step that failed and the
+    /// system's error number.
+    #[cfg(target_os = "linux")]
+    pub(super) fn apply(&self) -> Result<(), (Step, libc::c_int)> {
+        // SAFETY: plain system calls; the set outlives its call.
+        unsafe {
+            if self.fixed_addresses {
+                let old = libc::personality(0xffff_ffff);
+                let new = old | libc::ADDR_NO_RANDOMIZE;
+                if old < 0 || libc::personality(new as libc::c_ulong) < 0 {
+                    return Err((Step::Addresses, *libc::__errno_location()));
+                }
+            }
+            if let Some(cpus) = &self.cpus
+                && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
+            {
+                return Err((Step::Cpu, *libc::__errno_location()));
+            }
+            if self.nice != 0 {
+                // -1 is a niceness, too, so the error number alone tells.
+                *libc::__errno_location() = 0;
+                libc::nice(self.nice);
+                let number = *libc::__errno_location();
+                if number != 0 {
+                    return Err((Step::Nice, number));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Elsewhere only the niceness can be had.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn apply(&self) -> Result<(), (Step, libc::c_int)> {
+        if self.fixed_addresses {
+            return Err((Step::Addresses, libc::ENOTSUP));
+        }
+        if self.has_cpu {
+            return Err((Step::Cpu, libc::ENOTSUP));
+        }
+        Ok(())
+    }
+
+    /// The niceness, where std starts the program.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn nice(&self) -> libc::c_int {
+        self.nice
+    }
+}
