@@ -1,28 +1,36 @@
-//! One measurement of one side, to its samples.
+//! One measurement of one side or of a pair, to its samples.
 
-pub(crate) mod once;
+mod around;
+mod fold;
+
+mod measure;
+mod once;
+mod output;
+mod read;
+mod repeat;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::cargo;
+use around::Around;
+pub(crate) use around::Hook;
+pub(crate) use once::{Failed, Once};
+use read::harness_of;
+
 use crate::error::{Error, Kind};
-use crate::event::Notice;
+use crate::event::{Notice, Work};
 use crate::gate::Gate;
-use crate::harness::{self, Dialect, Harness, Place, Reading};
+use crate::harness::{Dialect, Harness, Place};
 use crate::machine::Machine;
 use crate::meter::{self, Meters, Pass};
 use crate::metric::DEFAULT_METRIC;
-use crate::options::{Benchmark, Subject};
-use crate::prepare::{Program, tail};
-use crate::process::{Command, Helper, Interrupt};
+use crate::options::{Benchmark, Repetitions};
+use crate::prepare::Program;
+use crate::process::{Command, Helper, Interrupt, allowed_cpus, idle};
 use crate::question;
-use crate::runner::{Run, Samples};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
 use crate::verdict::MetricResult;
-use once::{Failed, Once};
 
 /// What a run reports, by name; what has none is the program itself.
 pub(crate) type Reported = Vec<(Option<String>, Sample)>;
@@ -51,9 +59,6 @@ pub(crate) struct Bench<'a> {
     pub(crate) meters: Meters,
     /// The kinds of runs whose metrics are no longer of interest.
     pub(crate) done: Vec<Pass>,
-    place: Place,
-    /// A folder of its own.
-    folder: PathBuf,
     /// The executables.
     paths: Pair<PathBuf>,
     /// Arguments that select, for a run of all.
@@ -62,8 +67,14 @@ pub(crate) struct Bench<'a> {
     pub(crate) cases: Vec<Case>,
     /// How many benchmarks a run of a side has.
     pub(crate) reported: Pair<usize>,
+    /// How many runs make a measurement.
+    repetitions: u32,
+    /// The processors to run on.
+    cpus: Vec<u16>,
     /// How many processes its runs left behind so far.
     pub(crate) left_behind: u64,
+    /// What there is to say of its runs, until it was said.
+    pub(crate) remarks: Vec<Work>,
 }
 
 /// How one side is called.
@@ -71,8 +82,43 @@ pub(crate) struct Bench<'a> {
 struct Caller {
     command: Command,
     harness: Harness,
+    place: Place,
+    /// A folder for files of its runs.
+    folder: PathBuf,
+    around: Around,
     /// How many words the command has, without those that select.
     words: usize,
+    /// A name for what is run.
+    identity: String,
+    /// The side's own room in the cache, the name of which may be in what it
+    /// prints.
+    home: PathBuf,
+}
+
+impl Caller {
+    fn new(
+        program: &Program,
+        harness: Harness,
+        stdin: Option<&Path>,
+        around: impl FnOnce(&Command) -> Around,
+        folder: &Path,
+    ) -> Self {
+        let place = Place { stdout: folder.join("out"), output: folder.join("output") };
+        let stdin = stdin.map(|path| program.command.cwd.join(path));
+        let mut command = Command { stdin, ..program.command.clone() };
+        let around = around(&command);
+        harness.set_up(&mut command, &place);
+        let (words, identity) = (command.argv.len(), program.identity.clone());
+        let (folder, home) = (folder.to_owned(), program.home.clone());
+        Caller { command, harness, place, folder, around, words, identity, home }
+    }
+}
+
+/// Who runs things, and who may stop it.
+#[derive(Clone, Copy)]
+pub(crate) struct Hands<'a> {
+    pub(crate) helper: &'a Helper,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl<'a> Bench<'a> {
@@ -85,21 +131,23 @@ impl<'a> Bench<'a> {
         number: usize,
         filter: Option<&'a str>,
     ) -> Result<Self, Error> {
-        let folder = scratch.join(format!("bench-{number}"));
-        fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
-        let place = Place { stdout: folder.join("out"), output: folder.join("output") };
         let harness = Pair::try_both(|side| harness_of(benchmark, &programs[side]))?;
-        let callers = Pair::both(|side| {
-            let mut command = programs[side].command.clone();
-            let harness = harness[side].clone().agreed(&harness[side.other()]);
-            harness.set_up(&mut command, &place);
-            let words = command.argv.len();
-            Caller { command, harness, words }
-        });
-        let path = |side: Side| {
-            let Program { command, executable } = &programs[side];
+        let paths = Pair::both(|side| {
+            let Program { command, executable, .. } = &programs[side];
             executable.clone().unwrap_or_else(|| meter::program(command))
-        };
+        });
+        let callers = Pair::try_both(|side| {
+            // Names of one length: some get into environments.
+            let folder = scratch.join(format!("bench-{number}-{side}"));
+            fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
+            let harness = harness[side].clone().agreed(&harness[side.other()]);
+            let around = |command: &Command| {
+                let executable = programs[side].executable.as_deref();
+                Around::new(benchmark, side, command, executable, &folder.join("hook"))
+            };
+            let stdin = benchmark.measuring.stdin.as_deref();
+            Ok::<_, Error>(Caller::new(&programs[side], harness, stdin, around, &folder))
+        })?;
         // What has benchmarks has no metrics of its process.
         let names: Vec<String> = match callers.head.harness.dialect.filters() {
             true => vec![DEFAULT_METRIC.to_owned()],
@@ -107,20 +155,54 @@ impl<'a> Bench<'a> {
         };
         let path_variable = callers.head.command.var("PATH");
         let meters = Meters::for_metrics(&names, path_variable, &Machine::read(Path::new("/")));
-        let reported = Pair::default();
-        Ok(Bench {
+        let mut bench = Bench {
             benchmark,
             callers,
             meters,
             done: Vec::new(),
-            place,
-            folder,
-            paths: Pair::both(path),
+            paths,
             filter,
             cases: Vec::new(),
-            reported,
+            reported: Pair::default(),
+            repetitions: 1,
+            cpus: benchmark.measuring.cpus.clone(),
             left_behind: 0,
-        })
+            remarks: Vec::new(),
+        };
+        bench.check_machine()?;
+        if let Repetitions::Fixed(repetitions) = benchmark.measuring.repetitions {
+            bench.repetitions = repetitions;
+        }
+        Ok(bench)
+    }
+
+    /// Whether the machine does what is asked of it.
+    fn check_machine(&mut self) -> Result<(), Error> {
+        let measuring = &self.benchmark.measuring;
+        if measuring.duet && self.cpus.is_empty() {
+            let allowed = allowed_cpus();
+            // The last ones: the first has the interrupts, as a rule.
+            self.cpus = allowed.iter().rev().take(2).copied().collect();
+            if self.cpus.len() < 2 {
+                return Err(Kind::NoDuet(allowed.len()).into());
+            }
+        }
+        if measuring.max_busy.is_some() && !idle::can_look() {
+            return Err(Kind::NoBusy.into());
+        }
+        for number in 0..self.cpus.len().max(1) {
+            let benchmark = || self.benchmark.name.clone();
+            let tried = measuring.isolation(&self.cpus, number).rehearse();
+            tried.map_err(|source| Kind::Isolation { benchmark: benchmark(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Runs the commands of one kind that the user has around runs of these
+    /// sides.
+    pub(crate) fn hook(&self, hook: Hook, sides: &[Side], hands: Hands<'_>) -> Result<(), Error> {
+        let run = |&side: &Side| self.callers[side].around.hook(hook, self.benchmark, hands);
+        sides.iter().try_for_each(run)
     }
 
     /// Of the metrics that this machine does not have, those that are not
@@ -206,48 +288,15 @@ impl<'a> Bench<'a> {
         self.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
     }
 
-    /// Runs one side once, with all its benchmarks.
-    pub(crate) fn warm_up(
-        &mut self,
-        side: Side,
-        helper: &Helper,
-        interrupt: &Interrupt,
-    ) -> Result<Run<Reported>, Error> {
-        let filter = self.filter.filter(|_| self.callers[side].harness.dialect.filters());
-        let select = filter.map(OsString::from).into_iter().collect();
-        self.once(side, select, None, helper, interrupt)
+    /// How many runs a measurement has.
+    pub(crate) fn runs(&self) -> u32 {
+        self.repetitions.saturating_mul(self.benchmark.measuring.min_of)
     }
 
-    /// Runs one side once, of whose cases `wanted` are wanted. It may take as
-    /// long as the benchmark's limit says; where `left` is shorter, running
-    /// into that is no failure.
-    pub(crate) fn run(
-        &mut self,
-        wanted: &[usize],
-        side: Side,
-        left: Duration,
-        helper: &Helper,
-        interrupt: &Interrupt,
-    ) -> Result<Run<Samples>, Error> {
-        let select = self.select(wanted, side);
-        let reported = match self.once(side, select, Some(left), helper, interrupt)? {
-            Run::Measured(reported) => reported,
-            Run::OutOfTime => return Ok(Run::OutOfTime),
-            Run::Interrupted => return Ok(Run::Interrupted),
-        };
-        let mut samples = Samples::new();
-        for (number, case) in self.cases.iter().enumerate() {
-            let found = reported.iter().find(|(name, _)| *name == case.name);
-            match found {
-                Some((_, sample)) => samples.push((number, self.checked(case, sample, side)?)),
-                None if wanted.contains(&number) => {
-                    let name = case.name.as_deref().unwrap_or(&self.benchmark.name);
-                    return Err(self.omitted(side, format!("the benchmark `{name}`")));
-                }
-                None => {}
-            }
-        }
-        Ok(Run::Measured(samples))
+    /// The arguments of a run of everything.
+    fn all(&self, side: Side) -> Vec<OsString> {
+        let filter = self.filter.filter(|_| self.callers[side].harness.dialect.filters());
+        filter.map(OsString::from).into_iter().collect()
     }
 
     /// The arguments with which the wanted ones run.
@@ -262,114 +311,6 @@ impl<'a> Bench<'a> {
                 return only;
             }
         }
-        let filter = self.filter.filter(|_| harness.dialect.filters());
-        filter.map(OsString::from).into_iter().collect()
+        self.all(side)
     }
-
-    /// A case's sample with the metrics that it had in the warm-up.
-    fn checked(&self, case: &Case, sample: &Sample, side: Side) -> Result<Sample, Error> {
-        let mut checked = Sample::new();
-        let of = |metric: &str| match &case.name {
-            Some(name) => format!("`{metric}` of `{name}`"),
-            None => format!("`{metric}`"),
-        };
-        for metric in &case.metrics {
-            let Some(value) = sample.get(metric) else {
-                if meter::pass(metric).is_some_and(|pass| self.done.contains(&pass)) {
-                    continue;
-                }
-                return Err(self.omitted(side, of(metric)));
-            };
-            if value < 0.0 && case.gates.contains(metric) {
-                let why = format!("{} is {value}, and what gates is not below zero", of(metric));
-                return Err(self.unreadable(side, harness::Error::Unreadable(why)));
-            }
-            checked.set(metric, value);
-        }
-        Ok(checked)
-    }
-
-    fn omitted(&self, side: Side, what: String) -> Error {
-        let benchmark = self.benchmark.name.clone();
-        Kind::Omitted { side, benchmark, what }.into()
-    }
-
-    fn unreadable(&self, side: Side, source: harness::Error) -> Error {
-        let (benchmark, command) =
-            (self.benchmark.name.clone(), self.callers[side].command.shown());
-        let said = tail(&self.place.stdout);
-        let harness = self.callers[side].harness.dialect.name();
-        Kind::Output { side, benchmark, command, harness, said, source }.into()
-    }
-
-    fn once(
-        &mut self,
-        side: Side,
-        select: Vec<OsString>,
-        left: Option<Duration>,
-        helper: &Helper,
-        interrupt: &Interrupt,
-    ) -> Result<Run<Reported>, Error> {
-        let caller = &mut self.callers[side];
-        caller.command.argv.truncate(caller.words);
-        caller.command.argv.extend(select);
-        caller.harness.clear(&self.place).map_err(Kind::Harness)?;
-        let Caller { command, harness, .. } = &self.callers[side];
-        let mut reading = Ok(Reading::Process(Sample::new()));
-        let (meters, folder) = (&self.meters, &self.folder);
-        let limit = self.benchmark.run_timeout;
-        let once = Once { meters, folder, limit, left, helper, interrupt };
-        let (ran, left_behind) = once.all(command, &self.done, &mut || {
-            reading = harness.read(&self.place);
-        })?;
-        self.left_behind += left_behind;
-        let ran = ran.map_err(|Failed { what, command, said }| {
-            let benchmark = self.benchmark.name.clone();
-            Kind::Benchmark { side, benchmark, what, command, said }
-        })?;
-        let process = match ran {
-            Run::Measured(sample) => sample,
-            Run::OutOfTime => return Ok(Run::OutOfTime),
-            Run::Interrupted => return Ok(Run::Interrupted),
-        };
-        Ok(Run::Measured(match reading.map_err(|error| self.unreadable(side, error))? {
-            Reading::Process(own) => vec![(None, over(own, &process))],
-            Reading::Benchmarks(all) => {
-                all.into_iter().map(|(name, sample)| (Some(name), sample)).collect()
-            }
-        }))
-    }
-}
-
-/// What a process measured itself wins over what was measured from outside.
-fn over(own: Sample, process: &Sample) -> Sample {
-    let mut both = Sample::new();
-    for (name, value) in process.iter() {
-        both.set(name, own.get(name).unwrap_or(value));
-    }
-    for (name, value) in own.iter() {
-        both.set(name, value);
-    }
-    both
-}
-
-/// How a side is called: as was asked for, else as the executable of a bench
-/// target shows.
-fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error> {
-    let is_bench = matches!(&benchmark.subject,
-        Subject::Target(target, _) if target.kind == cargo::Kind::Bench);
-    let dialect = match benchmark.harness {
-        None if !is_bench => Some(Dialect::Plain),
-        asked => asked,
-    };
-    let read = |path: &PathBuf| fs_err::read(path).map_err(Error::io("read", path));
-    let executable = match (dialect, &program.executable) {
-        (Some(Dialect::Plain | Dialect::Json), _) | (_, None) => None,
-        (_, Some(path)) => Some(read(path)?),
-    };
-    Ok(match (dialect, executable) {
-        (Some(dialect), executable) => Harness::new(dialect, executable.as_deref()),
-        (None, Some(executable)) => Harness::detect(&executable),
-        (None, None) => Harness::new(Dialect::Plain, None),
-    })
 }

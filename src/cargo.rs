@@ -1,6 +1,7 @@
 //! What we ask of cargo and what it answers: arguments, metadata, messages.
 //! Nothing is run here.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +79,8 @@ pub struct Package {
     pub folder: PathBuf,
     /// Its targets that can be a benchmark.
     pub targets: Vec<Target>,
+    /// The source file of each of them, absolute.
+    pub sources: BTreeMap<Target, PathBuf>,
     /// `[package.metadata]`.
     pub metadata: Value,
 }
@@ -111,6 +114,7 @@ impl Workspace {
             name: package.name.to_string(),
             folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
             targets: package.targets.iter().filter_map(target).collect(),
+            sources: package.targets.iter().filter_map(source).collect(),
             metadata: package.metadata.clone(),
         });
         Ok(Workspace {
@@ -132,6 +136,10 @@ impl Workspace {
         let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
         around.max_by_key(|package| package.folder.components().count())
     }
+}
+
+fn source(of: &cargo_metadata::Target) -> Option<(Target, PathBuf)> {
+    target(of).map(|target| (target, of.src_path.clone().into()))
 }
 
 fn target(target: &cargo_metadata::Target) -> Option<Target> {

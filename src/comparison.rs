@@ -5,7 +5,7 @@ mod session;
 
 use std::time::Instant;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Hands};
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice, remarks};
 use crate::git::base::Sides;
@@ -75,7 +75,8 @@ pub fn compare(
         let programs = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let programs: Vec<String> = programs.collect();
         let notices = &mut notices;
-        let mut session = Session { benches, programs, helper, interrupt, tell, start, notices };
+        let (hands, room) = (Hands { helper, interrupt }, &preparation.room);
+        let mut session = Session { benches, programs, hands, room, tell, start, notices };
         session.run(&preparation.built.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {

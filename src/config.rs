@@ -2,6 +2,7 @@
 //! `Cargo.toml`, in the words of the options. The command line makes the same
 //! [`Table`], so that the layers lie over each other with one rule.
 
+mod measuring;
 #[cfg(test)]
 mod tests;
 
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+
+pub use measuring::{Count, Measuring};
 
 /// What is wrong with a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +49,9 @@ impl Error {
             Error::UnknownKey { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
             }
-            Error::UnknownKey { .. } => Some(format!("the keys are {}", KEYS.join(", "))),
+            Error::UnknownKey { .. } => {
+                Some(format!("the keys are {}", keys().collect::<Vec<_>>().join(", ")))
+            }
             Error::BadValue { .. } => None,
             Error::TwoTargets { .. } => Some("keep one of them".to_owned()),
         }
@@ -115,6 +120,9 @@ pub struct Table {
     pub on_inconclusive: Option<String>,
     /// What a missing base does to the exit code.
     pub on_no_baseline: Option<String>,
+    /// How a run is made and what surrounds it.
+    #[serde(flatten)]
+    pub measuring: Measuring,
     /// Named benchmarks, each over the rest of this table.
     pub benchmarks: Option<BTreeMap<String, Value>>,
 }
@@ -148,6 +156,11 @@ pub struct Scale {
 }
 
 /// All keys of [`Table`]; a test holds the two together.
+fn keys() -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().chain(measuring::KEYS)
+}
+
+/// Its own.
 const KEYS: [&str; 30] = [
     "base",
     "package",
@@ -184,7 +197,7 @@ const KEYS: [&str; 30] = [
 /// Writes a field's value over with the higher layer's, where it has one.
 macro_rules! over {
     ($high:ident, $low:ident, $($field:ident),+ $(,)?) => {
-        Table { $($field: $high.$field.or($low.$field)),+ }
+        Table { measuring: $high.measuring.over($low.measuring), $($field: $high.$field.or($low.$field)),+ }
     };
 }
 
@@ -212,8 +225,8 @@ impl Table {
         let bad = |why: String| Error::BadValue { table: name.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
         for key in entries.keys() {
-            if !KEYS.contains(&key.as_str()) {
-                let nearest = nearest(key, KEYS).map(str::to_owned);
+            if !keys().any(|known| known == key) {
+                let nearest = nearest(key, keys()).map(str::to_owned);
                 let table = name.to_owned();
                 return Err(Error::UnknownKey { key: key.clone(), table, nearest });
             }

@@ -63,6 +63,23 @@ pub(crate) enum Kind {
     OfProcess { benchmark: String, metric: String, harness: &'static str },
     #[error("nothing takes the filter `{0}`")]
     NoFilter(String),
+    #[error("`{hook}` of the {side} of `{benchmark}` {what}: `{command}`")]
+    Hook {
+        side: Side,
+        hook: &'static str,
+        benchmark: String,
+        what: String,
+        command: String,
+        said: String,
+    },
+    #[error("`{benchmark}` can't be run as was asked for")]
+    Isolation { benchmark: String, source: process::IsolationRefused },
+    #[error("could not listen for signals")]
+    Listen(#[source] io::Error),
+    #[error("a duet needs two processors, and this process may use {0}")]
+    NoDuet(usize),
+    #[error("this system does not say how busy it is, which `max-busy` needs")]
+    NoBusy,
     #[error("`{label}` {what}: `{command}`")]
     Command { label: String, what: String, command: String, said: String },
     #[error("there is no metric `{metric}`")]
@@ -132,7 +149,7 @@ impl Error {
             Kind::NotCommitted { .. } => {
                 Some("commit it, or compare the working tree as it is: `--dirty`".to_owned())
             }
-            Kind::Benchmark { what, .. } | Kind::Command { what, .. }
+            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
                 if what.starts_with("ran longer") =>
             {
                 Some("allow more with `--run-timeout`".to_owned())
@@ -178,6 +195,7 @@ impl Error {
             Kind::Tool { said, .. }
             | Kind::Benchmark { said, .. }
             | Kind::Output { said, .. }
+            | Kind::Hook { said, .. }
             | Kind::Command { said, .. }
             | Kind::Remote { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())

@@ -1,10 +1,12 @@
 //! What the outside may learn while a comparison runs.
 
 mod remark;
+mod work;
 
 use std::path::Path;
 
 pub use remark::{Remark, remarks};
+pub use work::Work;
 
 use crate::gate::Waiver;
 use crate::git::Revision;
@@ -124,6 +126,9 @@ pub enum Notice {
         /// The benchmark.
         benchmark: String,
     },
+    /// Something about what the runs were given to do, and whether both sides
+    /// did the same.
+    Work(Work),
     /// Both sides of this benchmark are the same program.
     Identical {
         /// The benchmark.

@@ -11,7 +11,7 @@ use crate::gate::Gate;
 use crate::metric::Metric;
 use crate::question::{Question, estimator};
 use crate::sample::Sample;
-use crate::side::Side;
+use crate::side::{Pair, Side};
 use crate::stats::estimator::{Estimator, Levels};
 use crate::verdict::{BenchmarkResult, Sampled, StoppedBy};
 use track::Track;
@@ -30,10 +30,21 @@ pub enum Run<T> {
 /// The samples of one run, each with the number of its benchmark.
 pub type Samples = Vec<(usize, Sample)>;
 
-/// Runs one side of the program of a number, of whose benchmarks those of the
-/// given numbers are wanted, in at most the given time.
-pub type Measure<'a, E> =
-    dyn FnMut(usize, &[usize], Side, Duration) -> Result<Run<Samples>, E> + 'a;
+/// A pair that is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'a> {
+    /// The program.
+    pub program: usize,
+    /// The benchmarks that are wanted of it.
+    pub wanted: &'a [usize],
+    /// Which side goes first.
+    pub first: Side,
+    /// A number that both members share, and no other pair has.
+    pub lot: u64,
+}
+
+/// Measures both sides of a pair, in at most the given time.
+pub type Measure<'a, E> = dyn FnMut(&Turn<'_>, Duration) -> Result<Run<Pair<Samples>>, E> + 'a;
 
 /// A program to sample.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,7 +172,7 @@ pub struct Unlikely {
 }
 
 /// Samples until every question is answered or a limit is reached. `measure`
-/// runs one side of a program, of whose benchmarks those of the given numbers
+/// runs both sides of a program, of whose benchmarks those of the given numbers
 /// are wanted, in at most the given time; a run gives samples of at least
 /// those. `clock` gives seconds since any moment, and never goes back.
 ///
@@ -186,27 +197,16 @@ pub fn sample<E>(
         };
         latest = number;
         let track = &mut tracks[number];
-        let wanted = track.wanted();
-        let first = track.first();
-        let left = |clock: &mut dyn FnMut() -> f64| {
-            Duration::from_secs_f64((limit - (clock() - start)).max(0.001))
+        let (wanted, first, lot) = (track.wanted(), track.first(), track.lot());
+        let turn = Turn { program: number, wanted: &wanted, first, lot };
+        let left = Duration::from_secs_f64((limit - now).max(0.001));
+        let mut samples = match measure(&turn, left)? {
+            Run::Measured(samples) => samples,
+            Run::OutOfTime => break StoppedBy::TimeLimit,
+            Run::Interrupted => break StoppedBy::Interrupt,
         };
-        let mut runs = Vec::with_capacity(2);
-        let mut cut = None;
-        for side in [first, first.other()] {
-            match measure(number, &wanted, side, left(clock))? {
-                Run::Measured(samples) => runs.push((side, samples)),
-                Run::OutOfTime => cut = Some(StoppedBy::TimeLimit),
-                Run::Interrupted => cut = Some(StoppedBy::Interrupt),
-            }
-            if cut.is_some() {
-                break;
-            }
-        }
-        if let Some(stop) = cut {
-            break stop;
-        }
         elapsed = clock() - start;
+        let runs = [first, first.other()].map(|side| (side, std::mem::take(&mut samples[side])));
         track.push(first, &runs, elapsed - now);
         let progress = progress(&tracks, elapsed, limit);
         tell(Step::Pair(number, &runs, &progress));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::bench::once::{Failed, Once};
+use crate::bench::{Failed, Hands, Once};
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::machine::Machine;
@@ -103,8 +103,8 @@ pub fn sample<E: From<Error>>(
     };
     let mut programs: Vec<Program> = sampling.commands.iter().map(program).collect();
     let mut run = |program: &mut Program, left| -> Result<Run<Sample>, Error> {
-        let once = Once { meters: &meters, folder, limit, left, helper, interrupt };
-        let (ran, left_behind) = once.all(&program.command, &[], &mut || {})?;
+        let once = Once { meters: &meters, limit, left, hands: Hands { helper, interrupt } };
+        let (ran, left_behind) = once.all(&program.command, folder)?;
         program.left_behind += left_behind;
         ran.map_err(|Failed { what, command, said }| {
             let label = program.label.clone();

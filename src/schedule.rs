@@ -26,6 +26,11 @@ impl Schedule {
         let base_first = (block ^ pair) & 1 == 0;
         if base_first { Side::Base } else { Side::Head }
     }
+
+    /// A number that both members of the pair number `pair` share.
+    pub fn lot(self, pair: u64) -> u64 {
+        scramble(!self.seed ^ scramble(pair))
+    }
 }
 
 /// The order of rounds in which each of several labels runs once.
@@ -95,6 +100,15 @@ fn scramble(state: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_pair_has_a_lot_of_its_own() {
+        let of = |seed| Schedule::new(seed, 0);
+        let lots: std::collections::BTreeSet<u64> = (0..99).map(|pair| of(1).lot(pair)).collect();
+        assert_eq!(lots.len(), 99);
+        assert_eq!(of(1).lot(3), of(1).lot(3));
+        assert_ne!(of(1).lot(3), of(2).lot(3));
+    }
 
     #[test]
     fn every_block_of_two_holds_each_order_once() {

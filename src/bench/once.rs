@@ -1,12 +1,13 @@
-//! One measurement of a program: all the kinds of runs that it takes.
+//! One run of a program, or of two at the same time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::Hands;
 use crate::error::Error;
 use crate::meter::{Meters, Pass};
 use crate::prepare::tail;
-use crate::process::{Command, Helper, Interrupt, RunError, Sink};
+use crate::process::{Command, Outcome, RunError, Sink};
 use crate::runner::Run;
 use crate::sample::Sample;
 
@@ -27,79 +28,101 @@ pub(crate) struct Failed {
     pub(crate) said: String,
 }
 
-/// One measurement.
+/// What a run came to, if the machine did its part.
+pub(crate) type Ran = Result<Run<Sample>, Failed>;
+
+/// How programs are run.
+#[derive(Clone, Copy)]
 pub(crate) struct Once<'a> {
-    /// Where its numbers come from.
+    /// Where the numbers come from.
     pub(crate) meters: &'a Meters,
-    /// A folder for files of its own.
-    pub(crate) folder: &'a Path,
     /// How long each run may take.
     pub(crate) limit: Duration,
     /// How long all of them may take; where this is the shorter one, running
     /// into it is no failure.
     pub(crate) left: Option<Duration>,
-    pub(crate) helper: &'a Helper,
-    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) hands: Hands<'a>,
 }
 
 impl Once<'_> {
-    /// Runs a program in all ways but `done`, and joins their values. Says
-    /// also how many processes the runs left behind. `plain` is called when
-    /// the plain run has ended well, and before another one begins.
-    pub(crate) fn all(
-        &self,
-        program: &Command,
-        done: &[Pass],
-        plain: &mut dyn FnMut(),
-    ) -> Result<(Result<Run<Sample>, Failed>, u64), Error> {
-        let program =
-            Command { stderr: Sink::File(self.folder.join(SAID)), sweep: true, ..program.clone() };
+    /// Runs a program in all ways that its metrics need, and joins the values.
+    /// `folder` is for files of its own. Says also how many processes the runs
+    /// left behind.
+    pub(crate) fn all(&self, program: &Command, folder: &Path) -> Result<(Ran, u64), Error> {
         let begin = Instant::now();
         let (mut all, mut left_behind) = (Sample::new(), 0);
-        for pass in self.meters.passes().into_iter().filter(|pass| !done.contains(pass)) {
-            let command = self.meters.prepare(pass, &program, self.folder)?;
-            let rest = |left: Duration| left.saturating_sub(begin.elapsed()).max(SHORTEST);
-            let (ran, behind) = self.run(pass, command, self.left.map(rest))?;
+        for pass in self.meters.passes() {
+            let left = self.left.map(|left| left.saturating_sub(begin.elapsed()));
+            let (ran, behind) = Once { left, ..*self }.run(pass, &[(program, folder)])?;
             left_behind += behind;
-            match ran {
-                Ok(Run::Measured(sample)) => all.join(sample),
-                stopped => return Ok((stopped, left_behind)),
-            }
-            if pass == Pass::Plain {
-                plain();
+            for ran in ran {
+                match ran {
+                    Ok(Run::Measured(sample)) => all.join(sample),
+                    stopped => return Ok((stopped, left_behind)),
+                }
             }
         }
         Ok((Ok(Run::Measured(all)), left_behind))
     }
 
-    fn run(
+    /// Runs programs at the same time, one or two, each with a folder for
+    /// files of its own. Says also how many processes they left behind.
+    pub(super) fn run(
         &self,
         pass: Pass,
-        mut command: Command,
-        left: Option<Duration>,
-    ) -> Result<(Result<Run<Sample>, Failed>, u64), Error> {
+        programs: &[(&Command, &Path)],
+    ) -> Result<(Vec<Ran>, u64), Error> {
         let limit = self.limit;
-        command.timeout = Some(left.map_or(limit, |left| left.min(limit)));
-        let said = self.folder.join(SAID);
-        if said.metadata().is_ok_and(|file| file.len() > 0) {
-            fs_err::write(&said, "").map_err(Error::io("empty", &said))?;
+        let left = self.left.map(|left| left.max(SHORTEST));
+        let mut commands = Vec::with_capacity(programs.len());
+        for &(program, folder) in programs {
+            let said = folder.join(SAID);
+            if said.metadata().is_ok_and(|file| file.len() > 0) {
+                fs_err::write(&said, "").map_err(Error::io("empty", &said))?;
+            }
+            let program = Command {
+                stderr: Sink::File(said),
+                timeout: Some(left.map_or(limit, |left| left.min(limit))),
+                sweep: true,
+                ..program.clone()
+            };
+            commands.push(self.meters.prepare(pass, &program, folder)?);
         }
-        let outcome = match self.helper.run(&command, self.interrupt) {
-            Ok(outcome) => outcome,
-            Err(RunError::Interrupted) => return Ok((Ok(Run::Interrupted), 0)),
+        let (helper, interrupt) = (self.hands.helper, self.hands.interrupt);
+        let ran = match commands.as_slice() {
+            [one, other] => helper.run_both([one, other], interrupt).map(Vec::from),
+            several => several.iter().map(|one| helper.run(one, interrupt)).collect(),
+        };
+        let outcomes = match ran {
+            Ok(outcomes) => outcomes,
+            Err(RunError::Interrupted) => return Ok((vec![Ok(Run::Interrupted)], 0)),
             Err(error) => return Err(error.into()),
         };
-        let left_behind = u64::from(outcome.left_behind);
-        let what = if outcome.timed_out && left.is_some_and(|left| left < limit) {
-            return Ok((Ok(Run::OutOfTime), left_behind));
+        let left_behind = outcomes.iter().map(|outcome| u64::from(outcome.left_behind)).sum();
+        let each = outcomes.iter().zip(&commands).zip(programs);
+        let judged = each
+            .map(|((outcome, command), (_, folder))| self.judge(pass, outcome, command, folder));
+        Ok((judged.collect::<Result<_, Error>>()?, left_behind))
+    }
+
+    fn judge(
+        &self,
+        pass: Pass,
+        outcome: &Outcome,
+        command: &Command,
+        folder: &Path,
+    ) -> Result<Ran, Error> {
+        let limit = self.limit;
+        let what = if outcome.timed_out && self.left.is_some_and(|left| left < limit) {
+            return Ok(Ok(Run::OutOfTime));
         } else if outcome.timed_out {
             format!("ran longer than {}", humantime::format_duration(limit))
         } else if outcome.exit.success() {
-            let sample = self.meters.read(pass, &outcome, self.folder)?;
-            return Ok((Ok(Run::Measured(sample)), left_behind));
+            return Ok(Ok(Run::Measured(self.meters.read(pass, outcome, folder)?)));
         } else {
             outcome.exit.to_string()
         };
-        Ok((Err(Failed { what, command: command.shown(), said: tail(&said) }), left_behind))
+        let said = tail(&folder.join(SAID));
+        Ok(Err(Failed { what, command: command.shown(), said }))
     }
 }

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use super::catalogue::Found;
 use super::{Error, Kind, Options};
-use crate::bench::{Bench, Reported};
+use crate::bench::{Bench, Hands, Hook, Reported};
+use crate::cache::Room;
 use crate::event::{Event, Notice};
 use crate::harness::Dialect;
 use crate::options::Settings;
-use crate::process::{Helper, Interrupt};
+use crate::process::Interrupt;
 use crate::runner::{self, Plan, Progress, Run, Step};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
@@ -19,8 +20,9 @@ use crate::verdict::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 /// The benchmarks of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
     pub(super) benches: Vec<Bench<'a>>,
-    pub(super) helper: &'a Helper,
-    pub(super) interrupt: &'a Interrupt,
+    pub(super) hands: Hands<'a>,
+    /// The repository's part of the cache.
+    pub(super) room: &'a Room,
     pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
@@ -38,13 +40,30 @@ pub(super) struct Measured {
 }
 
 impl Session<'_, '_> {
-    /// Warms up and samples. Several programs put their names before those of
-    /// their benchmarks.
+    /// Warms up and samples, between the user's commands for the first and the
+    /// last run. Several programs put their names before those of their
+    /// benchmarks.
     pub(super) fn run(
         &mut self,
         settings: &Settings,
         options: &Options,
     ) -> Result<Measured, Error> {
+        let set_up = self
+            .benches
+            .iter()
+            .try_for_each(|bench| bench.hook(Hook::Setup, &Side::BOTH, self.hands));
+        let measured = set_up.and_then(|()| self.measure(settings, options));
+        // Whatever became of it, and whoever asked for the end.
+        let never = Interrupt::never().map_err(Kind::Listen)?;
+        let hands = Hands { interrupt: &never, ..self.hands };
+        let clean = |bench: &Bench<'_>| bench.hook(Hook::Cleanup, &Side::BOTH, hands);
+        let cleaned = self.benches.iter().map(clean).fold(Ok(()), Result::and);
+        let measured = measured?;
+        cleaned?;
+        Ok(measured)
+    }
+
+    fn measure(&mut self, settings: &Settings, options: &Options) -> Result<Measured, Error> {
         let mut found = self.warm_up(options, self.programs.len() > 1)?;
         let plan = Plan {
             subjects: found.iter().map(|found| found.subject.clone()).collect(),
@@ -97,14 +116,12 @@ impl Session<'_, '_> {
         };
         let start = self.start;
         let (benches, tell) = (RefCell::new(&mut self.benches), &mut *self.tell);
-        let (helper, interrupt) = (self.helper, self.interrupt);
+        let hands = self.hands;
         let mut foreseen = Vec::new();
         let sampled = runner::sample(
             plan,
             &mut || start.elapsed().as_secs_f64(),
-            &mut |program, wanted, side, left| {
-                benches.borrow_mut()[program].run(wanted, side, left, helper, interrupt)
-            },
+            &mut |turn, left| benches.borrow_mut()[turn.program].pair(turn, left, hands),
             &mut |step| match step {
                 Step::Pair(program, runs, progress) => {
                     for (side, samples) in runs {
@@ -128,12 +145,21 @@ impl Session<'_, '_> {
         if sampled.verdict() == Verdict::Inconclusive {
             self.notices.append(&mut foreseen);
         }
+        self.remarks();
         let left = self.benches.iter().filter(|bench| bench.left_behind > 0);
         let left = left.map(|bench| (bench.benchmark.name.clone(), bench.left_behind));
         for (benchmark, processes) in left.collect::<Vec<_>>() {
             self.notice(Notice::LeftBehind { benchmark, processes });
         }
         Ok(sampled)
+    }
+
+    /// Says what there is to say of the benches' runs.
+    fn remarks(&mut self) {
+        let remarks = self.benches.iter_mut().flat_map(|bench| std::mem::take(&mut bench.remarks));
+        for remark in remarks.collect::<Vec<_>>() {
+            self.notice(Notice::Work(remark));
+        }
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -152,7 +178,15 @@ impl Session<'_, '_> {
                 self.notice(notice);
             }
             let bench = &mut self.benches[number];
-            let found = Found::of(bench, reported, pair_seconds, several, filter)?;
+            let mut found = Found::of(bench, reported.clone(), pair_seconds, several, filter)?;
+            let (hands, room) = (self.hands, self.room);
+            if !bench.needs_no_run() {
+                if !bench.check_output(hands)? || !bench.tune(reported.as_ref(), room, hands)? {
+                    hands.interrupt.check()?;
+                }
+                found.subject.pair_seconds *= f64::from(bench.runs());
+                self.remarks();
+            }
             for notice in found.notices() {
                 self.notice(notice);
             }
@@ -201,7 +235,7 @@ impl Session<'_, '_> {
 
     /// What each side reports, and how long the latest pair took, seconds.
     fn warm_up_one(&mut self, number: usize) -> Result<(Option<Pair<Reported>>, f64), Error> {
-        let (helper, interrupt) = (self.helper, self.interrupt);
+        let hands = self.hands;
         if self.benches[number].dialect() == Dialect::Plain {
             // Nothing but our meters has any metrics.
             for notice in self.benches[number].refusals(&[])? {
@@ -221,9 +255,9 @@ impl Session<'_, '_> {
             let begin = Instant::now();
             let mut both = Pair::default();
             for side in Side::BOTH {
-                match bench.warm_up(side, helper, interrupt)? {
+                match bench.warm_up(side, hands)? {
                     Run::Measured(one) => both[side] = one,
-                    Run::Interrupted | Run::OutOfTime => interrupt.check()?,
+                    Run::Interrupted | Run::OutOfTime => hands.interrupt.check()?,
                 }
             }
             seconds = begin.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use super::entry::{Case, Context, Line, Measured, Series};
 use super::hardware::Hardware;
-use crate::bench::{Bench, Reported};
+use crate::bench::{Bench, Hands, Hook, Reported};
 use crate::cargo;
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
@@ -53,22 +53,17 @@ pub fn record(
     let repo = Repo::discover(&options.request.folder)?;
     let mut notices = alone.notices.clone();
     let mut tracks = tracks(&alone, options.request.filter.as_deref())?;
-    for track in &mut tracks {
-        if track.bench.warmup() > 0 {
-            tell(Event::WarmingUp(&track.bench.benchmark.name));
-        }
-        for _ in 0..track.bench.warmup() {
-            track.run(helper, interrupt)?;
-        }
-        notices.extend(track.check(tell)?);
-        track.runs.clear();
-    }
-    for round in 1..=options.runs {
-        for track in tracks.iter_mut().filter(|track| track.error.is_none()) {
-            track.run(helper, interrupt)?;
-        }
-        tell(Event::Round(u64::from(round)));
-    }
+    let hands = Hands { helper, interrupt };
+    let hook = |tracks: &[Track<'_>], hook: Hook, hands: Hands<'_>| {
+        tracks.iter().try_for_each(|track| track.bench.hook(hook, &[Side::Head], hands))
+    };
+    let ran = hook(&tracks, Hook::Setup, hands)
+        .and_then(|()| run_all(&mut tracks, options.runs, hands, &mut notices, tell));
+    // Whatever became of it, and whoever asked for the end.
+    let never = Interrupt::never().map_err(Kind::Listen)?;
+    let cleaned = hook(&tracks, Hook::Cleanup, Hands { interrupt: &never, ..hands });
+    ran?;
+    cleaned?;
     for track in &tracks {
         let processes = track.bench.left_behind;
         if processes > 0 {
@@ -91,6 +86,33 @@ pub fn record(
     let lines = results.iter().map(line).collect::<Result<Vec<_>, Error>>()?;
     repo.add_lines(&lines, "Record results")?;
     Ok(Recorded { revision: alone.revision.clone(), results, notices })
+}
+
+/// Warms up and runs each program so often, in turn.
+fn run_all(
+    tracks: &mut [Track<'_>],
+    runs: u32,
+    hands: Hands<'_>,
+    notices: &mut Vec<Notice>,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<(), Error> {
+    for track in tracks.iter_mut() {
+        if track.bench.warmup() > 0 {
+            tell(Event::WarmingUp(&track.bench.benchmark.name));
+        }
+        for _ in 0..track.bench.warmup() {
+            track.run(hands)?;
+        }
+        notices.extend(track.check(tell)?);
+        track.runs.clear();
+    }
+    for round in 1..=runs {
+        for track in tracks.iter_mut().filter(|track| track.error.is_none()) {
+            track.run(hands)?;
+        }
+        tell(Event::Round(u64::from(round)));
+    }
+    Ok(())
 }
 
 /// One program in the loop.
@@ -126,13 +148,13 @@ fn tracks<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<Track<'a>
 
 impl Track<'_> {
     /// Runs once. A run that fails ends the track, but not the recording.
-    fn run(&mut self, helper: &Helper, interrupt: &Interrupt) -> Result<(), Error> {
-        let failed = match self.bench.warm_up(Side::Head, helper, interrupt) {
+    fn run(&mut self, hands: Hands<'_>) -> Result<(), Error> {
+        let failed = match self.bench.warm_up(Side::Head, hands) {
             Ok(Run::Measured(reported)) => {
                 self.runs.push(reported);
                 None
             }
-            Ok(Run::OutOfTime | Run::Interrupted) => return Ok(interrupt.check()?),
+            Ok(Run::OutOfTime | Run::Interrupted) => return Ok(hands.interrupt.check()?),
             Err(error) => match error.kind() {
                 Kind::Benchmark { what, said, .. } => {
                     let last = said.lines().rev().find(|line| !line.trim().is_empty());

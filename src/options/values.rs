@@ -12,7 +12,7 @@ use crate::verdict::OnDoubt;
 ///
 /// # Errors
 /// When it is no number with a percent sign.
-fn percent(what: &'static str, text: &str) -> Result<f64, Error> {
+pub(super) fn percent(what: &'static str, text: &str) -> Result<f64, Error> {
     let bad = |why: &str| Error::Bad { what, value: text.to_owned(), why: why.to_owned() };
     let Some(number) = text.trim().strip_suffix('%') else {
         return Err(bad("a percentage is written with its sign, such as `2%`"));

@@ -6,10 +6,12 @@ mod build;
 mod command;
 mod identical;
 mod lockfile;
+mod overlay;
 mod settings;
 mod sides;
 mod surroundings;
 mod tools;
+mod workspaces;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,10 @@ pub(crate) use ask::{base_request, room, table};
 pub use build::write_down;
 pub(crate) use surroundings::flags;
 pub(crate) use tools::{Tools, tail};
+use workspaces::Workspaces;
 
 use crate::cache::{self, Lock, Room};
-use crate::cargo::{self, Workspace};
+use crate::cargo::Workspace;
 use crate::config::Table;
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
@@ -88,6 +91,11 @@ pub(crate) struct Program {
     pub(crate) command: Command,
     /// The executable, where cargo built it.
     pub(crate) executable: Option<PathBuf>,
+    /// A name for what it is made of.
+    pub(crate) identity: String,
+    /// The side's own folder in the cache, the name of which may be in what it
+    /// prints.
+    pub(crate) home: PathBuf,
 }
 
 /// Everything that sampling needs.
@@ -96,6 +104,8 @@ pub(crate) struct Preparation {
     pub(crate) sides: Sides,
     pub(crate) built: Built,
     pub(crate) notices: Vec<Notice>,
+    /// The repository's part of the cache.
+    pub(crate) room: Room,
     /// A folder for what the runs print.
     pub(crate) scratch: tempfile::TempDir,
     /// Held until the runs are over: they use the worktrees.
@@ -136,8 +146,8 @@ pub(crate) fn prepare(
         (work.tell)(Event::Prepared { seconds, room });
         (built, Some(lock))
     };
-    let notices = work.notices;
-    Ok(Preparation { sides, built, notices, scratch, _lock: lock })
+    let (notices, room) = (work.notices, work.room);
+    Ok(Preparation { sides, built, notices, room, scratch, _lock: lock })
 }
 
 impl Built {
@@ -198,11 +208,6 @@ impl<'a, 'b> Work<'a, 'b> {
         let root = canonical(self.repo.root())?;
         let folder = canonical(&self.request.folder)?;
         Ok(folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned())
-    }
-
-    fn workspace(&self, folder: &Path, toolchain: Option<&str>) -> Result<Workspace, Error> {
-        let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
-        Ok(Workspace::parse(&self.tools.output(command)?)?)
     }
 
     /// The two commits; true when there is nothing to compare.
@@ -302,22 +307,6 @@ impl<'a, 'b> Work<'a, 'b> {
         Ok(name.map(str::to_owned))
     }
 
-    /// Which toolchain rustup is to take: that of the side that `toolchain`
-    /// names (the head's by default), or each side's own.
-    fn toolchains(
-        &self,
-        table: &Table,
-        folders: &Pair<PathBuf>,
-    ) -> Result<Pair<Option<String>>, Error> {
-        let one = match table.toolchain.as_deref() {
-            Some("each") => return Ok(Pair::default()),
-            None | Some("head") => self.active_toolchain(&folders.head)?,
-            Some("base") => self.active_toolchain(&folders.base)?,
-            Some(name) => Some(name.to_owned()),
-        };
-        Ok(Pair::both(|_| one.clone()))
-    }
-
     fn build_all(&mut self, sides: &Sides, trees: &Trees) -> Result<Built, Error> {
         let folders = Pair::both(|side| self.room.tree(side).join(&trees.inside));
         if !folders.head.is_dir() {
@@ -334,14 +323,15 @@ impl<'a, 'b> Work<'a, 'b> {
         };
         let asked = flags.clone().over(head_own.clone().unwrap_or_default());
         let toolchains = self.toolchains(&asked, &folders)?;
-        let workspaces = self.workspaces(&folders, &toolchains, trees)?;
-        let base_own = match &workspaces.base {
-            Ok(base) => settings::table(base, &folders.base, flags)?,
-            Err(_) => None,
-        };
-        let from = self.request.policy_from;
-        let resolved =
-            settings::resolve(&workspaces.head, &folders.head, flags, head_own, base_own, from)?;
+        let mut workspaces = self.workspaces(&folders, &toolchains, trees)?;
+        let mut resolved = self.resolve(&workspaces, &folders, head_own.clone())?;
+        let from = overlay::bench_from(&resolved.settings.benchmarks)?;
+        if let Some(from) = from {
+            let contents = self.overlay(from, &resolved.settings.benchmarks, &workspaces)?;
+            workspaces = self.workspaces(&folders, &toolchains, trees)?;
+            workspaces.overlaid = Some((from.other(), contents));
+            resolved = self.resolve(&workspaces, &folders, head_own)?;
+        }
         if !resolved.differing.is_empty() {
             self.notice(Notice::PolicyDiffers { keys: resolved.differing });
         }
@@ -352,45 +342,9 @@ impl<'a, 'b> Work<'a, 'b> {
             self.notice(Notice::Removed { benchmark: benchmark.clone() });
         }
         let asked = &resolved.settings.benchmarks;
+        self.changed_sources(asked, &workspaces)?;
         let (benchmarks, toolchain) = self.build_sides(sides, asked, &workspaces, &toolchains)?;
         let (settings, removed) = (resolved.settings, resolved.removed);
         Ok(Built { settings, benchmarks, removed, toolchain: Some(toolchain) })
-    }
-
-    /// The workspaces of both worktrees. That of the base may be missing or
-    /// broken; then there is nothing to compare with, which is no error.
-    fn workspaces(
-        &self,
-        folders: &Pair<PathBuf>,
-        toolchains: &Pair<Option<String>>,
-        trees: &Trees,
-    ) -> Result<Workspaces, Error> {
-        let head = self.workspace(&folders.head, toolchains.head.as_deref())?;
-        let base = match folders.base.is_dir() {
-            true => self.workspace(&folders.base, toolchains.base.as_deref()),
-            false => {
-                let folder = trees.inside.display().to_string();
-                Err(Kind::NotCommitted { side: Side::Base, folder }.into())
-            }
-        };
-        self.tools.interrupt.check()?;
-        Ok(Workspaces { head, base, user_root: trees.user.root.clone() })
-    }
-}
-
-/// The workspaces of the worktrees.
-struct Workspaces {
-    head: Workspace,
-    base: Result<Workspace, Error>,
-    user_root: PathBuf,
-}
-
-impl Workspaces {
-    /// That of a side.
-    fn of(&self, side: Side) -> Result<&Workspace, &Error> {
-        match side {
-            Side::Head => Ok(&self.head),
-            Side::Base => self.base.as_ref(),
-        }
     }
 }

@@ -83,7 +83,12 @@ impl Work<'_, '_> {
             lockfile::provide(&self.tools, &self.room, &roots, user_root, &configs, toolchain)?;
         Pair::try_both(|side| {
             let toolchain = toolchains[side].clone();
-            self.checkout(side, sides.of(side), toolchain, locks[side].clone(), configs.clone())
+            let (revision, lock) = (sides.of(side), locks[side].clone());
+            let mut checkout = self.checkout(side, revision, toolchain, lock, configs.clone())?;
+            if let Some((_, contents)) = workspaces.overlaid.iter().find(|(at, _)| *at == side) {
+                checkout.identity = format!("{} with benchmarks {contents}", checkout.identity);
+            }
+            Ok::<_, Error>(checkout)
         })
     }
 
@@ -204,7 +209,12 @@ impl Work<'_, '_> {
         for (name, value) in &invocation.env {
             command.set_var(name, value);
         }
-        Ok(Program { command, executable: Some(path) })
+        Ok(Program {
+            command,
+            executable: Some(path),
+            identity: artifact.name(),
+            home: self.room.side(side),
+        })
     }
 
     fn state_of_command(
@@ -260,7 +270,9 @@ impl Work<'_, '_> {
         }
         let mut command = command::command(&self.tools, site, words);
         command.argv.extend(benchmark.args.iter().map(Into::into));
-        Ok(Program { command, executable: None })
+        let identity = site.tree.to_owned();
+        let home = site.side_folder.clone();
+        Ok(Program { command, executable: None, identity, home })
     }
 
     /// Says so when files differ that an unchanged program may still read.

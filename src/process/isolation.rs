@@ -29,6 +29,40 @@ pub enum Refused {
     Nice(i8, #[source] io::Error),
 }
 
+/// The processors on which this process may run; none where the system does
+/// not say.
+pub fn allowed_cpus() -> Vec<u16> {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the set is zeroed and only written to, and CPU_ISSET is asked
+    // within its range.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0 {
+            let all = 0..(8 * size_of::<libc::cpu_set_t>()) as u16;
+            return all.filter(|&cpu| libc::CPU_ISSET(cpu.into(), &set)).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// The least time that processor time is told apart by in user and kernel
+/// mode, seconds: the kernel's tick, which decides in which of the two a
+/// process was. Their sum is finer.
+pub fn tick() -> f64 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the time is only written to.
+        let (done, step) = unsafe {
+            let mut step: libc::timespec = std::mem::zeroed();
+            (libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step), step)
+        };
+        if done == 0 {
+            return step.tv_sec as f64 + step.tv_nsec as f64 / 1e9;
+        }
+    }
+    1e-6
+}
+
 impl Isolation {
     /// Tries it on a thread of this process, which ends with it: the child
     /// itself could only say that something was refused, not what.
@@ -159,5 +193,39 @@ impl Ready {
     #[cfg(not(target_os = "linux"))]
     pub(super) fn nice(&self) -> libc::c_int {
         self.nice
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_survives_the_wire() {
+        for isolation in [
+            Isolation::default(),
+            Isolation { fixed_addresses: true, cpu: Some(300), nice: -20 },
+            Isolation { fixed_addresses: false, cpu: Some(0), nice: 19 },
+        ] {
+            assert_eq!(Isolation::decode(&isolation.encode()), Some(isolation));
+        }
+        assert_eq!(Isolation::decode(&[1, 2]), None);
+    }
+
+    #[test]
+    fn what_the_machine_refuses_is_named_and_leaves_this_process_alone() {
+        let allowed = allowed_cpus();
+        assert!(!allowed.is_empty());
+        let one = Isolation { cpu: allowed.first().copied(), nice: 1, ..Isolation::default() };
+        assert!(one.rehearse().is_ok());
+        assert_eq!(allowed_cpus(), allowed);
+        let none = Isolation { cpu: Some(u16::MAX), ..Isolation::default() };
+        let error = none.rehearse().unwrap_err();
+        assert_eq!(error.to_string(), "could not run on processor 65535");
+    }
+
+    #[test]
+    fn a_tick_is_a_fraction_of_a_second() {
+        assert!((1e-9..=0.02).contains(&tick()), "{}", tick());
     }
 }

@@ -45,7 +45,7 @@ impl Launch {
 }
 
 /// The path of the program `name`.
-fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
+pub(super) fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Ok(name.into());
     }

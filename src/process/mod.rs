@@ -9,8 +9,10 @@
 
 pub mod counter;
 mod helper;
+pub mod idle;
 mod isolation;
 mod launch;
+pub mod pages;
 mod spawn;
 mod unix;
 mod watch;
@@ -27,7 +29,7 @@ use std::time::Duration;
 
 use counter::{Count, Counter};
 pub use helper::Helper;
-pub use isolation::{Isolation, Refused as IsolationRefused};
+pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
@@ -68,6 +70,16 @@ impl Command {
     pub fn set_var(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.retain(|(key, _)| key != name);
         self.env.push((name.into(), value.into()));
+    }
+
+    /// The path of the program: looked up as a shell would, in the command's own
+    /// `PATH`.
+    ///
+    /// # Errors
+    /// When there is no such program, or it may not be executed.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.cwd.join(launch::look_up(name, self)?))
     }
 
     /// The command line as a person would type it.

@@ -34,16 +34,34 @@ fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<S
     let sampled = sample::<()>(
         plan,
         &mut || seconds.get(),
-        &mut |_, _, side, _| {
+        &mut each(|_, _, side, _| {
             let run = order.len() as u64;
             order.push(side);
             seconds.set(seconds.get() + 1.0);
             let value = value(side, run);
             Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
-        },
+        }),
         &mut |_| {},
     );
     (sampled.unwrap(), order)
+}
+
+/// Makes a pair of a function that makes one run of it: of which program,
+/// which benchmarks, which side.
+fn each(
+    mut run: impl FnMut(usize, &[usize], Side, Duration) -> Result<Run<Samples>, ()>,
+) -> impl FnMut(&Turn<'_>, Duration) -> Result<Run<Pair<Samples>>, ()> {
+    move |turn, left| {
+        let mut both = Pair::default();
+        for side in [turn.first, turn.first.other()] {
+            match run(turn.program, turn.wanted, side, left)? {
+                Run::Measured(samples) => both[side] = samples,
+                Run::OutOfTime => return Ok(Run::OutOfTime),
+                Run::Interrupted => return Ok(Run::Interrupted),
+            }
+        }
+        Ok(Run::Measured(both))
+    }
 }
 
 /// What a run of a program with one benchmark gives.
@@ -116,11 +134,11 @@ fn an_unfinished_pair_is_dropped() {
         let sampled = sample::<()>(
             &plan(&[("wall_time", 0.02)]),
             &mut || 0.0,
-            &mut |_, _, _, _| {
+            &mut each(|_, _, _, _| {
                 runs += 1;
                 let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
                 Ok(if runs < 8 { one(sample) } else { end.clone() })
-            },
+            }),
             &mut |_| told += 1,
         );
         let sampled = sampled.unwrap();
@@ -136,7 +154,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, _, side, _| {
+        &mut each(|_, _, side, _| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let time = slower(1.2)(side, run as u64);
@@ -144,7 +162,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
             let size = 1.2 + 0.2 * (run as u64 / 2 % 2) as f64;
             let size = if side == Side::Head { size } else { 1.0 };
             Ok(one(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
-        },
+        }),
         &mut |step| {
             let Step::Pair(_, _, progress) = step else { return };
             let result = &progress.benchmarks[0].metrics[0];
@@ -177,7 +195,7 @@ fn benchmarks_take_turns_and_a_decided_one_leaves() {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |number, _, side, _| {
+        &mut each(|number, _, side, _| {
             turns.push(number);
             let run = seconds.get();
             seconds.set(run + 1.0);
@@ -185,7 +203,7 @@ fn benchmarks_take_turns_and_a_decided_one_leaves() {
             let factor = if number == 0 { 1.5 } else { 1.02 };
             let value = slower(factor)(side, run as u64);
             Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
-        },
+        }),
         &mut |_| {},
     );
     let sampled = sampled.unwrap();
@@ -239,14 +257,14 @@ fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, _, side, _| {
+        &mut each(|_, _, side, _| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let scrambled = (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             let noise = 1.0 + 0.03 * (scrambled as f64 / (1 << 24) as f64);
             let value = noise * if side == Side::Head { factor } else { 1.0 };
             Ok(one(Sample::from_iter([("wall_time", value)])))
-        },
+        }),
         &mut |step| {
             if let Step::Unlikely(unlikely) = step {
                 told.push(unlikely.clone());
@@ -286,14 +304,14 @@ fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, wanted, side, _| {
+        &mut each(|_, wanted, side, _| {
             asked.push(wanted.to_vec());
             let run = seconds.get();
             seconds.set(run + wanted.len() as f64);
             let value = |number: usize| slower([1.5, 1.0, 1.02][number])(side, run as u64);
             let sample = |number| Sample::from_iter([("wall_time", value(number))]);
             Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
-        },
+        }),
         &mut |_| {},
     );
     (sampled.unwrap(), asked)
@@ -347,7 +365,7 @@ fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
     let sampled = sample::<()>(
         &plan,
         &mut || seconds.get(),
-        &mut |_, wanted, side, _| {
+        &mut each(|_, wanted, side, _| {
             let took = 0.5 * wanted.len() as f64;
             shortest = took.min(shortest);
             seconds.set(seconds.get() + took);
@@ -357,7 +375,7 @@ fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
             let value = |number| slower(factor(number))(side, run);
             let sample = |number| Sample::from_iter([("wall_time", value(number))]);
             Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
-        },
+        }),
         &mut |_| {},
     );
     let sampled = sampled.unwrap();

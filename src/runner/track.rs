@@ -97,6 +97,11 @@ impl Track {
         self.schedule.first(self.pairs)
     }
 
+    /// The number that both members of the next pair share.
+    pub(super) fn lot(&self) -> u64 {
+        self.schedule.lot(self.pairs)
+    }
+
     /// The benchmarks whose samples the next pair is for: those that are open,
     /// or all where a run has them all.
     pub(super) fn wanted(&self) -> Vec<usize> {

@@ -17,11 +17,14 @@ mod history;
 #[cfg(unix)]
 mod hook;
 mod lookback;
+#[cfg(target_os = "linux")]
+mod measuring;
 mod meter;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;
 mod reports;
+mod same_work;
 mod sample;
 mod schema;
 mod sides;

@@ -6,6 +6,7 @@ mod generated;
 mod groups;
 mod history;
 mod hook;
+mod measuring;
 mod pipe;
 
 use std::ffi::OsString;
@@ -170,6 +171,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
           help_heading = STOPPING)]
     pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) measuring: measuring::Measuring,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]

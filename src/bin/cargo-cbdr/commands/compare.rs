@@ -86,6 +86,7 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         base: args.base.clone(),
         on_inconclusive: args.on_inconclusive.clone(),
         on_no_baseline: args.on_no_baseline.clone(),
+        measuring: args.measuring.table(),
         ..Table::default()
     };
     checked(table, &args.subject, Some(&args.question))

@@ -1,10 +1,14 @@
 //! The words of notices.
 
+mod work;
+
 use cargo_cbdr::event::{Notice, Remark};
 use cargo_cbdr::gate::Waiver;
 use cargo_cbdr::runner::Unlikely;
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
+
+use work::work;
 
 use super::text::{count, percent, roughly};
 
@@ -39,6 +43,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Removed { benchmark } => {
             format!("the head no longer has the benchmark `{benchmark}`")
         }
+        Notice::Work(work) => self::work(work),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
         }

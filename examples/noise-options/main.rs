@@ -1,0 +1,93 @@
+//! What each way of keeping noise out of runs does on this machine: the spread
+//! of the log-ratio within pairs of one program with itself.
+//!
+//! ```text
+//! cargo run --release --example noise-options                 # ten minutes
+//! cargo run --release --example noise-options -- --rounds 30  # a look
+//! ```
+//!
+//! Every round measures a pair under each of the ways, in a shuffled order, so
+//! that all of them see the same machine. The output goes into `docs/noise.md`.
+
+#![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
+
+mod figures;
+mod ways;
+mod work;
+
+use std::time::Instant;
+
+use cargo_cbdr::process::{Helper, Interrupt};
+
+use figures::Figures;
+use ways::{Lab, Way};
+
+const SEED: u64 = 20_261_121;
+
+/// Rounds of each program unless told otherwise.
+const ROUNDS: usize = 200;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let mut rounds = ROUNDS;
+    match (args.next().as_deref(), args.next()) {
+        // The programs that are measured are this one.
+        (Some("--work"), Some(name)) => {
+            work::work(&name);
+            return Ok(());
+        }
+        (Some("--rounds"), Some(number)) => rounds = number.parse()?,
+        (None, _) => {}
+        (Some(other), _) => panic!("unknown option `{other}`, expected `--rounds N`"),
+    }
+    let helper = Helper::start()?;
+    let lab = Lab::new(&helper, Interrupt::never()?)?;
+    println!("Made by `cargo run --release --example noise-options -- --rounds {rounds}`");
+    println!("on {}.\n", machine());
+    for (name, about) in work::PROGRAMS {
+        let start = Instant::now();
+        let ways = Way::all();
+        let mut measured = vec![Vec::with_capacity(rounds); ways.len()];
+        let mut order: Vec<usize> = (0..ways.len()).collect();
+        let mut random = figures::Random::seeded(SEED);
+        for round in 0..rounds {
+            random.shuffle(&mut order);
+            for &number in &order {
+                measured[number].push(lab.pair(name, ways[number], random.next(), round)?);
+            }
+        }
+        let figures: Vec<Figures> = measured.iter().map(|pairs| Figures::of(pairs)).collect();
+        println!("### {about}\n");
+        println!(
+            "{rounds} pairs each, {:.0} s, load {} at the end.\n",
+            start.elapsed().as_secs_f64(),
+            load()
+        );
+        figures::print(&ways, &figures, &measured[0]);
+    }
+    println!("### `user_time` of the short program\n");
+    let measure = |runs: usize| -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+        (0..rounds).map(|_| lab.user_time("short", runs)).collect()
+    };
+    let tick = cargo_cbdr::process::tick();
+    println!("The kernel's tick is {:.0} ms. {rounds} measurements each.\n", 1e3 * tick);
+    let measured = [1, 5, 24].map(|runs| measure(runs).map(|values| (runs, values)));
+    figures::print_user_time(&measured.into_iter().collect::<Result<Vec<_>, _>>()?);
+    Ok(())
+}
+
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("unknown").to_owned()
+}
+
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name"));
+    let model =
+        model.map_or("an unknown processor", |text| text.trim_start_matches(['\t', ':', ' ']));
+    let virtual_machine = info.contains("hypervisor");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let kind = if virtual_machine { " of a virtual machine" } else { "" };
+    format!("{cpus} processors{kind} ({model}), load {} at the beginning", load())
+}

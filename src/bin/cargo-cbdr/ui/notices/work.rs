@@ -1,0 +1,37 @@
+//! The words of notices about what the runs were given to do.
+
+use cargo_cbdr::event::Work;
+use cargo_cbdr::side::Side;
+
+/// The notice in a sentence, without a full stop.
+pub(super) fn work(work: &Work) -> String {
+    match work {
+        Work::BenchChanged { benchmark, path } => format!(
+            "the benchmark `{benchmark}` itself changed between the sides, in {path} \
+             (`--bench-from head` or `base` gives both the same)"
+        ),
+        Work::BenchFrom { side, folders } => bench_from(*side, folders),
+        Work::OutputDiffers { benchmark, line } => format!(
+            "the two sides of `{benchmark}` do not print the same: line {line} of standard \
+             output differs, so perhaps they do not do the same work"
+        ),
+        Work::OutputVaries { benchmark, side, line } => format!(
+            "the {side} of `{benchmark}` prints something else each time, in line {line}: \
+             whether both sides do the same work can't be told from it"
+        ),
+        Work::Repeated { benchmark, runs } => format!(
+            "a run of `{benchmark}` is too short for the clock of what decides: a measurement \
+             is the mean of {runs} runs"
+        ),
+        Work::StillCached { benchmark, file, share } => format!(
+            "{:.0} % of {} stays in the page cache, so `{benchmark}` does not start cold",
+            100.0 * share,
+            file.display()
+        ),
+    }
+}
+
+fn bench_from(side: Side, folders: &[String]) -> String {
+    let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
+    format!("both sides have {} of the {side}, but each its own Cargo.toml", folders.join(", "))
+}

@@ -1,0 +1,91 @@
+//! What cargo and rustup say of the two worktrees.
+
+use std::path::{Path, PathBuf};
+
+use super::{Trees, Work, settings};
+use crate::cargo::{self, Workspace};
+use crate::config::Table;
+use crate::error::{Error, Kind};
+use crate::side::{Pair, Side};
+
+/// The workspaces of the worktrees.
+pub(super) struct Workspaces {
+    pub(super) head: Workspace,
+    pub(super) base: Result<Workspace, Error>,
+    pub(super) user_root: PathBuf,
+    /// The side that has the other one's benchmark sources, and a name for
+    /// what they hold.
+    pub(super) overlaid: Option<(Side, String)>,
+}
+
+impl Workspaces {
+    /// That of a side.
+    pub(super) fn of(&self, side: Side) -> Result<&Workspace, &Error> {
+        match side {
+            Side::Head => Ok(&self.head),
+            Side::Base => self.base.as_ref(),
+        }
+    }
+}
+
+impl Work<'_, '_> {
+    pub(super) fn workspace(
+        &self,
+        folder: &Path,
+        toolchain: Option<&str>,
+    ) -> Result<Workspace, Error> {
+        let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
+        Ok(Workspace::parse(&self.tools.output(command)?)?)
+    }
+
+    /// Which toolchain rustup is to take: that of the side that `toolchain`
+    /// names (the head's by default), or each side's own.
+    pub(super) fn toolchains(
+        &self,
+        table: &Table,
+        folders: &Pair<PathBuf>,
+    ) -> Result<Pair<Option<String>>, Error> {
+        let one = match table.toolchain.as_deref() {
+            Some("each") => return Ok(Pair::default()),
+            None | Some("head") => self.active_toolchain(&folders.head)?,
+            Some("base") => self.active_toolchain(&folders.base)?,
+            Some(name) => Some(name.to_owned()),
+        };
+        Ok(Pair::both(|_| one.clone()))
+    }
+
+    /// The settings, from the tables of both worktrees and the flags.
+    pub(super) fn resolve(
+        &self,
+        workspaces: &Workspaces,
+        folders: &Pair<PathBuf>,
+        head_own: Option<Table>,
+    ) -> Result<settings::Resolved, Error> {
+        let (flags, from) = (&self.request.flags, self.request.policy_from);
+        let base_own = match &workspaces.base {
+            Ok(base) => settings::table(base, &folders.base, flags)?,
+            Err(_) => None,
+        };
+        settings::resolve(&workspaces.head, &folders.head, flags, head_own, base_own, from)
+    }
+
+    /// The workspaces of both worktrees. That of the base may be missing or
+    /// broken; then there is nothing to compare with, which is no error.
+    pub(super) fn workspaces(
+        &self,
+        folders: &Pair<PathBuf>,
+        toolchains: &Pair<Option<String>>,
+        trees: &Trees,
+    ) -> Result<Workspaces, Error> {
+        let head = self.workspace(&folders.head, toolchains.head.as_deref())?;
+        let base = match folders.base.is_dir() {
+            true => self.workspace(&folders.base, toolchains.base.as_deref()),
+            false => {
+                let folder = trees.inside.display().to_string();
+                Err(Kind::NotCommitted { side: Side::Base, folder }.into())
+            }
+        };
+        self.tools.interrupt.check()?;
+        Ok(Workspaces { head, base, user_root: trees.user.root.clone(), overlaid: None })
+    }
+}

@@ -1,0 +1,253 @@
+//! How runs are made and what surrounds them.
+
+use std::collections::BTreeSet;
+
+use crate::support::{Ran, Repo};
+
+/// Adds a line to the file that `LOG` names: the side, the processors, the
+/// niceness, where the stack lies, the length of the padding, the first line
+/// of standard input.
+const LOOK: &str = r#"side=$(basename "$(dirname "$PWD")")
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)
+nice=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f17)
+stack=$(sed -n 's/ .*\[stack\]//p' /proc/$$/maps)
+read -r line
+echo "$side cpus=$cpus nice=$nice stack=$stack padding=${#CBDR_PADDING} input=$line" >> "$LOG"
+"#;
+
+/// A repository with a branch, and two scripts: one that looks, one that adds
+/// its argument and its side to the log.
+fn repo() -> Repo {
+    let repo = Repo::new("steady");
+    repo.write("look.sh", LOOK);
+    repo.write("say.sh", "echo \"$1 $(basename \"$(dirname \"$PWD\")\")\" >> \"$LOG\"\n");
+    repo.write("input", "first\nsecond\n");
+    repo.commit("scripts");
+    repo.branch("feature");
+    repo.write("other", "");
+    repo.commit("a change");
+    repo
+}
+
+/// Runs a comparison; what it said, and the lines of the log.
+#[track_caller]
+fn compare(repo: &Repo, command: &str, args: &str, code: i32) -> (Ran, Vec<String>) {
+    let log = repo.around().join("log");
+    let _ = std::fs::remove_file(&log);
+    let call = repo.cbdr(&format!("compare main {args}")).args(["--command", command]);
+    let ran = call.env("LOG", &log).run().code(code);
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    (ran, text.lines().map(str::to_owned).collect())
+}
+
+/// The different values of a field.
+fn values(lines: &[String], field: &str) -> BTreeSet<String> {
+    let value = |line: &String| {
+        let found = line.split(' ').find_map(|word| word.strip_prefix(field)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("{field} is not in {line}")).to_owned()
+    };
+    lines.iter().map(value).collect()
+}
+
+fn set<const N: usize>(values: [&str; N]) -> BTreeSet<String> {
+    values.map(str::to_owned).into_iter().collect()
+}
+
+#[test]
+fn a_run_is_left_alone_unless_asked_otherwise() {
+    let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 3 --warmup 0", 0);
+    assert_eq!(lines.len(), 6);
+    assert_eq!(values(&lines, "padding"), set(["0"]));
+    assert_eq!(values(&lines, "input"), set([""]));
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    assert_eq!(values(&lines, "cpus"), set([own.trim()]));
+}
+
+#[test]
+fn addresses_processor_niceness_and_input_are_as_was_asked() {
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = own.trim().split([',', '-']).next().unwrap();
+    let args = format!("--max-pairs 3 --aslr off --cpu {first} --nice 3 --stdin input");
+    let (_, lines) = compare(&repo(), "sh look.sh", &args, 0);
+    assert_eq!(lines.len(), 8);
+    assert_eq!(values(&lines, "cpus"), set([first]));
+    let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let own: i32 = own.rsplit(')').next().unwrap().split(' ').nth(17).unwrap().parse().unwrap();
+    assert_eq!(values(&lines, "nice"), set([&(own + 3).min(19).to_string()]));
+    // Read from its beginning by every run.
+    assert_eq!(values(&lines, "input"), set(["first"]));
+    assert_eq!(values(&lines, "stack").len(), 1, "{lines:?}");
+}
+
+#[test]
+fn what_the_machine_refuses_is_an_error_that_names_it() {
+    let repo = repo();
+    let (ran, lines) = compare(&repo, "sh look.sh", "--cpu 1023", 101);
+    ran.says("`sh` can't be run as was asked for")
+        .says("could not run on processor 1023")
+        .says("hint: this process may use ");
+    assert_eq!(lines, [] as [&str; 0]);
+    let (ran, _) = compare(&repo, "sh look.sh", "--stdin none", 101);
+    ran.says("none").says("No such file or directory");
+    let (ran, _) = compare(&repo, "sh look.sh", "--aslr maybe", 2);
+    ran.says("bad aslr `maybe`: it is `on` or `off`");
+}
+
+#[test]
+fn padding_is_equal_within_a_pair_and_differs_between_pairs() {
+    let args = "--max-pairs 5 --warmup 0 --env-padding --seed 4";
+    let (_, lines) = compare(&repo(), "sh look.sh", args, 0);
+    let pairs: Vec<BTreeSet<String>> =
+        lines.chunks(2).map(|pair| values(pair, "padding")).collect();
+    assert!(pairs.iter().all(|pair| pair.len() == 1), "{pairs:?}");
+    assert_eq!(values(&lines, "padding").len(), 5, "{pairs:?}");
+}
+
+#[test]
+fn commands_run_before_the_first_before_each_and_after_the_last_run() {
+    let args = "--max-pairs 1 --seed 1 --repetitions 2";
+    let repo = repo();
+    let hooks = ["--setup", "sh say.sh 'set up'", "--prepare", "sh say.sh prepare"];
+    let cleanup = ["--cleanup", "sh say.sh 'clean up'"];
+    let log = repo.around().join("log");
+    let call = || {
+        let _ = std::fs::remove_file(&log);
+        let call = repo.cbdr(&format!("compare main {args}")).args(hooks).args(cleanup);
+        call.env("LOG", &log)
+    };
+    call().args(["--command", "sh say.sh run"]).run().code(0);
+    let lines = |log| std::fs::read_to_string(log).unwrap();
+    let text = lines(&log);
+    let mut all: Vec<&str> = text.lines().collect();
+    assert_eq!(all[..2], ["set up base", "set up head"]);
+    assert_eq!(all[all.len() - 2..], ["clean up base", "clean up head"]);
+    all.drain(..2);
+    all.truncate(all.len() - 2);
+    // A warm-up of each side, then twice two runs of a pair.
+    assert_eq!(all.len(), 2 * (2 + 4));
+    for two in all.chunks(2) {
+        let side = two[0].strip_prefix("prepare ").unwrap();
+        assert_eq!(two[1], format!("run {side}"));
+    }
+    // Also when a run fails.
+    call().args(["--command", "sh -c 'exit 3'"]).run().code(101).says("exited with code 3");
+    assert!(lines(&log).ends_with("clean up base\nclean up head\n"));
+}
+
+#[test]
+fn a_failing_command_around_runs_is_an_error_with_its_last_words() {
+    let repo = repo();
+    for hook in ["setup", "prepare", "cleanup"] {
+        let call = repo.cbdr("compare main --command true --max-pairs 1");
+        let ran = call.args([format!("--{hook}"), "sh -c 'echo oh dear; exit 7'".into()]).run();
+        ran.code(101)
+            .says(&format!("`{hook}` of the base of `true` exited with code 7"))
+            .says("oh dear");
+    }
+}
+
+#[test]
+fn a_duet_runs_both_sides_at_once_on_two_processors() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    // Each waits for the other one of its pair, which alone would take for ever.
+    let script = "cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)\n\
+        side=$(basename \"$(dirname \"$PWD\")\")\nif [ $side = base ]; then other=head; \
+        else other=base; fi\ntouch \"$LOG.$side\"\n\
+        until [ -e \"$LOG.$other\" ]; do sleep 0.01; done\nsleep 0.1\n\
+        echo \"$side cpus=$cpus\" >> \"$LOG\"\nrm -f \"$LOG.$other\"\n";
+    let repo = repo();
+    repo.write("meet.sh", script);
+    repo.commit("meet");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("meet.sh", script);
+    repo.commit("meet");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    let args = "--exact-base --duet --max-pairs 4 --warmup 0 --run-timeout 20s";
+    let (_, lines) = compare(&repo, "sh meet.sh", args, 0);
+    assert_eq!(lines.len(), 8);
+    for pair in lines.chunks(2) {
+        assert_eq!(values(pair, "cpus").len(), 2, "{lines:?}");
+    }
+    // They change places.
+    let base: Vec<String> = lines.into_iter().filter(|line| line.starts_with("base")).collect();
+    assert_eq!(values(&base, "cpus").len(), 2, "{base:?}");
+}
+
+#[test]
+fn a_measurement_is_the_mean_of_repetitions_or_the_least_of_measurements() {
+    let repo = repo();
+    let samples = repo.around().join("samples.csv");
+    let rows = || std::fs::read_to_string(&samples).unwrap().lines().count() - 1;
+    let count = |args: &str| {
+        let args = format!("--max-pairs 2 --warmup 0 {args} --samples {}", samples.display());
+        let (_, lines) = compare(&repo, "sh say.sh run", &args, 0);
+        assert_eq!(rows(), 4);
+        lines.len()
+    };
+    assert_eq!(count(""), 4);
+    assert_eq!(count("--repetitions 3"), 12);
+    assert_eq!(count("--estimator min"), 20);
+    assert_eq!(count("--estimator min --min-of 2 --repetitions 3"), 24);
+}
+
+#[test]
+fn what_is_too_short_for_its_clock_is_repeated_and_how_often_is_remembered() {
+    let repo = repo();
+    let args = "--metric user_time --max-pairs 1 --format json";
+    let (ran, lines) = compare(&repo, "sh say.sh run", args, 0);
+    let runs = |ran: &Ran| -> usize {
+        let notices = ran.json()["notices"].clone();
+        let told = notices.as_array().unwrap().iter().find_map(|notice| {
+            notice.as_str()?.strip_suffix(" runs")?.rsplit(' ').next()?.parse().ok()
+        });
+        told.unwrap_or_else(|| panic!("{notices}"))
+    };
+    let number = runs(&ran);
+    assert!((2..25).contains(&number), "{number}");
+    // Tuning, a warm-up, a pair; then no more tuning.
+    assert!(lines.len() > 2 + 2 * number);
+    let (ran, lines) = compare(&repo, "sh say.sh run", args, 0);
+    assert_eq!((runs(&ran), lines.len()), (number, 2 + 2 * number));
+    // The wall clock is fine enough.
+    let (_, lines) = compare(&repo, "sh say.sh run", "--max-pairs 1 --warmup 0", 0);
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn outputs_are_compared_and_a_difference_is_said() {
+    let repo = repo();
+    let differ = "the two sides of `sh` do not print the same: line 2 of standard output differs";
+    let args = "--check-output --max-pairs 1";
+    let (ran, _) = compare(&repo, "sh -c 'echo a; pwd; echo b'", args, 0);
+    ran.never_says("do not print the same").never_says("something else each time");
+    let (ran, _) = compare(&repo, "sh -c 'echo a; ls other 2>&1; echo b'", args, 0);
+    ran.says(differ);
+    let (ran, _) = compare(&repo, "sh -c 'echo a; echo $$; echo b'", args, 0);
+    ran.says("the base of `sh` prints something else each time, in line 2");
+    let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 1", 0);
+    ran.never_says("do not print the same");
+}
+
+#[test]
+fn the_page_cache_is_warmed_or_cooled_as_far_as_it_can_be() {
+    let repo = repo();
+    for state in ["warm", "cold"] {
+        let args =
+            format!("--max-pairs 2 --stdin input --page-cache {state} --page-cache-file look.sh");
+        let (_, lines) = compare(&repo, "sh look.sh", &args, 0);
+        assert_eq!(lines.len(), 6);
+    }
+    let args = "--max-pairs 2 --page-cache warm --page-cache-file none";
+    let (ran, _) = compare(&repo, "sh look.sh", args, 101);
+    ran.says("none").says("No such file or directory");
+}
+
+#[test]
+fn a_pair_waits_for_a_quiet_machine() {
+    let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 1 --max-busy 99.9%", 0);
+    assert_eq!(lines.len(), 4);
+}
