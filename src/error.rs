@@ -159,6 +159,11 @@ impl Error {
                 Some("correct it, or take it out of the table of the head".to_owned())
             }
             Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
+            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
+                let cpus = process::allowed_cpus();
+                let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+                Some(format!("this process may use {cpus}"))
+            }
             Kind::NoMetric { measured, metric, .. } => {
                 Some(no_metric(metric, measured, "it measures"))
             }
