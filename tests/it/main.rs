@@ -16,6 +16,8 @@ mod help;
 mod history;
 #[cfg(unix)]
 mod hook;
+#[cfg(target_os = "linux")]
+mod kill;
 mod lookback;
 #[cfg(target_os = "linux")]
 mod measuring;
