@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::{Error, Harness, seconds, set};
+use super::{Error, Harness, bytes, seconds, set};
 use crate::sample::Sample;
 
 /// Names the folder for the files. It also spares Criterion a call of
@@ -129,9 +129,9 @@ fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
-    let file = |source| Error::File { path: path.to_owned(), source };
-    let text = std::fs::read(path).map_err(file)?;
-    serde_json::from_slice(&text).map_err(|error| file(error.into()))
+    let text = bytes(path)?;
+    let bad = |error: serde_json::Error| Error::File { path: path.to_owned(), source: error.into() };
+    serde_json::from_slice(&text).map_err(bad)
 }
 
 /// The folders of this run's results below `folder`, with the time of each.

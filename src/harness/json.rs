@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Error, Reading, set};
+use super::{Error, MOST_METRICS, Reading, few, once, set};
 use crate::sample::Sample;
 
 /// Names the file.
@@ -35,20 +35,19 @@ pub(super) fn read(text: &str) -> Result<Reading, Error> {
     let mut benchmarks: Vec<(String, Sample)> = Vec::new();
     for (name, value) in entries {
         let Value::Object(metrics) = value else { continue };
-        if benchmarks.iter().any(|(other, _)| *other == name) {
-            return Err(Error::Twice(format!("the benchmark `{name}`")));
-        }
         if metrics.is_empty() {
             return Err(Error::Unreadable(format!("the benchmark `{name}` has no metric")));
         }
         let sample = sample(metrics, &format!("{name}."))?;
         benchmarks.push((name, sample));
     }
+    once(&benchmarks)?;
     Ok(Reading::Benchmarks(benchmarks))
 }
 
 /// An object of numbers; `place` is where it is, for errors.
 fn sample(entries: Vec<(String, Value)>, place: &str) -> Result<Sample, Error> {
+    few(entries.len(), MOST_METRICS, "metrics")?;
     let mut sample = Sample::new();
     for (name, value) in entries {
         let Value::Number(number) = value else {

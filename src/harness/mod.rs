@@ -12,12 +12,23 @@ mod libtest;
 mod marks;
 mod plain;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::process::{Command, Sink};
 use crate::sample::Sample;
+
+/// The most that a file may hold that a run has left, bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// The most benchmarks of a run.
+const MOST_BENCHMARKS: usize = 10_000;
+
+/// The most metrics of a benchmark.
+const MOST_METRICS: usize = 1000;
 
 /// What is wrong with the output of a run.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +39,9 @@ pub enum Error {
     /// It can't be understood.
     #[error("{0}")]
     Unreadable(String),
+    /// There is more of it than anybody would read.
+    #[error("it has more than {0}")]
+    TooMuch(String),
     /// It has one name twice.
     #[error("{0} is there twice")]
     Twice(String),
@@ -265,21 +279,49 @@ fn remove(path: &Path, how: impl Fn(&Path) -> std::io::Result<()>) -> std::io::R
 
 /// A file's text, of which there is none where there is no file.
 fn text(path: &Path) -> Result<String, Error> {
-    match std::fs::read(path) {
+    match bytes(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(Error::File { path: path.to_owned(), source }),
+        Err(Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(String::new())
+        }
+        Err(error) => Err(error),
     }
 }
 
-/// That no benchmark is there twice.
+/// What a file holds that a run has left: a plain one, of bounded size.
+fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    let about = std::fs::metadata(path).map_err(failed)?;
+    // Whoever opens a pipe waits for its other end.
+    if !about.is_file() {
+        return Err(failed(std::io::Error::other("it is no plain file")));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Error::TooMuch(format!("{} MiB", LARGEST >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// That no benchmark is there twice, and not too many are.
 fn once(benchmarks: &[(String, Sample)]) -> Result<(), Error> {
-    for (number, (name, _)) in benchmarks.iter().enumerate() {
-        if benchmarks[..number].iter().any(|(other, _)| other == name) {
+    let mut names = BTreeSet::new();
+    for (name, _) in benchmarks {
+        if !names.insert(name) {
             return Err(Error::Twice(format!("the benchmark `{name}`")));
         }
     }
-    Ok(())
+    few(benchmarks.len(), MOST_BENCHMARKS, "benchmarks")
+}
+
+/// That there are at most so many.
+fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
+    match count > most {
+        true => Err(Error::TooMuch(format!("{most} {what}"))),
+        false => Ok(()),
+    }
 }
 
 /// Adds a metric's value to a sample.

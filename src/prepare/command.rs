@@ -24,6 +24,16 @@ pub(super) fn kept(side_folder: &Path, tree: &str) -> Vec<PathBuf> {
     }
 }
 
+/// Forgets what was built.
+pub(super) fn forget(side_folder: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(stamp(side_folder)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &stamp(side_folder))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a build command is run for.
 pub(super) struct Site<'a> {
     pub(super) side: Side,

@@ -3,6 +3,7 @@
 mod alone;
 mod ask;
 mod build;
+mod clock;
 mod command;
 mod identical;
 mod lockfile;
@@ -15,7 +16,7 @@ mod workspaces;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 pub(crate) use alone::{Alone, alone};
 pub(crate) use ask::{base_request, room, table};
@@ -289,6 +290,7 @@ impl<'a, 'b> Work<'a, 'b> {
         self.tools.interrupt.check()?;
         (self.tell)(Event::CheckingOut(side, revision));
         cache::make_dir(&self.room.side(side))?;
+        clock::forget_the_future(&self.room.side(side), SystemTime::now())?;
         let tree = self.room.tree(side);
         let keep = command::kept(&self.room.side(side), &revision.tree);
         Ok(store.check_out(&self.repo, side, &tree, revision, &keep)?)

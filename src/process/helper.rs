@@ -246,12 +246,15 @@ fn wait(
         if !seen.asked && !late {
             continue;
         }
-        // A closed socket can be read for ever.
-        if seen.asked && !matches!(read_frame(&mut &*socket), Ok(Some(_))) {
+        // A closed socket can be read for ever. Nobody holds the lock of the
+        // cache any more, so the next one may be about to begin.
+        let is_alone = seen.asked && !matches!(read_frame(&mut &*socket), Ok(Some(_)));
+        if is_alone {
             control = None;
         }
-        if ending {
+        if ending || is_alone {
             // Its grace is over, or nobody is there any more to grant it.
+            ending = true;
             due = None;
             unix::signal_group(child.pid, libc::SIGKILL);
         } else {

@@ -174,7 +174,7 @@ impl World {
         let (base, head) = self.work;
         let ran = self.compare("--threshold 5% --format json --time-limit 60s").run();
         assert!([Some(0), Some(100)].contains(&ran.code), "{about}: {ran:#?}");
-        assert!(!ran.stderr.contains("Blocking"), "{about}: {ran:#?}");
+        assert!(!ran.stderr.contains("Blocking waiting for process"), "{about}: {ran:#?}");
         let object = ran.json();
         let verdict = if head > base { "regression" } else { "no-regression" };
         assert_eq!(object["verdict"], verdict, "{about}: {ran:#?}");

@@ -102,11 +102,30 @@ fn compare(repo: &Repo, args: &str) -> Both {
     measure(repo, repo.cbdr(&format!("compare {args}")))
 }
 
+/// The repository's part of the cache.
+fn room(repo: &Repo) -> PathBuf {
+    let rooms = repo.cache().join("repositories-v1");
+    std::fs::read_dir(rooms).unwrap().next().unwrap().unwrap().path()
+}
+
+/// What is in a folder.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
 /// The artifacts in the cache.
 fn artifacts(repo: &Repo) -> Vec<PathBuf> {
-    let rooms = repo.cache().join("repositories-v1");
-    let room = std::fs::read_dir(rooms).unwrap().next().unwrap().unwrap().path();
-    std::fs::read_dir(room.join("builds")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    entries(&room(repo).join("builds"))
+}
+
+/// The target folders that cargo fills for a side.
+fn lives(repo: &Repo, side: &str) -> Vec<PathBuf> {
+    let found: Vec<_> = entries(&room(repo).join(side))
+        .into_iter()
+        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("live-"))
+        .collect();
+    assert!(!found.is_empty());
+    found
 }
 
 /// Every file under a folder.
@@ -652,6 +671,61 @@ fn a_damaged_artifact_is_built_again() {
     both.ran.says("Building base").says("Building head");
     both.base.assert_is("A");
     both.head.assert_is("B");
+}
+
+/// Gives all that lies under `folder` a time to come.
+fn set_clock_forward(folder: &Path) {
+    let time = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    for file in files(folder).into_iter().filter(|file| file.is_file() && !file.is_symlink()) {
+        std::fs::File::open(file).unwrap().set_modified(time).unwrap();
+    }
+}
+
+#[test]
+fn a_build_of_before_the_clock_was_set_back_is_not_taken_for_a_new_one() {
+    for is_seeded in [false, true] {
+        let repo = a_and_b();
+        compare(&repo, "main");
+        for side in ["base", "head"] {
+            lives(&repo, side).iter().for_each(|live| set_clock_forward(live));
+        }
+        if is_seeded {
+            lives(&repo, "head").iter().for_each(|live| std::fs::remove_dir_all(live).unwrap());
+        }
+        becomes(&repo, "B", "C");
+        let both = compare(&repo, "main");
+        both.base.assert_is("A");
+        both.head.assert_is("C");
+    }
+}
+
+#[test]
+fn nor_is_what_a_build_command_left() {
+    let repo = Repo::new("witness");
+    repo.write("run.sh", "cat target/what >> \"$SEEN\"\n");
+    repo.write("build.sh", "mkdir -p target\n[ target/what -nt what ] || cp what target/what\n");
+    repo.write("what", "A\n");
+    repo.write(".gitignore", "target\n");
+    repo.commit("scripts");
+    repo.branch("feature");
+    repo.write("what", "B\n");
+    repo.commit("B");
+    let seen = repo.around().join("seen");
+    let run = || {
+        let _ = std::fs::remove_file(&seen);
+        let args = "compare main --max-pairs 1 --warmup 0";
+        let scripts = ["--build-command", "sh build.sh", "--command", "sh run.sh"];
+        repo.cbdr(args).args(scripts).env("SEEN", &seen).run().code(0);
+        let text = std::fs::read_to_string(&seen).unwrap();
+        let mut letters: Vec<&str> = text.lines().collect();
+        letters.sort_unstable();
+        letters.join("")
+    };
+    assert_eq!(run(), "AB");
+    set_clock_forward(&room(&repo).join("head/tree/target"));
+    repo.write("what", "C\n");
+    repo.commit("C");
+    assert_eq!(run(), "AC");
 }
 
 #[test]
