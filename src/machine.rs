@@ -1,7 +1,11 @@
 //! Facts about this machine, as Linux tells them in `/proc` and `/sys`. What
 //! is not told (elsewhere, or in a container) is `None`.
 
+mod description;
+
 use std::path::Path;
+
+pub use description::{Description, describe, host};
 
 /// What is known of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -130,7 +130,8 @@ fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
     let text = bytes(path)?;
-    let bad = |error: serde_json::Error| Error::File { path: path.to_owned(), source: error.into() };
+    let bad =
+        |error: serde_json::Error| Error::File { path: path.to_owned(), source: error.into() };
     serde_json::from_slice(&text).map_err(bad)
 }
 

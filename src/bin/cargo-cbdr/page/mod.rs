@@ -12,11 +12,11 @@ mod ratios;
 use std::time::SystemTime;
 
 use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::machine::{self, Description};
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::report::escape::line;
-use crate::report::machine::{self, Machine};
 use crate::report::markdown::facts;
 use crate::report::outcome::{Outcome, rank};
 use crate::report::scale::{Scale, limit};
@@ -284,7 +284,7 @@ fn method(outcome: &Outcome<'_>) -> Markup {
                 @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
                 @if outcome.sides.is_some() {
                     dt { "machine" }
-                    dd { (line(&described(&machine::read()))) }
+                    dd { (line(&described(&machine::describe()))) }
                 }
             }
             p { "To make it again:" }
@@ -294,7 +294,7 @@ fn method(outcome: &Outcome<'_>) -> Markup {
 }
 
 /// The machine in a line.
-fn described(machine: &Machine) -> String {
+fn described(machine: &Description) -> String {
     let threads = text::count(machine.threads, "thread");
     let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0);
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);

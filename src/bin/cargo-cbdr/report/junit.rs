@@ -4,10 +4,10 @@
 use std::fmt::{self, Write};
 use std::time::SystemTime;
 
+use cargo_cbdr::machine;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
 
 use super::escape::{line, xml};
-use super::machine;
 use super::outcome::{Outcome, sentence};
 
 /// What became of a case.

@@ -12,7 +12,6 @@ pub(crate) mod history_export;
 pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
-pub(crate) mod machine;
 pub(crate) mod markdown;
 pub(crate) mod outcome;
 pub(crate) mod outputs;

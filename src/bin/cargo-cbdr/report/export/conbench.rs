@@ -4,11 +4,11 @@
 use std::time::SystemTime;
 
 use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::machine::{self, Description};
 use cargo_cbdr::side::Side;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
 use serde_json::{Value, json};
 
-use crate::report::machine::{self, Machine};
 use crate::report::outcome::Outcome;
 
 /// The units that Conbench takes.
@@ -56,7 +56,7 @@ pub(super) fn value(outcome: &Outcome<'_>, recording: &Recording) -> Result<Valu
         run: format!("{commit}-{seconds}-{}", outcome.seed.unwrap_or(0)),
         time: humantime::format_rfc3339_seconds(now).to_string(),
         github,
-        machine: describe(&machine::read()),
+        machine: describe(&machine::describe()),
     };
     let known = outcome.metrics().filter(|(_, m)| UNITS.contains(&m.metric.unit.symbol()));
     let results = known.map(|(b, m)| result(outcome, recording, &common, b, m));
@@ -118,7 +118,7 @@ fn result(
 
 /// The machine in Conbench's words, each of which it wants; 0 and the empty
 /// text stand for what nobody knows.
-fn describe(machine: &Machine) -> Value {
+fn describe(machine: &Description) -> Value {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let [l1d, l1i, l2, l3] = machine.caches.map(|size| size.unwrap_or(0));
     json!({

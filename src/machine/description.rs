@@ -1,30 +1,31 @@
-//! The machine, as far as its system files tell. What they don't is left out.
+//! What a machine is, for who reads a result later. What its system files don't
+//! tell is left out.
 
 use std::path::Path;
 
 /// What is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Machine {
+pub struct Description {
     /// The processor, as it calls itself.
-    pub(crate) processor: Option<String>,
+    pub processor: Option<String>,
     /// How many threads it runs at once.
-    pub(crate) threads: u64,
+    pub threads: u64,
     /// How many cores it has.
-    pub(crate) cores: Option<u64>,
+    pub cores: Option<u64>,
     /// Its highest frequency, in hertz.
-    pub(crate) frequency: Option<u64>,
+    pub frequency: Option<u64>,
     /// Bytes of the caches: first level for data, for code, second, third.
-    pub(crate) caches: [Option<u64>; 4],
+    pub caches: [Option<u64>; 4],
     /// Bytes of memory.
-    pub(crate) memory: Option<u64>,
+    pub memory: Option<u64>,
     /// The release of the kernel.
-    pub(crate) kernel: Option<String>,
+    pub kernel: Option<String>,
     /// The name of the system's distribution.
-    pub(crate) system: Option<String>,
+    pub system: Option<String>,
 }
 
-/// Reads what there is.
-pub(crate) fn read() -> Machine {
+/// Reads what there is of this machine.
+pub fn describe() -> Description {
     let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
     let meminfo = text("/proc/meminfo").unwrap_or_default();
     let release = text("/etc/os-release").unwrap_or_default();
@@ -43,7 +44,7 @@ pub(crate) fn read() -> Machine {
     let kilohertz = text(cpu.join("cpufreq/cpuinfo_max_freq")).and_then(|text| text.parse().ok());
     let field = |text: &str, names: &[&str]| names.iter().find_map(|name| value(text, name));
     let distribution = field(&release, &["PRETTY_NAME"]).map(|name| name.replace('"', ""));
-    Machine {
+    Description {
         processor: field(&cpuinfo, &["model name", "Model", "cpu model", "uarch"]),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
         cores: value(&cpuinfo, "cpu cores").and_then(|cores| cores.parse().ok()),
@@ -61,7 +62,7 @@ pub(crate) fn read() -> Machine {
 }
 
 /// The machine's name in its network.
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     text("/proc/sys/kernel/hostname").unwrap_or_else(|| "localhost".to_owned())
 }
 
