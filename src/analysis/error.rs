@@ -43,6 +43,12 @@ pub enum Error {
     /// A header and nothing else.
     #[error("there is no row, only the header")]
     NoRow,
+    /// Labels beyond all measure, as of a column that is none of labels.
+    #[error("there are more than {most} labels")]
+    Crowd {
+        /// How many there may be.
+        most: usize,
+    },
     /// Nothing to compare with.
     #[error("`{0}` is the only label: there is nothing to compare it with")]
     OneLabel(String),
@@ -104,6 +110,7 @@ impl Error {
         match self {
             Error::NoBase { base, labels } => Some(among(base, labels)),
             Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
+            Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
             Error::NoCouple(_) => Some("name one of them with `--base`".to_owned()),
             Error::Late { .. } => Some(
                 "the error is shared among all labels: give the files by their names, which are \

@@ -3,11 +3,17 @@
 use std::collections::HashMap;
 
 use super::versus::Couple;
-use super::{Spec, Sums};
+use super::{Error, Spec, Sums};
 use crate::side::{Pair, Side};
 
 /// Above this many labels they are looked up in a map.
 const FEW: usize = 8;
+
+/// The most labels.
+const MOST: usize = 20_000;
+
+/// The most sums: one for each metric of each label.
+const MOST_SUMS: usize = 1_000_000;
 
 /// A label and its runs.
 #[derive(Clone, Debug)]
@@ -70,6 +76,12 @@ impl Labels {
         let before = self.couples.len();
         self.couple(number, spec, line);
         (number, self.couples.len() > before)
+    }
+
+    /// That there are not more than anybody would look at.
+    pub(super) fn check_number(&self, metrics: usize) -> Result<(), Error> {
+        let most = MOST.min(MOST_SUMS / metrics.max(1));
+        if self.all.len() > most { Err(Error::Crowd { most }) } else { Ok(()) }
     }
 
     /// Makes the couples that a new label is in.

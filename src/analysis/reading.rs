@@ -20,6 +20,7 @@ impl Taker for Scout<'_> {
 
     fn row(&mut self, label: &[u8], _: &[Option<f64>], line: u64) -> Result<Flow, Error> {
         self.labels.number(label, self.spec, 0, line);
+        self.labels.check_number(0)?;
         Ok(Flow::Go)
     }
 
@@ -74,6 +75,7 @@ impl Taker for Reading<'_, '_> {
         let analysis = &mut *self.analysis;
         let Analysis { spec, metrics, labels, columns, values, .. } = analysis;
         let (number, coupled) = labels.number(label, spec, metrics.len(), line);
+        labels.check_number(metrics.len())?;
         if coupled {
             for couple in &mut labels.couples {
                 couple.widen(spec, metrics, analysis.levels);

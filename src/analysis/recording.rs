@@ -228,6 +228,7 @@ impl Taker for Recording {
 
     fn row(&mut self, label: &[u8], values: &[Option<f64>], _: u64) -> Result<Flow, Error> {
         self.take(label, values);
+        self.labels.check_number(self.metrics.len())?;
         Ok(Flow::Go)
     }
 

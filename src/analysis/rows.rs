@@ -12,6 +12,9 @@ const CHUNK: usize = 1 << 16;
 /// A line longer than this is none of ours.
 const LONGEST: usize = 1 << 24;
 
+/// The most metrics of a file.
+const MOST_METRICS: usize = 1000;
+
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
@@ -126,6 +129,10 @@ impl Parser<'_> {
         if cells[0] != "benchmark" {
             let what = format!("the first column is `{}`, not `benchmark`", cells[0]);
             return Err(self.bad(1, what));
+        }
+        if cells.len() - 1 > MOST_METRICS {
+            let what = format!("there are more than {MOST_METRICS} metrics");
+            return Err(self.bad(MOST_METRICS + 2, what));
         }
         for (number, name) in cells.iter().enumerate().skip(1) {
             if name.is_empty() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Cbdr, Random, Repo};
+use crate::support::{Cbdr, Random, Repo, setting};
 
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -267,11 +267,12 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
         number += 1;
         assert!(number < 3 * count + 20, "most moments came too late: {hit:?}");
         world.next(number);
-        if random.below(4) == 0 {
-            std::fs::remove_dir_all(world.repo.cache()).unwrap();
-        }
         let signal = signals[random.below(signals.len() as u64) as usize];
         let phase = random.below(durations.len() as u64) as usize;
+        // Where the cache is empty the base is built, too.
+        if random.below(5) == 0 || name(phase).contains("build of the base") {
+            std::fs::remove_dir_all(world.repo.cache()).unwrap();
+        }
         let delay = durations[phase].mul_f64(random.below(1000) as f64 / 1000.0);
         let about = format!("seed {seed}, moment {number}, signal {signal}, {}", name(phase));
         let mut before = Picture::new();
@@ -308,19 +309,14 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
     eprintln!("{done:>4} ended by signals {signals:?}, of {number} comparisons, seed {seed}");
 }
 
-/// A number from the environment.
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
-}
-
 #[test]
 fn killed_at_any_moment() {
-    let count = number("CBDR_KILLS", 5) as usize;
-    end_at(count, number("CBDR_SEED", 1), &[libc::SIGKILL]);
+    let count = setting("CBDR_KILLS", 5) as usize;
+    end_at(count, setting("CBDR_SEED", 1), &[libc::SIGKILL]);
 }
 
 #[test]
 fn asked_to_end_at_any_moment() {
-    let count = number("CBDR_SIGNALS", 3) as usize;
-    end_at(count, number("CBDR_SEED", 1) + 1000, &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+    let count = setting("CBDR_SIGNALS", 3) as usize;
+    end_at(count, setting("CBDR_SEED", 1) + 1000, &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
 }

@@ -22,9 +22,11 @@ mod lookback;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod meter;
+mod odd_input;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;
+mod properties;
 mod reports;
 mod same_work;
 mod sample;

@@ -255,4 +255,14 @@ impl Random {
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
+
+    /// One from 0 up to 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A number from the environment, for those who want more than is usual.
+pub(crate) fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
