@@ -256,6 +256,7 @@ fn name(phase: usize) -> &'static str {
 
 /// Ends comparisons at `count` moments by one of `signals`; how many in each
 /// phase.
+#[allow(clippy::print_stderr)]
 fn end_at(count: usize, seed: u64, signals: &[i32]) {
     let mut random = Random::new(seed);
     let mut world = World::new();
