@@ -100,6 +100,8 @@ pub(crate) enum Kind {
     Unstorable(String),
     #[error("no result of {rev} ({}){place} is stored", short(.commit))]
     NoResult { rev: String, commit: String, place: &'static str, others: usize },
+    #[error("could not fetch {what} from `{remote}`: `{command}` {exit}")]
+    Fetch { what: String, remote: String, command: String, exit: Exit, said: String },
     #[error("could not {verb} the notes {preposition} `{remote}`: `{command}` {exit}")]
     Remote {
         verb: &'static str,
@@ -202,6 +204,7 @@ impl Error {
             | Kind::Output { said, .. }
             | Kind::Hook { said, .. }
             | Kind::Command { said, .. }
+            | Kind::Fetch { said, .. }
             | Kind::Remote { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())
             }

@@ -21,6 +21,8 @@ use crate::side::Side;
 pub enum Event<'a> {
     /// It is known which commits are compared.
     Sides(&'a Sides),
+    /// Something is being fetched from a remote; what, and from which.
+    Fetching(&'a str, &'a str),
     /// Somebody else uses this repository's part of the cache; what they wrote
     /// about themselves.
     Waiting(&'a str),

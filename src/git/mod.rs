@@ -1,5 +1,5 @@
-//! The user's repository, which is only read but for its notes ([`notes`]) and hooks ([`hooks`]), and
-//! the private one in the cache ([`worktree`]), to which the worktrees belong.
+//! The user's repository, which is only read but for its notes ([`notes`]), hooks ([`hooks`]) and what
+//! it is asked to fetch ([`remote`]), and the private one in the cache ([`worktree`]), to which the worktrees belong.
 
 pub mod base;
 pub mod hooks;
@@ -160,20 +160,24 @@ impl Error {
             }
             Error::Unborn => "commit something first".to_owned(),
             Error::Unknown { name, shallow: false, .. } => format!(
-                "`git fetch origin {name}` if it is a branch of the remote, \
+                "`git fetch origin {name}` (or `--fetch`) if it is a branch of the remote, \
                  or name another base: `cargo cbdr compare BASE`"
             ),
             Error::Unknown { name, shallow: true, .. } => format!(
-                "this is a shallow clone: `git fetch --unshallow origin \
-                 +refs/heads/{name}:refs/remotes/origin/{name}` \
+                "this is a shallow clone: `--fetch` brings what is missing, and so does \
+                 `git fetch --unshallow origin +refs/heads/{name}:refs/remotes/origin/{name}` \
                  (in actions/checkout: `fetch-depth: 0`)"
             ),
-            Error::NoBase(_) => "name one: `cargo cbdr compare BASE`".to_owned(),
+            Error::NoBase(_) => {
+                "name one: `cargo cbdr compare BASE`; `--fetch` brings what is not \
+                 in this clone"
+                    .to_owned()
+            }
             Error::Unrelated { .. } => {
                 "`--exact-base` compares with the base itself, not with the merge-base".to_owned()
             }
-            Error::Shallow { .. } => "`git fetch --unshallow origin` brings the whole history \
-                 (in actions/checkout: `fetch-depth: 0`)"
+            Error::Shallow { .. } => "`--fetch` brings as much history as is needed, \
+                 `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
                 .to_owned(),
             Error::OnlyUncommitted { .. } => {
                 "commit them, or compare the working tree as it is: `--dirty`".to_owned()

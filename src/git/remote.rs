@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::Repo;
+use super::base::oid;
+use super::{Error, Repo};
 
 /// The variables by which git tells its children of the repository at hand;
 /// of those that it leads away from the folder that it is run in.
@@ -21,6 +22,48 @@ const LOCAL: [&str; 11] = [
 ];
 
 impl Repo {
+    /// The remote of a name, and what the name is there: `upstream/main` is
+    /// `main` of `upstream` where there is such a remote, all else is of
+    /// `origin`.
+    pub fn remote_of(&self, name: &str) -> (String, String) {
+        let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
+        if let Some((first, rest)) = name.split_once('/')
+            && self.inner.find_remote(first).is_ok()
+        {
+            return (first.to_owned(), rest.to_owned());
+        }
+        ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
+    }
+
+    /// The commits at which the history of `names` was cut off, in hexadecimal.
+    ///
+    /// # Errors
+    /// When a name leads nowhere or the history can't be read.
+    pub fn ends_of_history(&self, names: &[&str]) -> Result<Vec<String>, Error> {
+        let path = self.common_dir().join("shallow");
+        let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let tips = names.iter().map(|name| oid(&self.at(Some(name))?.commit));
+        let tips = tips.collect::<Result<Vec<_>, Error>>()?;
+        let mut ends = Vec::new();
+        for line in listed.lines() {
+            let end = oid(line)?;
+            for tip in &tips {
+                if self.is_on(end, *tip)? {
+                    ends.push(line.to_owned());
+                    break;
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Whether the clone has an object, named in hexadecimal.
+    pub fn holds(&self, object: &str) -> bool {
+        let database = self.inner.odb();
+        let id = git2::Oid::from_str(object);
+        matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
+    }
+
     /// What the remote `origin` is called: host and path, without scheme, user
     /// and password; of a folder its name alone. Empty without one.
     pub fn public_name(&self) -> String {

@@ -5,6 +5,7 @@ mod ask;
 mod build;
 mod clock;
 mod command;
+mod fetch;
 mod identical;
 mod lockfile;
 mod overlay;
@@ -52,6 +53,8 @@ pub struct Request {
     pub exact_base: bool,
     /// The head is the working tree as it is.
     pub dirty: bool,
+    /// What is missing may be fetched from the remote, into the user's clone.
+    pub fetch: bool,
     /// Compare the head with itself, built twice.
     pub aa: bool,
     /// Measure although both sides are the same program.
@@ -214,7 +217,10 @@ impl<'a, 'b> Work<'a, 'b> {
     /// The two commits; true when there is nothing to compare.
     fn sides(&mut self, table: Option<&Table>) -> Result<(Sides, bool), Error> {
         let asked = base_request(self.request, table);
-        let sides = self.repo.resolve(&asked)?;
+        let sides = match self.request.fetch {
+            true => self.resolve_fetching(asked)?,
+            false => self.repo.resolve(&asked)?,
+        };
         (self.tell)(Event::Sides(&sides));
         let is_head = self.request.head.is_none();
         let files = if is_head && !self.request.dirty { self.repo.dirty_files()? } else { 0 };

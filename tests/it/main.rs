@@ -10,6 +10,7 @@ mod compare;
 mod configuration;
 mod doctor;
 mod error_rates;
+mod fetch;
 mod golden;
 mod harness;
 mod help;

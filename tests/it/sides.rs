@@ -475,7 +475,7 @@ fn a_clone_of_depth_2_is_enough_for_a_ci_merge_ref() {
     let at = clone(&repo, "one", &["--depth", "1", "--branch", "pull"]);
     let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").run().code(101);
     let ran = ran.says("error: unknown revision `main` (from GITHUB_BASE_REF)\n");
-    ran.says("hint: this is a shallow clone: `git fetch --unshallow origin +refs/heads/main:");
+    ran.says("`git fetch --unshallow origin +refs/heads/main:refs/remotes/origin/main`");
     // Nor is any merge commit a merge ref when BASE is named otherwise.
     let at = clone(&repo, "three", &["--depth", "2", "--branch", "pull"]);
     quick(&repo, "main").folder(&at).run().code(101).says("error: unknown revision `main`\n");
@@ -490,7 +490,7 @@ fn a_shallow_clone_without_the_merge_base_says_how_to_get_it() {
     let ran = quick(&repo, "main").folder(&at).run().code(101);
     let ran = ran
         .says("error: this shallow clone does not hold the merge-base of `main` and `feature`\n");
-    ran.says("hint: `git fetch --unshallow origin` brings the whole history");
+    ran.says("hint: `--fetch` brings as much history as is needed, `git fetch --unshallow");
     // The base itself is there.
     quick(&repo, "main --exact-base").folder(&at).run().code(0);
 }

@@ -128,6 +128,12 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = SIDES)]
     pub(crate) exact_base: bool,
 
+    /// Fetch what is missing into this clone, with the installed git: the
+    /// branch BASE, and of a shallow clone as much history as leads to the
+    /// merge-base
+    #[arg(long, help_heading = SIDES)]
+    pub(crate) fetch: bool,
+
     /// Compare the head with itself, built twice: what the gate says of no
     /// change at all
     #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]

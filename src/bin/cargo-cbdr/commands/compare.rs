@@ -65,6 +65,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
         instead: args.instead.clone(),
         exact_base: args.exact_base,
         dirty: args.dirty,
+        fetch: args.fetch,
         aa: args.aa,
         always_run: args.always_run,
         filter: args.subject.filter.clone(),

@@ -49,6 +49,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         instead: None,
         exact_base: false,
         dirty: false,
+        fetch: false,
         aa: false,
         always_run: false,
         filter: None,

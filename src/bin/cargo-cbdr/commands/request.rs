@@ -26,6 +26,7 @@ pub(super) fn request(
         filter,
         exact_base: false,
         dirty: false,
+        fetch: false,
         aa: false,
         always_run: false,
         policy_from: Side::Base,

@@ -148,6 +148,9 @@ impl Ui {
                 let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
                 self.status("Blocking", &format!("waiting for {holder}"));
             }
+            Event::Fetching(what, remote) => {
+                self.status("Fetching", &format!("{what} from {remote}"));
+            }
             Event::CheckingOut(side, revision) => {
                 self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
             }

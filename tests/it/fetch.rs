@@ -1,0 +1,102 @@
+//! `compare --fetch`: what a clone lacks comes from its remote, and no more.
+
+use std::path::PathBuf;
+
+use crate::support::{Cbdr, Ran, Repo, git};
+
+/// How many commits `main` has before the branch, and each of them after.
+const BEFORE: usize = 60;
+const AFTER: usize = 20;
+
+/// A repository with `main` and `feature`; where they part; the merge of both, as
+/// `pull`.
+fn upstream() -> (Repo, String, String) {
+    let repo = Repo::new("steady");
+    for number in 0..BEFORE {
+        repo.commit(&format!("before {number}"));
+    }
+    let fork = repo.head();
+    repo.branch("feature");
+    for number in 0..AFTER {
+        repo.commit(&format!("feature {number}"));
+    }
+    repo.git(&["checkout", "--quiet", "main"]);
+    for number in 0..AFTER {
+        repo.commit(&format!("main {number}"));
+    }
+    let tip = repo.head();
+    repo.branch("pull");
+    repo.git(&["merge", "--quiet", "--no-ff", "--no-edit", "feature"]);
+    (repo, fork, tip)
+}
+
+/// A clone by address: of a path, git takes the objects as they are.
+fn clone(repo: &Repo, name: &str, args: &[&str]) -> PathBuf {
+    let url = format!("file://{}", repo.path().display());
+    git(&repo.around(), &[&["clone", "--quiet"], args, &[&url, name]].concat());
+    repo.around().join(name)
+}
+
+/// Compares, without a run: the programs are the same.
+fn compare(repo: &Repo, at: &PathBuf, args: &str) -> Cbdr {
+    repo.cbdr(&format!("compare --format json {args}")).folder(at)
+}
+
+#[track_caller]
+fn base_of(ran: Ran) -> String {
+    ran.json()["base"]["commit"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_shallow_clone_is_deepened_until_it_holds_the_merge_base() {
+    let (repo, fork, tip) = upstream();
+    let at = clone(&repo, "one", &["--depth", "1", "--branch", "feature"]);
+    // Of what it lacks, nothing comes unasked.
+    compare(&repo, &at, "main").run().code(101).says("error: unknown revision `main`");
+    assert_eq!(git(&at, &["rev-list", "--count", "--all"]), "1");
+    // What the remote never saw does not stand in the way.
+    git(&at, &["commit", "--quiet", "--allow-empty", "--message", "local"]);
+    let ran = compare(&repo, &at, "main --fetch").run().code(0);
+    let ran = ran.says("Fetching main from origin").says("Fetching 32 more commits");
+    assert_eq!(base_of(ran), fork);
+    assert_eq!(git(&at, &["rev-parse", "origin/main"]), tip);
+    let count: usize = git(&at, &["rev-list", "--count", "--all"]).parse().unwrap();
+    assert!(count < BEFORE + AFTER, "{count} commits: more than the one step that was needed");
+    assert_eq!(git(&at, &["status", "--porcelain"]), "");
+    git(&at, &["fsck"]);
+}
+
+#[test]
+fn a_merge_ref_of_depth_1_finds_the_commit_that_it_was_merged_onto() {
+    let (repo, _, tip) = upstream();
+    let at = clone(&repo, "one", &["--depth", "1", "--branch", "pull"]);
+    git(&at, &["checkout", "--quiet", "--detach"]);
+    let ran = compare(&repo, &at, "--fetch").env("GITHUB_BASE_REF", "main").run().code(0);
+    assert_eq!(base_of(ran), tip);
+}
+
+#[test]
+fn a_whole_clone_stays_whole_and_a_tag_and_a_commit_will_do() {
+    let (repo, fork, _) = upstream();
+    repo.git(&["tag", "v1", &fork]);
+    let at = clone(&repo, "one", &["--single-branch", "--no-tags", "--branch", "feature"]);
+    assert_eq!(base_of(compare(&repo, &at, "main --fetch").run().code(0)), fork);
+    assert_eq!(base_of(compare(&repo, &at, "v1 --fetch").run().code(0)), fork);
+    let tip = repo.git(&["rev-parse", "pull"]);
+    let ran = compare(&repo, &at, &format!("{tip} --exact-base --fetch")).run().code(0);
+    assert_eq!(base_of(ran), tip);
+    assert_eq!(git(&at, &["rev-parse", "--is-shallow-repository"]), "false");
+}
+
+#[test]
+fn what_the_remote_does_not_have_is_an_error_of_ours_or_of_git() {
+    let (repo, ..) = upstream();
+    let at = clone(&repo, "one", &["--depth", "1", "--branch", "feature"]);
+    let ran = compare(&repo, &at, "nowhere --fetch").run().code(101);
+    ran.says("error: unknown revision `nowhere`");
+    let ran = compare(&repo, &at, "--fetch -- -x").env("GITHUB_BASE_REF", "--upload-pack=x");
+    ran.run().code(101).says("error: unknown revision `--upload-pack=x`");
+    git(&at, &["remote", "set-url", "origin", "/nowhere/at/all"]);
+    let ran = compare(&repo, &at, "main --fetch").run().code(101);
+    ran.says("error: could not fetch main from `origin`").says("does not appear to be a git");
+}
