@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand, TargetKind};
@@ -269,20 +270,42 @@ pub struct Built {
     pub out_dirs: Vec<PathBuf>,
 }
 
+/// The longest line that is a message, bytes; a longer one comes in pieces,
+/// which are none.
+const LONGEST: u64 = 64 << 20;
+
+/// The next message, if there is one in `line`, which is empty at the end.
+/// Other programs print into the stream, too: what is no message is left out.
+/// (`Message::parse_stream` reads objects of any depth, to the end of the
+/// stack.)
+fn next_message(
+    from: &mut impl BufRead,
+    line: &mut Vec<u8>,
+) -> Result<Option<Message>, std::io::Error> {
+    line.clear();
+    from.take(LONGEST).read_until(b'\n', line)?;
+    Ok(serde_json::from_slice(line).ok())
+}
+
 /// Reads the messages of a build of `target` of the package in `folder`.
 ///
 /// # Errors
 /// When they can't be read, or name no executable for it.
 pub fn read_messages(
-    messages: impl std::io::BufRead,
+    mut messages: impl BufRead,
     target: &Target,
     folder: &Path,
 ) -> Result<Built, Error> {
     let mut executable = None;
     let mut built = Built::default();
-    for message in Message::parse_stream(messages) {
-        match message.map_err(Error::Messages)? {
-            Message::CompilerArtifact(artifact) => {
+    let mut line = Vec::new();
+    loop {
+        let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
+        if line.is_empty() {
+            break;
+        }
+        match message {
+            Some(Message::CompilerArtifact(artifact)) => {
                 let is_it = Kind::of(&artifact.target) == Some(target.kind)
                     && artifact.target.name == target.name
                     && artifact.manifest_path.parent().is_some_and(|parent| parent == folder);
@@ -299,7 +322,9 @@ pub fn read_messages(
                 };
                 built.files.extend(files.filter(dynamic).map(PathBuf::from));
             }
-            Message::BuildScriptExecuted(script) => built.out_dirs.push(script.out_dir.into()),
+            Some(Message::BuildScriptExecuted(script)) => {
+                built.out_dirs.push(script.out_dir.into())
+            }
             _ => {}
         }
     }

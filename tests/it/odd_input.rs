@@ -242,6 +242,9 @@ fn what_cargo_says() {
 {"reason":"build-finished","success":true}
 "#;
     try_all(4, &[messages], |text| read_messages(text, &target, folder).is_ok());
+    // A procedural macro may print whatever it likes among them.
+    let deep = [&b"[".repeat(1 << 20), &b"\n\xff\0\n{\"reason\":{}}\n"[..], messages].concat();
+    assert!(read_messages(&deep[..], &target, folder).is_ok());
     let log = b"   Compiling s\n     Running `A=1 'B=c d' valgrind /t/work-1 --bench`\n";
     try_all(5, &[log], |text| {
         let text = String::from_utf8_lossy(text);

@@ -469,6 +469,14 @@ fn a_benchmark_that_crashes_is_an_error_that_names_the_signal() {
 }
 
 #[test]
+fn the_last_words_of_a_benchmark_command_neither_terminal_nor_service() {
+    let stage = Stage::new("printf '\\033[2J\\n  ::add-path::x\\n##[group]\\n' >&2\nexit 1\n");
+    let ran = stage.compare("").run().code(101).says("  \\u{1b}[2J\n  ");
+    assert!(ran.stderr.lines().all(|line| !line.trim_start().starts_with("::")), "{ran:?}");
+    ran.never_says("##[");
+}
+
+#[test]
 fn a_failure_after_good_runs_says_whose_it_is_and_keeps_the_samples() {
     let script =
         format!("{COUNT}[ $runs -ne 7 ] || {{ echo my last words >&2; exit 3; }}\necho fine >&2\n");

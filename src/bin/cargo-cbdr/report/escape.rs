@@ -5,14 +5,14 @@ use crate::ui::text;
 
 /// One line: control characters are shown, line ends are blanks.
 pub(crate) fn line(text: &str) -> String {
-    text::clean(text).replace(['\n', '\t'], " ")
+    text::visible(text).replace(['\n', '\t'], " ")
 }
 
 /// Text in HTML or XML, also in a quoted attribute. Characters that XML 1.0
 /// can't have are shown.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::new();
-    for c in text::clean(text).chars() {
+    for c in text::visible(text).chars() {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
@@ -79,7 +79,7 @@ fn unlinked(text: &str) -> String {
 
 /// The message of a GitHub workflow command.
 pub(crate) fn command_data(text: &str) -> String {
-    text::clean(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text::visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property of a GitHub workflow command.

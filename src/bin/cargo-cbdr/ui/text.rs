@@ -13,9 +13,25 @@ use cargo_cbdr::runner::Plan;
 use cargo_cbdr::verdict::MetricResult;
 use cargo_cbdr::verdict::Verdict;
 
-/// Text of others, fit for a terminal: control characters are shown, not
-/// obeyed.
+/// Text of others, fit for a terminal and for the log of a CI service: neither
+/// control characters nor commands to the service are obeyed.
 pub(crate) fn clean(text: &str) -> String {
+    let visible = visible(text);
+    // GitHub obeys these at the beginning of a line, whatever blanks precede
+    // them; its old form and Azure's anywhere in it.
+    let lines = visible.split('\n').map(|line| {
+        let rest = line.trim_start();
+        match rest.strip_prefix("::") {
+            Some(after) => format!("{}\\u{{3a}}:{after}", &line[..line.len() - rest.len()]),
+            None => line.to_owned(),
+        }
+    });
+    let lines: Vec<String> = lines.collect();
+    lines.join("\n").replace("##[", "#\\u{23}[").replace("##vso[", "#\\u{23}vso[")
+}
+
+/// Text of others, its control characters shown.
+pub(crate) fn visible(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
         c if c.is_control() || is_bidi(c) => c.escape_unicode().to_string(),
@@ -304,5 +320,19 @@ mod tests {
     #[test]
     fn text_of_others_cannot_command_the_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\rc\u{202e}d"), "a\\u{1b}[31mb\\u{d}c\\u{202e}d");
+    }
+
+    #[test]
+    fn nor_the_service_that_reads_the_log() {
+        let table = [
+            ("::set-env name=A::b", "\\u{3a}:set-env name=A::b"),
+            ("a::b\n \t::c::\n", "a::b\n \t\\u{3a}:c::\n"),
+            ("x ##[group]", "x #\\u{23}[group]"),
+            ("##vso[task.setvariable]", "#\\u{23}vso[task.setvariable]"),
+            ("# a ## b", "# a ## b"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(clean(text), expected);
+        }
     }
 }
