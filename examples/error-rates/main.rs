@@ -5,14 +5,18 @@
 //! cargo run --release --example error-rates                # all tables, minutes
 //! cargo run --release --example error-rates -- --quick     # the same, coarser
 //! cargo run --release --example error-rates -- --readme    # the first table alone
+//! cargo run --release --example error-rates -- --shards    # the last ones alone
 //! ```
 //!
-//! The output of the first command is `docs/error-rates.md`.
+//! The output of the first command is `docs/error-rates.md`; each of these tables is the
+//! same when it is made alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
+mod machines;
 mod noise;
 mod plan;
+mod shards;
 mod tables;
 mod trial;
 
@@ -22,7 +26,7 @@ const SEED: u64 = 20_261_121;
 
 fn main() {
     let mut size = Size { runs: 4000, pairs: 400, patience: 3000 };
-    let (mut horizon, mut readme) = (300_000, false);
+    let (mut horizon, mut readme, mut shards) = (300_000, false, false);
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => {
@@ -30,10 +34,17 @@ fn main() {
                 horizon = 20_000;
             }
             "--readme" => readme = true,
-            other => panic!("unknown option `{other}`, expected `--quick` or `--readme`"),
+            "--shards" => shards = true,
+            other => {
+                panic!("unknown option `{other}`, expected `--quick`, `--readme` or `--shards`")
+            }
         }
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    if shards {
+        print!("{}", shards_of(&size, threads));
+        return;
+    }
     let cells = if readme { size.summary() } else { size.all() };
     let results = Results::simulate(&cells, SEED, threads);
     if readme {
@@ -55,4 +66,10 @@ fn main() {
     print!("{}", tables::summary(&size, &results));
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
+    print!("{}", shards_of(&size, threads));
+}
+
+/// The tables of several machines.
+fn shards_of(size: &Size, threads: usize) -> String {
+    shards::tables(size, &Results::simulate(&size.all_shards(), SEED, threads))
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cargo_cbdr::stats::estimator::Estimator;
 
+use super::machines::{LEVEL as SHARDS_LEVEL, MACHINES, Park, Shards, Way};
 use super::noise::Noise;
 use super::trial::{Cell, Rule, Shape, THRESHOLD, Tally, error_of_rate};
 
@@ -123,6 +124,65 @@ impl Size {
     }
 }
 
+pub const SHARD_ESTIMATORS: [Estimator; 2] = [Estimator::Robust, Estimator::Mean];
+
+pub const SHARD_NOISES: [Noise; 8] = [
+    Noise::Normal(0.03),
+    Noise::LogNormal,
+    Noise::Contaminated,
+    Noise::Pareto,
+    Noise::TwoPoint,
+    Noise::Drifting,
+    Noise::Recorded("sha"),
+    Noise::Recorded("python"),
+];
+
+/// The ways beside ours are shown on so many machines that differ.
+pub const OTHER_WAYS: usize = 4;
+
+impl Size {
+    /// A comparison of pairs from several machines.
+    pub fn of_shards(
+        &self,
+        estimator: Estimator,
+        noise: Noise,
+        (machines, park): (usize, Park),
+        change: f64,
+    ) -> Shards {
+        // Elsewhere as many pairs as nearly all verdicts take, for all are made.
+        let at_threshold = change >= THRESHOLD;
+        let runs = if at_threshold { self.runs } else { self.runs / 8 };
+        let pairs = if at_threshold { self.pairs } else { self.patience / 2 };
+        Shards { estimator, noise, machines, park, way: Way::Ours, change, runs, pairs }
+    }
+
+    /// What the tables of shards need.
+    pub fn all_shards(&self) -> Vec<Shards> {
+        let mut cells = Vec::new();
+        for estimator in SHARD_ESTIMATORS {
+            for noise in SHARD_NOISES {
+                for park in parks() {
+                    let cell = |change| self.of_shards(estimator, noise, park, change);
+                    cells.extend([CHANGES[0], CHANGES[1], THRESHOLD].map(cell));
+                }
+                for way in [Way::OwnVerdicts, Way::Unweighted] {
+                    let cell = |change| {
+                        self.of_shards(estimator, noise, (OTHER_WAYS, Park::Mixed), change)
+                    };
+                    cells.extend([CHANGES[0], THRESHOLD].map(|c| Shards { way, ..cell(c) }));
+                }
+            }
+        }
+        cells
+    }
+}
+
+/// One machine, then several.
+pub fn parks() -> Vec<(usize, Park)> {
+    let several = [Park::Alike, Park::Mixed].map(|park| MACHINES.map(|number| (number, park)));
+    [(1, Park::Alike)].into_iter().chain(several.into_iter().flatten()).collect()
+}
+
 pub fn slot_noises() -> [Noise; 3] {
     [Noise::Normal(0.03), Noise::Normal(0.01), Noise::Recorded("sha")]
 }
@@ -135,14 +195,47 @@ pub fn question_rules() -> [Rule; 3] {
     [Estimator::Robust, Estimator::Mean, Estimator::Median].map(Rule::Ours)
 }
 
-/// Cells and what came of them.
-pub struct Results(Vec<(Cell, Tally)>);
+/// What can be simulated.
+pub trait Simulated: Copy + PartialEq + std::fmt::Debug + Send + Sync {
+    /// What comes of it.
+    fn tally(&self, seed: u64) -> Tally;
 
-impl Results {
+    /// What is promised: the chance of a false alarm, and of a false all-clear,
+    /// where the change forbids them.
+    fn promised(&self) -> Option<(f64, f64)>;
+}
+
+impl Simulated for Cell {
+    fn tally(&self, seed: u64) -> Tally {
+        Cell::tally(self, seed)
+    }
+
+    fn promised(&self) -> Option<(f64, f64)> {
+        let alarm = if self.change <= THRESHOLD { self.level / self.questions as f64 } else { 1.0 };
+        let clear = if self.change >= THRESHOLD { self.level } else { 1.0 };
+        claimed(self).then_some((alarm, clear))
+    }
+}
+
+impl Simulated for Shards {
+    fn tally(&self, seed: u64) -> Tally {
+        Shards::tally(self, seed)
+    }
+
+    fn promised(&self) -> Option<(f64, f64)> {
+        let clear = if self.change >= THRESHOLD { SHARDS_LEVEL } else { 1.0 };
+        Some((SHARDS_LEVEL, clear))
+    }
+}
+
+/// Cells and what came of them.
+pub struct Results<C = Cell>(Vec<(C, Tally)>);
+
+impl<C: Simulated> Results<C> {
     /// Simulates each cell once, on `threads`. A cell's numbers depend on the seed
     /// and on the cell, not on the threads.
-    pub fn simulate(cells: &[Cell], seed: u64, threads: usize) -> Self {
-        let mut distinct: Vec<Cell> = Vec::new();
+    pub fn simulate(cells: &[C], seed: u64, threads: usize) -> Self {
+        let mut distinct: Vec<C> = Vec::new();
         for cell in cells {
             if !distinct.contains(cell) {
                 distinct.push(*cell);
@@ -162,26 +255,25 @@ impl Results {
         Results(done.into_inner().expect("no thread panics"))
     }
 
-    pub fn of(&self, cell: &Cell) -> Tally {
+    pub fn of(&self, cell: &C) -> Tally {
         let found = self.0.iter().find(|(other, _)| other == cell);
         found.map(|(_, tally)| *tally).expect("a table shows only what was simulated")
     }
 
     /// Where one of ours is wrong more often than promised, by more than three
     /// standard errors of the simulation: what was promised, and how often it was.
-    pub fn broken(&self) -> Vec<(Cell, Tally)> {
-        let broken = |(cell, tally): &&(Cell, Tally)| {
+    pub fn broken(&self) -> Vec<(C, Tally)> {
+        let broken = |(cell, tally): &&(C, Tally)| {
             let bound = |level: f64| level + 3.0 * error_of_rate(level, tally.runs);
-            let alarm = cell.level / cell.questions as f64;
-            claimed(cell)
-                && (cell.change <= THRESHOLD && tally.alarm_rate() > bound(alarm)
-                    || cell.change >= THRESHOLD && tally.clear_rate() > bound(cell.level))
+            cell.promised().is_some_and(|(alarm, clear)| {
+                tally.alarm_rate() > bound(alarm) || tally.clear_rate() > bound(clear)
+            })
         };
         self.0.iter().filter(broken).copied().collect()
     }
 
     pub fn claims(&self) -> usize {
-        self.0.iter().filter(|(cell, _)| claimed(cell)).count()
+        self.0.iter().filter(|(cell, _)| cell.promised().is_some()).count()
     }
 }
 
@@ -194,7 +286,7 @@ pub fn claimed(cell: &Cell) -> bool {
 }
 
 /// A number that differs from cell to cell (FNV-1a of what it prints as).
-fn fingerprint(cell: &Cell) -> u64 {
+fn fingerprint(cell: &impl std::fmt::Debug) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     format!("{cell:?}").bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }

@@ -8,17 +8,17 @@ use cargo_cbdr::stats::two_point::ever_wrong;
 
 use super::noise::Noise;
 use super::plan::{
-    CHANGES, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Size, claimed, noises,
-    question_noises, question_rules, rules, slot_noises,
+    CHANGES, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Simulated, Size, claimed,
+    noises, question_noises, question_rules, rules, slot_noises,
 };
 use super::trial::{Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
 
-fn percent(rate: f64) -> String {
+pub fn percent(rate: f64) -> String {
     let digits = if rate < 0.001 && rate > 0.0 { 2 } else { 1 };
     format!("{:.*} %", digits, 100.0 * rate)
 }
 
-fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
+pub fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
     out.push('|');
     for cell in cells {
         let _ = write!(out, " {cell} |");
@@ -26,7 +26,7 @@ fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
     out.push('\n');
 }
 
-fn head(out: &mut String, title: &str, columns: &[String]) {
+pub fn head(out: &mut String, title: &str, columns: &[String]) {
     let _ = writeln!(out, "\n### {title}\n");
     rule_off(out, columns);
 }
@@ -37,7 +37,7 @@ fn rule_off(out: &mut String, columns: &[String]) {
     out.push_str("|\n");
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+pub fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -47,7 +47,7 @@ fn worse(tally: &Tally) -> f64 {
 }
 
 /// Pairs to a verdict; with a mark when not every comparison came to one.
-fn pairs(tally: &Tally) -> String {
+pub fn pairs(tally: &Tally) -> String {
     let open = tally.runs - tally.alarms - tally.clears;
     let mark = if open > 0 { ">" } else { "" };
     format!("{mark}{:.0}", tally.mean_pairs())
@@ -271,7 +271,8 @@ fn exact(out: &mut String, horizon: u64) {
     );
 }
 
-fn broken(out: &mut String, results: &Results) {
+/// What of the promise does not hold.
+pub fn broken<C: Simulated>(out: &mut String, results: &Results<C>) {
     let broken = results.broken();
     let _ = writeln!(
         out,

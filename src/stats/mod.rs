@@ -20,6 +20,7 @@
 //! - [`estimator`] puts these together for each way of estimating a change: ratio
 //!   of means, of geometric means, median of ratios, ratio of minima, or the typical
 //!   change guarded by the mean.
+//! - [`machines`] makes one sequence of the pairs of several machines.
 //! - [`two_point`] computes how often a rule is wrong on the hardest noise.
 //! - [`forecast`] says how many pairs the verdict will need.
 //! - [`repetitions`] says how often to repeat what is too short for its clock.
@@ -40,6 +41,7 @@ pub mod fixed;
 pub mod forecast;
 pub mod judge;
 pub mod lookback;
+pub mod machines;
 pub mod moments;
 mod ordered;
 pub mod quantile;

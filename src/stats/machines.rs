@@ -1,0 +1,138 @@
+//! Pairs of several machines as one sequence, to be put to one question.
+//!
+//! Machines differ in speed and in noise; the change, a factor, is the same on all
+//! of them. So at the true ratio `r` every difference `y - r x` is symmetric about 0
+//! on whichever machine its pair was measured, which is all that the evidence of
+//! [`sequential`](super::sequential) goes by: pairs of several machines, one after
+//! the other, are pairs. No pair spans two machines.
+//!
+//! - *Order*: the first pair of each machine, then the second of each, and so on;
+//!   who has no more is left out. It is fixed before anything is measured, and
+//!   whether a machine has one more pair was known before that pair was measured,
+//!   so neither can favour a side, whatever ended a machine's sampling.
+//! - *Weight*: the sums of `y - r x` would be those of the slowest and noisiest
+//!   machine. Each machine's pairs are divided by its level and by its variance,
+//!   both taken from the products `x y` alone. Under the null a swap, `(x, y)` for
+//!   `(y/r, r x)`, is as likely as what was measured and leaves the product as it
+//!   is, for every `r`: given all products the signs of the differences are still
+//!   fair coins, so that the weights may know all pairs, those to come included,
+//!   where it was not the signs that ended a machine's sampling.
+//!
+//! What is decided by signs or logarithms, median and geometric mean, is the same
+//! with every weight.
+//!
+//! # Reference
+//!
+//! Fisher 1935, *The Design of Experiments*, section 21, on the symmetry under
+//! swaps within pairs.
+
+/// A variance counts as though so many of its values were those of the typical
+/// machine: a few pairs say little of it.
+const PRIOR: f64 = 3.0;
+
+/// The numbers of machine and pair, both from 0, in the order in which they are
+/// looked at: `counts` has how many pairs each machine has.
+pub fn in_turn(counts: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let rounds = counts.iter().copied().max().unwrap_or(0);
+    (0..rounds).flat_map(move |pair| {
+        let machines = counts.iter().enumerate().filter(move |&(_, count)| pair < *count);
+        machines.map(move |(machine, _)| (machine, pair))
+    })
+}
+
+/// The factor of each machine's pairs, of the unit's inverse, so scaled that the
+/// typical machine's is 1 over its level. Pairs with a 0 count for nothing in it, and
+/// a machine without others has 1.
+pub fn weights(machines: &[Vec<(f64, f64)>]) -> Vec<f64> {
+    let logarithms: Vec<Vec<f64>> = machines
+        .iter()
+        .map(|pairs| {
+            let halves = pairs.iter().map(|(base, head)| 0.5 * (base.ln() + head.ln()));
+            halves.filter(|half| half.is_finite()).collect()
+        })
+        .collect();
+    let variances: Vec<(f64, f64)> = logarithms.iter().map(|all| variance(all)).collect();
+    let typical = typical(variances.iter().filter(|(_, n)| *n > 0.0).map(|(v, _)| *v).collect());
+    let weight = |(all, (variance, n)): (&Vec<f64>, &(f64, f64))| {
+        if all.is_empty() {
+            return 1.0;
+        }
+        let level = (all.iter().sum::<f64>() / all.len() as f64).exp();
+        let relative = (PRIOR * typical + n * variance) / ((PRIOR + n) * typical);
+        1.0 / (level * if typical > 0.0 && relative > 0.0 { relative } else { 1.0 })
+    };
+    logarithms.iter().zip(&variances).map(weight).collect()
+}
+
+/// The variance of neighbours about each other, which a slow drift leaves alone (von
+/// Neumann 1941, Ann. Math. Stat. 12:367), and of how many differences it is.
+fn variance(values: &[f64]) -> (f64, f64) {
+    let steps = values.windows(2).map(|two| 0.5 * (two[1] - two[0]).powi(2));
+    let count = values.len().saturating_sub(1) as f64;
+    (steps.sum::<f64>() / count.max(1.0), count)
+}
+
+/// The median, the lower one of two.
+fn typical(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::noise::Noise;
+
+    fn machine(noise: &mut Noise, pairs: usize, level: f64, spread: f64) -> Vec<(f64, f64)> {
+        let mut time = || level * (spread * noise.normal()).exp();
+        (0..pairs).map(|_| (time(), 1.02 * time())).collect()
+    }
+
+    #[test]
+    fn each_machine_has_its_turn_until_it_has_no_more() {
+        let order: Vec<_> = in_turn(&[2, 0, 3]).collect();
+        assert_eq!(order, [(0, 0), (2, 0), (0, 1), (2, 1), (2, 2)]);
+        assert_eq!(in_turn(&[]).count() + in_turn(&[0]).count(), 0);
+    }
+
+    #[test]
+    fn weights_know_nothing_that_a_swap_would_change() {
+        let mut noise = Noise::seeded(5);
+        let machines = [(1.0, 0.01), (3.0, 0.05), (0.2, 0.02)];
+        let machines = machines.map(|(level, spread)| machine(&mut noise, 20, level, spread));
+        let before = weights(&machines);
+        for ratio in [0.9, 1.02, 2.0] {
+            let swap = |&(base, head): &(f64, f64)| match noise.uniform() < 0.5 {
+                true => (head / ratio, base * ratio),
+                false => (base, head),
+            };
+            let mut swap = swap;
+            let swapped: Vec<Vec<_>> =
+                machines.iter().map(|all| all.iter().map(&mut swap).collect()).collect();
+            for (before, after) in before.iter().zip(weights(&swapped)) {
+                assert!((after / before - 1.0).abs() < 1e-9, "{ratio}: {before} {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_level_is_taken_out_and_a_noisy_machine_counts_less() {
+        let mut noise = Noise::seeded(6);
+        let machines = [(1.0, 0.01), (2.0, 0.01), (1.0, 0.05)];
+        let machines = machines.map(|(level, spread)| machine(&mut noise, 400, level, spread));
+        let [plain, slow, noisy] = weights(&machines)[..] else { panic!() };
+        assert!((slow / plain - 0.5).abs() < 0.1, "{slow} {plain}");
+        assert!((noisy / plain - 0.04).abs() < 0.02, "{noisy} {plain}");
+    }
+
+    #[test]
+    fn nothing_to_weigh_by_is_a_plain_weight() {
+        let zeros = vec![(0.0, 0.0); 3];
+        assert_eq!(weights(&[zeros, vec![], vec![(0.0, 4.0)]]), [1.0, 1.0, 1.0]);
+        let exact = [vec![(2.0, 2.0); 5], vec![(2.0, 2.0)], vec![(4.0, 4.0); 2]];
+        let found = weights(&exact);
+        for (found, expected) in found.iter().zip([0.5, 0.5, 0.25]) {
+            assert!((found - expected).abs() < 1e-12, "{found}");
+        }
+    }
+}
