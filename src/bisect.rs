@@ -203,7 +203,7 @@ impl Tries<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(format!("{}%", 100.0 * (1.0 - level)));
         let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
-        let options = comparison::Options { request, fail_fast: true, seed };
+        let options = comparison::Options { request, fail_fast: true, seed, shard: None };
         let step = match compare(&options, self.helper, self.interrupt, tell) {
             Ok(report) => step(commit, &report, level)?,
             Err(error) if is_the_commits(&error) => Step {

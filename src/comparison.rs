@@ -8,10 +8,12 @@ use std::time::Instant;
 use crate::bench::{Bench, Hands};
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice, remarks};
+use crate::gate::Gate;
 use crate::git::base::Sides;
-use crate::options::Limits;
-use crate::prepare::{self, Preparation, Request, State};
+use crate::options::{Benchmark, Limits};
+use crate::prepare::{self, Preparation, Prepared, Request, State};
 use crate::process::{Helper, Interrupt};
+use crate::schedule::Shard;
 use crate::side::Side;
 use crate::verdict::{BenchmarkResult, Policy, Sampled, Status, StoppedBy, Verdict};
 use catalogue::Found;
@@ -26,12 +28,16 @@ pub struct Options {
     pub fail_fast: bool,
     /// The seed of the order, below 2^53.
     pub seed: u64,
+    /// The part of a comparison of several machines that this one is. It samples
+    /// to its limits and gives no verdict.
+    pub shard: Option<Shard>,
 }
 
 /// What came of it.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The overall verdict.
+    /// The overall verdict; of a shard that measured, *inconclusive*: see
+    /// [`Report::decided`].
     pub verdict: Verdict,
     /// The two commits.
     pub sides: Sides,
@@ -41,14 +47,31 @@ pub struct Report {
     pub policy: Policy,
     /// What limited it.
     pub limits: Limits,
-    /// The seed of the order.
+    /// The seed of the order; of a shard's order, that of the whole.
     pub seed: u64,
+    /// The part that this is of a comparison of several machines.
+    pub shard: Option<Shard>,
+    /// What was run, or would have been.
+    pub programs: Vec<Benchmark>,
+    /// What decides, each with the name of its benchmark, but for what is known
+    /// without a run.
+    pub gates: Vec<(String, Gate)>,
     /// The numbers.
     pub sampled: Sampled,
     /// Seconds from the call to the first measured pair.
     pub prepare_seconds: f64,
     /// What the user should know.
     pub notices: Vec<Notice>,
+}
+
+impl Report {
+    /// The overall verdict; none of a shard that measured, for that is given by
+    /// all of them together.
+    pub fn decided(&self) -> Option<Verdict> {
+        let measured =
+            !matches!(self.sampled.stopped_by, StoppedBy::Identical | StoppedBy::NoBaseline);
+        (self.shard.is_none() || !measured).then_some(self.verdict)
+    }
 }
 
 /// Compares the two sides. `tell` learns what happens, between runs only.
@@ -66,11 +89,11 @@ pub fn compare(
     let preparation = prepare::prepare(&options.request, helper, interrupt, tell)?;
     let mut notices = preparation.notices.clone();
     let benches = benches(&preparation, options)?;
-    let Measured { sampled, found, prepare_seconds } = if benches.is_empty() {
+    let Measured { sampled, found, gates, prepare_seconds } = if benches.is_empty() {
         let stopped_by = nothing_to_measure(&preparation);
         let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
         let prepare_seconds = start.elapsed().as_secs_f64();
-        Measured { sampled, found: Vec::new(), prepare_seconds }
+        Measured { sampled, found: Vec::new(), gates: Vec::new(), prepare_seconds }
     } else {
         let programs = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let programs: Vec<String> = programs.collect();
@@ -86,6 +109,7 @@ pub fn compare(
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Verdict::Identical,
         StoppedBy::NoBaseline => Verdict::NoBaseline,
+        _ if options.shard.is_some() => Verdict::Inconclusive,
         _ => sampled.verdict(),
     };
     let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, found);
@@ -97,10 +121,17 @@ pub fn compare(
         policy: preparation.built.settings.policy,
         limits: preparation.built.settings.limits,
         seed: options.seed,
+        shard: options.shard,
+        programs: programs_of(preparation.built.benchmarks),
+        gates,
         sampled,
         prepare_seconds,
         notices,
     })
+}
+
+fn programs_of(prepared: Vec<Prepared>) -> Vec<Benchmark> {
+    prepared.into_iter().map(|prepared| prepared.benchmark).collect()
 }
 
 /// Why no benchmark is there to be measured.

@@ -198,6 +198,11 @@ pub enum Notice {
         /// Where.
         line: u64,
     },
+    /// Machines whose part of a comparison is missing.
+    MissingShards {
+        /// Their numbers.
+        numbers: Vec<u64>,
+    },
     /// Intervals that are meant to be looked at once.
     OneLook,
 }

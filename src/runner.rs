@@ -84,6 +84,9 @@ pub struct Plan {
     pub max_pairs: Option<u64>,
     /// Whether the first regression ends it.
     pub fail_fast: bool,
+    /// Whether verdicts are given and end it. Those of a shard are given
+    /// elsewhere: it goes on to its limits, whatever it sees.
+    pub decides: bool,
     /// The seed of the order.
     pub seed: u64,
 }
@@ -208,7 +211,7 @@ pub fn sample<E>(
         elapsed = clock() - start;
         let runs = [first, first.other()].map(|side| (side, std::mem::take(&mut samples[side])));
         track.push(first, &runs, elapsed - now);
-        let progress = progress(&tracks, elapsed, limit);
+        let progress = progress(&tracks, elapsed, plan);
         tell(Step::Pair(number, &runs, &progress));
         if let Some(unlikely) = tracks[number].unlikely(elapsed, limit, plan.max_pairs) {
             tell(Step::Unlikely(&unlikely));
@@ -239,12 +242,21 @@ fn next(tracks: &[Track], latest: usize, plan: &Plan, left: f64) -> Result<usize
     allowed.into_iter().find(fits).ok_or(StoppedBy::TimeLimit)
 }
 
-fn progress(tracks: &[Track], elapsed: f64, limit: f64) -> Progress {
+fn progress(tracks: &[Track], elapsed: f64, plan: &Plan) -> Progress {
+    let limit = plan.time_limit.as_secs_f64();
+    let remaining = match plan.decides {
+        true => tracks.iter().map(Track::remaining).sum(),
+        false => {
+            let most = plan.max_pairs.unwrap_or(u64::MAX);
+            let left = tracks.iter().map(|track| track.left(most)).sum::<f64>();
+            Some(left.min(limit - elapsed).max(0.0))
+        }
+    };
     Progress {
         benchmarks: tracks.iter().flat_map(|track| track.results(Question::result)).collect(),
         elapsed,
         limit,
-        remaining: tracks.iter().map(Track::remaining).sum(),
+        remaining,
     }
 }
 

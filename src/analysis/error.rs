@@ -3,6 +3,116 @@
 use std::io;
 
 use crate::config::nearest;
+use crate::schedule::Shard;
+
+/// Why the shards of several machines are not parts of one comparison.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// They were made of or with something else.
+    #[error(
+        "{} and {} have different {what}: {} and {}",
+        .files[0], .files[1], .values[0], .values[1]
+    )]
+    Differ {
+        /// What it is.
+        what: &'static str,
+        /// The files.
+        files: [String; 2],
+        /// What each of them has.
+        values: [String; 2],
+    },
+    /// A part is there twice.
+    #[error("{} and {} are both shard {shard}", .files[0], .files[1])]
+    Twice {
+        /// The part.
+        shard: Shard,
+        /// The files.
+        files: [String; 2],
+    },
+    /// The same samples by two names, or in the same order by the same seed.
+    #[error("{} and {} hold the same samples, or were made by the same seed", .files[0], .files[1])]
+    Copy {
+        /// The files.
+        files: [String; 2],
+    },
+    /// Parts are not there.
+    #[error("of {of} shards {} missing", are(.numbers))]
+    Missing {
+        /// Their numbers.
+        numbers: Vec<u64>,
+        /// How many there should be.
+        of: u64,
+    },
+    /// Some machines had nothing to measure, others had.
+    #[error("{file} has no samples ({why}), but others have")]
+    Nothing {
+        /// The file.
+        file: String,
+        /// Why it has none.
+        why: &'static str,
+    },
+    /// Rows are missing, or were added.
+    #[error("{file} has {found} rows, but {measured} were measured")]
+    Rows {
+        /// The file.
+        file: String,
+        /// How many there are.
+        found: u64,
+        /// How many there should be.
+        measured: u64,
+    },
+    /// The rows do not pair.
+    #[error("the rows of {benchmark} in {file} do not pair")]
+    Unpaired {
+        /// The file.
+        file: String,
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Not what `compare --shard` wrote.
+    #[error("{file} is no shard: {why}")]
+    NoShard {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Misfit {
+    fn hint(&self) -> &'static str {
+        match self {
+            Misfit::Differ { .. } => {
+                "give every machine the same commits, toolchain, configuration and options"
+            }
+            Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
+            Misfit::Missing { .. } => {
+                "see why those machines failed and run them again, or `--allow-missing`"
+            }
+            Misfit::Nothing { .. } => "measure in any case: `compare --always-run`",
+            Misfit::Rows { .. } | Misfit::Unpaired { .. } => {
+                "the file is not as it was written: fetch it again"
+            }
+            Misfit::NoShard { .. } => {
+                "`compare --shard I/N --samples FILE.csv` writes FILE.csv, and FILE.csv.json when \
+                 it ends; both are needed"
+            }
+        }
+    }
+}
+
+/// `1, 2 and 5 are`, `3 is`.
+fn are(numbers: &[u64]) -> String {
+    let text = |number: &u64| number.to_string();
+    match numbers {
+        [] => "none is".to_owned(),
+        [only] => format!("{only} is"),
+        [most @ .., last] => {
+            let most: Vec<String> = most.iter().map(text).collect();
+            format!("{} and {last} are", most.join(", "))
+        }
+    }
+}
 
 /// Where something stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +200,9 @@ pub enum Error {
         /// The label.
         label: String,
     },
+    /// Shards that do not make one comparison.
+    #[error(transparent)]
+    Shards(#[from] Misfit),
     /// An estimator that needs pairs, of rows that do not pair.
     #[error("the `{estimator}` can't be had: {why}")]
     NeedsPairs {
@@ -108,6 +221,7 @@ impl Error {
             None => format!("there is {}", list(names)),
         };
         match self {
+            Error::Shards(misfit) => Some(misfit.hint().to_owned()),
             Error::NoBase { base, labels } => Some(among(base, labels)),
             Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
             Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),

@@ -5,6 +5,8 @@
 //! to the same [`Question`](crate::question::Question) as in a comparison that
 //! is running: same sums, same decisions, same numbers. Else what is said is
 //! Welch's and Fieller's, of samples looked at once.
+//!
+//! What several machines measured of one comparison is put together by [`combine`].
 
 mod error;
 mod findings;
@@ -13,14 +15,16 @@ mod number;
 mod reading;
 mod recording;
 mod rows;
+mod shards;
 mod versus;
 
 use std::io::Read;
 
-pub use error::{Error, Place};
+pub use error::{Error, Misfit, Place};
 pub use findings::{Findings, Method, MetricFinding, Versus};
 pub use recording::{Recorded, Recording};
 pub use rows::Flow;
+pub use shards::{Judging, Part, combine};
 
 use crate::event::{Notice, remarks};
 use crate::gate::Gate;

@@ -158,6 +158,20 @@ impl Recording {
         self.labels.all.iter().map(|label| label.name.as_str())
     }
 
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.values.iter().map(|label| label.first().map_or(0, Vec::len) as u64).sum()
+    }
+
+    /// Whether the rows are those of another one, to the last digit.
+    pub fn holds_the_rows_of(&self, other: &Self) -> bool {
+        let bits = |recording: &Self| -> Vec<u64> {
+            let values = recording.values.iter().flatten().flatten();
+            values.map(|value| value.to_bits()).collect()
+        };
+        self.labels().eq(other.labels()) && bits(self) == bits(other)
+    }
+
     /// The labels that are compared.
     pub fn couples(&self) -> &[Recorded] {
         &self.couples
@@ -198,6 +212,11 @@ impl Recording {
 }
 
 impl Recorded {
+    /// Whether all its rows pair.
+    pub fn is_whole(&self) -> bool {
+        !self.parted && self.half.is_none()
+    }
+
     fn take(&mut self, side: Side, row: usize) {
         if self.parted {
             return;

@@ -9,6 +9,7 @@ use super::{Error, Kind, Options};
 use crate::bench::{Bench, Hands, Hook, Reported};
 use crate::cache::Room;
 use crate::event::{Event, Notice};
+use crate::gate::Gate;
 use crate::harness::Dialect;
 use crate::options::Settings;
 use crate::process::Interrupt;
@@ -35,6 +36,9 @@ pub(super) struct Measured {
     pub(super) sampled: Sampled,
     /// What each bench was found to have.
     pub(super) found: Vec<Found>,
+    /// What decides, each with the name of its benchmark, but for what is known
+    /// without a run.
+    pub(super) gates: Vec<(String, Gate)>,
     /// Seconds from the start to the first measured pair.
     pub(super) prepare_seconds: f64,
 }
@@ -72,7 +76,8 @@ impl Session<'_, '_> {
             time_limit: settings.limits.time,
             max_pairs: settings.limits.pairs,
             fail_fast: options.fail_fast,
-            seed: options.seed,
+            decides: options.shard.is_none(),
+            seed: options.shard.map_or(options.seed, |shard| shard.seed(options.seed)),
         };
         let is_known = found.iter().any(Found::has_exact);
         if plan.questions() == 0 && !is_known {
@@ -80,9 +85,10 @@ impl Session<'_, '_> {
             let stopped_by = StoppedBy::NoBaseline;
             let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
             let prepare_seconds = self.start.elapsed().as_secs_f64();
-            return Ok(Measured { sampled, found, prepare_seconds });
+            let gates = Vec::new();
+            return Ok(Measured { sampled, found, gates, prepare_seconds });
         }
-        if plan.questions() > 0 {
+        if plan.questions() > 0 && plan.decides {
             self.foresee(&plan)?;
         }
         let prepare_seconds = self.start.elapsed().as_secs_f64();
@@ -96,7 +102,10 @@ impl Session<'_, '_> {
         if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
             return Err(Kind::NoPair(plan.time_limit).into());
         }
-        Ok(Measured { sampled, found, prepare_seconds })
+        let gates = plan
+            .benchmarks()
+            .flat_map(|of| of.gates.iter().map(move |gate| (of.name.clone(), gate.clone())));
+        Ok(Measured { sampled, found, gates: gates.collect(), prepare_seconds })
     }
 
     fn sample(&mut self, plan: &Plan) -> Result<Sampled, Error> {

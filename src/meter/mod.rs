@@ -233,7 +233,10 @@ impl Meters {
         let is_done = |of: &Pass| {
             let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
             let mut own = all.filter(|m| pass(&m.metric.name) == Some(*of));
-            let open = |m: &MetricResult| m.verdict == Some(Verdict::Inconclusive);
+            // Nothing is decided here of a shard.
+            let open = |m: &MetricResult| {
+                m.threshold.is_some() && m.verdict.is_none_or(|v| v == Verdict::Inconclusive)
+            };
             match own.clone().any(|m| m.threshold.is_some()) {
                 true => !own.any(open),
                 false => pairs >= SHOWN_PAIRS,

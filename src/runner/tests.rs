@@ -21,6 +21,7 @@ fn plan(gates: &[(&str, f64)]) -> Plan {
         time_limit: NEVER,
         max_pairs: None,
         fail_fast: false,
+        decides: true,
         seed: 7,
     }
 }

@@ -2,6 +2,7 @@
 //! pairs cost.
 
 use super::{Benchmark, Plan, Samples, Unlikely};
+use crate::gate::Gate;
 use crate::metric::Metric;
 use crate::question::Question;
 use crate::schedule::Schedule;
@@ -34,20 +35,34 @@ struct Line {
     name: String,
     questions: Vec<Question>,
     pairs: u64,
+    /// What decides, where that is for others to do.
+    undecided: Vec<Gate>,
 }
 
 impl Line {
     fn new(plan: &Plan, benchmark: &Benchmark) -> Self {
         let question = |metric: &Metric| {
-            let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name);
+            let mut gates = benchmark.gates.iter().filter(|_| plan.decides);
+            let gate = gates.find(|gate| gate.metric == metric.name);
             Question::new(metric.clone(), gate, plan.estimator, plan.levels())
         };
         let questions = benchmark.metrics.iter().map(question).collect();
-        Line { name: benchmark.name.clone(), questions, pairs: 0 }
+        let undecided = if plan.decides { Vec::new() } else { benchmark.gates.clone() };
+        Line { name: benchmark.name.clone(), questions, pairs: 0, undecided }
     }
 
     fn is_open(&self) -> bool {
-        self.questions.iter().any(Question::is_open)
+        !self.undecided.is_empty() || self.questions.iter().any(Question::is_open)
+    }
+
+    /// What is to be said of a metric, with the limit of its change where others
+    /// decide.
+    fn result(&self, question: &Question, of: impl Fn(&Question) -> MetricResult) -> MetricResult {
+        let result = of(question);
+        let gate = self.undecided.iter().find(|gate| gate.metric == result.metric.name);
+        let threshold = gate.map(Gate::limit).or(result.threshold);
+        let waiver = gate.and_then(Gate::waived).or(result.waiver);
+        MetricResult { threshold, waiver, ..result }
     }
 
     fn open(&self) -> impl Iterator<Item = &Question> {
@@ -153,7 +168,7 @@ impl Track {
             name: line.name.clone(),
             status: Status::Compared,
             pairs: line.pairs,
-            metrics: line.questions.iter().map(of).collect(),
+            metrics: line.questions.iter().map(|one| line.result(one, of)).collect(),
         })
     }
 
@@ -186,6 +201,15 @@ impl Track {
         });
         let first = found.next()?;
         Some(Unlikely { others: found.count(), ..first })
+    }
+
+    /// Seconds until it has so many pairs.
+    pub(super) fn left(&self, most: u64) -> f64 {
+        if self.is_open() {
+            most.saturating_sub(self.pairs) as f64 * self.pair_seconds
+        } else {
+            0.0
+        }
     }
 
     /// Seconds until its verdicts. What leaves makes the pairs after it

@@ -32,6 +32,7 @@ mod reports;
 mod same_work;
 mod sample;
 mod schema;
+mod shards;
 mod sides;
 mod support;
 mod tidy;

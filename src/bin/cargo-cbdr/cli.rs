@@ -17,6 +17,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use cargo_cbdr::schedule::Shard;
+
 pub(crate) use cache::Cache;
 pub(crate) use doctor::{Doctor, Shape};
 pub(crate) use generated::{completions, man};
@@ -184,6 +186,12 @@ pub(crate) struct Compare {
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
     pub(crate) format: Format,
+
+    /// Measure as machine I of N, to the limit and without a verdict, which
+    /// `analyze --combine` gives of the N files
+    #[arg(long, value_name = "I/N", requires = "samples", conflicts_with_all = ["repeat", "fail_fast"],
+          help_heading = STOPPING)]
+    pub(crate) shard: Option<Shard>,
 
     /// Also write every run to this file, as CSV
     #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]

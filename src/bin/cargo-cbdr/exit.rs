@@ -48,7 +48,8 @@ impl Exit {
         }
     }
 
-    fn doubt(policy: OnDoubt) -> Self {
+    /// What neither yes nor no comes to.
+    pub(crate) fn doubt(policy: OnDoubt) -> Self {
         if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
     }
 
@@ -67,7 +68,8 @@ impl Exit {
     pub(crate) fn of(report: &Report) -> Self {
         let is_new =
             |b: &cargo_cbdr::verdict::BenchmarkResult| b.status == cargo_cbdr::verdict::Status::New;
-        match report.verdict {
+        let Some(verdict) = report.decided() else { return Exit::Success };
+        match verdict {
             Verdict::Regression => Exit::Regression,
             Verdict::Inconclusive => Exit::doubt(report.policy.on_inconclusive),
             Verdict::NoBaseline => Exit::doubt(report.policy.on_no_baseline),

@@ -58,6 +58,16 @@ pub(crate) struct Analyze {
     #[command(flatten)]
     pub(crate) samples: Samples,
 
+    /// Give the one verdict of the files that `compare --shard` wrote on
+    /// several machines, by the settings that they were measured with
+    #[arg(long, requires = "files", help_heading = SIDES,
+          conflicts_with_all = ["base", "threshold", "confidence", "metric", "estimator", "rule"])]
+    pub(crate) combine: bool,
+
+    /// With --combine: also when shards are missing
+    #[arg(long, requires = "combine", help_heading = SIDES)]
+    pub(crate) allow_missing: bool,
+
     /// What decides
     #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
     pub(crate) rule: Rule,

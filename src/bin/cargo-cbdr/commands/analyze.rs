@@ -30,6 +30,9 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// Says what the samples show.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let (spec, on_inconclusive) = spec(args)?;
+    if args.combine {
+        return super::combine::run(args);
+    }
     let outputs = Outputs::new(args.format, None, &[], None)?;
     let sources = sources(args)?;
     let mut ui = Ui::new();
@@ -122,7 +125,7 @@ pub(super) fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
     let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
     let estimator = if least { Estimator::Min } else { policy.estimator };
     let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
-    if args.format == Format::Junit && gates.is_none() {
+    if args.format == Format::Junit && gates.is_none() && !args.combine {
         let what = "JUnit's cases are metrics with a verdict: give `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
@@ -147,7 +150,7 @@ pub(super) fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
 pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
     let mut units = Units::new();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
-        for (metric, scale) in report::samples::units_beside(path)? {
+        for (metric, scale) in report::about::units_beside(path)? {
             units.entry(metric).or_insert(scale);
         }
     }

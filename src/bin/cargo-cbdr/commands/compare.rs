@@ -78,7 +78,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
         capture: capture()?,
     };
     let seed = args.seed.unwrap_or_else(random_seed);
-    Ok(Options { request, fail_fast: args.fail_fast, seed })
+    Ok(Options { request, fail_fast: args.fail_fast, seed, shard: args.shard })
 }
 
 /// The flags as a layer over the tables.

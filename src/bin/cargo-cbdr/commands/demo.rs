@@ -58,7 +58,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         env: std::env::vars_os().collect(),
         capture: capture()?,
     };
-    let options = Options { request, fail_fast: false, seed: random_seed() };
+    let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
     let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
     ui.end();
     let report = match outcome {

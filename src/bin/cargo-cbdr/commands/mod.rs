@@ -3,6 +3,7 @@
 mod analyze;
 mod bisect;
 mod cache;
+mod combine;
 mod compare;
 mod demo;
 mod doctor;

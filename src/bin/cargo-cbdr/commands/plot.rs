@@ -56,6 +56,8 @@ fn paint(
 ) -> Result<Exit, Failure> {
     let asked = Analyze {
         samples: args.samples.clone(),
+        combine: false,
+        allow_missing: false,
         rule: Rule::Evidence,
         on_inconclusive: None,
         format: Format::Human,

@@ -96,7 +96,9 @@ pub(crate) fn print(findings: &Findings, spec: &Spec) -> std::io::Result<()> {
     for versus in &findings.versus {
         table(&mut out, versus)?;
     }
-    writeln!(out, "  {}", meaning(findings, spec))?;
+    if !findings.versus.is_empty() {
+        writeln!(out, "  {}", meaning(findings, spec))?;
+    }
     let Some(verdict) = findings.verdict else {
         return Ok(());
     };
@@ -167,7 +169,8 @@ pub(super) fn meaning(findings: &Findings, spec: &Spec) -> String {
         Some(_) => format!("Each bound holds with {confidence}% confidence"),
         None => format!("Each interval holds the true value with {confidence}% confidence"),
     };
-    let shared = match spec.gates.as_ref().map_or(0, Vec::len) * findings.versus.len() {
+    let results = findings.versus.iter().flat_map(|versus| &versus.result.metrics);
+    let shared = match results.filter(|result| result.threshold.is_some()).count() {
         0 | 1 => String::new(),
         several => format!(", the lower one for all {several} questions together"),
     };
@@ -181,6 +184,11 @@ pub(super) fn meaning(findings: &Findings, spec: &Spec) -> String {
 
 /// Why the verdict is what it is, in one sentence.
 pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Identical => return "nothing can have changed".to_owned(),
+        Verdict::NoBaseline => return "there is nothing to compare with".to_owned(),
+        _ => {}
+    }
     let all = findings.versus.iter().flat_map(|v| v.findings.iter().map(move |f| (v, f)));
     let decided = all.into_iter().find(|(_, f)| f.result.verdict == Some(verdict));
     let Some((versus, finding)) = decided else {

@@ -21,8 +21,11 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     if report.sampled.pairs() > 0 {
         writeln!(out, "{}", meaning(report))?;
     }
-    let style = verdict_style(report.verdict);
-    writeln!(out, "{style}{}{style:#}: {}", report.verdict, reason(report))
+    let Some(verdict) = report.decided() else {
+        return writeln!(out, "{}", reason(report));
+    };
+    let style = verdict_style(verdict);
+    writeln!(out, "{style}{verdict}{style:#}: {}", reason(report))
 }
 
 /// The metrics of a benchmark.
@@ -96,6 +99,13 @@ pub(super) fn meaning(report: &Report) -> String {
 /// Why the verdict is what it is, in one sentence.
 pub(super) fn reason(report: &Report) -> String {
     let spent = text::seconds(report.sampled.elapsed);
+    if let (Some(shard), None) = (report.shard, report.decided()) {
+        let pairs = text::count(report.sampled.pairs(), "pair");
+        return format!(
+            "shard {shard}: {pairs} in {spent}; `analyze --combine` gives the verdict of all {}",
+            shard.of
+        );
+    }
     let all = report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
     let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();
     let alike = gating.iter().filter(|(_, metric)| metric.verdict == Some(report.verdict));

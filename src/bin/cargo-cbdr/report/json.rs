@@ -6,8 +6,9 @@ use std::io::Write;
 use cargo_cbdr::Report;
 use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::Rule;
+use cargo_cbdr::schedule::Shard;
 use cargo_cbdr::stats::estimator::Summary;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};
@@ -16,7 +17,8 @@ use crate::ui::notices;
 #[derive(Serialize)]
 struct Object<'a> {
     schema: u32,
-    verdict: &'static str,
+    /// None of a shard that measured.
+    verdict: Option<&'static str>,
     base: Commit<'a>,
     head: Commit<'a>,
     merge_base: bool,
@@ -24,11 +26,19 @@ struct Object<'a> {
     confidence: f64,
     estimator: &'static str,
     seed: u64,
+    shard: Option<Part>,
     stopped_by: &'static str,
     elapsed_seconds: f64,
     prepare_seconds: f64,
     benchmarks: Vec<Benchmark<'a>>,
     notices: Vec<String>,
+}
+
+/// The part that this is of a comparison of several machines.
+#[derive(Serialize)]
+pub(super) struct Part {
+    number: u64,
+    of: u64,
 }
 
 /// One side.
@@ -120,7 +130,7 @@ fn print_line(value: &impl Serialize) -> std::io::Result<()> {
 fn object(report: &Report) -> Object<'_> {
     Object {
         schema: 1,
-        verdict: report.verdict.name(),
+        verdict: report.decided().map(Verdict::name),
         base: commit(&report.sides.base),
         head: commit(&report.sides.head),
         merge_base: matches!(report.sides.rule, Rule::MergeBase | Rule::FirstParent),
@@ -128,6 +138,7 @@ fn object(report: &Report) -> Object<'_> {
         confidence: report.policy.confidence,
         estimator: report.policy.estimator.name(),
         seed: report.seed,
+        shard: report.shard.map(|Shard { number, of }| Part { number, of }),
         stopped_by: report.sampled.stopped_by.name(),
         elapsed_seconds: report.sampled.elapsed,
         prepare_seconds: report.prepare_seconds,

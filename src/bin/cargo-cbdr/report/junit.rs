@@ -103,6 +103,8 @@ fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResul
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.on_inconclusive, Verdict::Inconclusive, why)
         }
+        // Of a shard, which gives none.
+        None => Case::Skipped(why),
         _ => Case::Passed,
     }
 }

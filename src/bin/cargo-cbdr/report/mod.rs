@@ -1,5 +1,6 @@
 //! The results, one file a format.
 
+pub(crate) mod about;
 pub(crate) mod bisect;
 pub(crate) mod doctor;
 pub(crate) mod escape;

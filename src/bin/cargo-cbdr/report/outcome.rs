@@ -43,7 +43,7 @@ impl<'a> Outcome<'a> {
     /// Of a comparison.
     pub(crate) fn of(report: &'a Report) -> Self {
         Outcome {
-            verdict: Some(report.verdict),
+            verdict: report.decided(),
             reason: human::reason(report),
             meaning: match report.sampled.pairs() {
                 0 => String::new(),

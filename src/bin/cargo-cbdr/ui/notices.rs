@@ -67,12 +67,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "the waiver of `{}` has expired on {}: it no longer counts",
             waiver.metric, waiver.expires
         ),
-        Notice::Alone { label } => {
-            format!("no row has what `{label}` would be compared with")
-        }
+        Notice::Alone { label } => format!("no row has what `{label}` would be compared with"),
         Notice::Unpaired { benchmark, line } => unpaired(benchmark, *line),
+        Notice::MissingShards { numbers } => missing(numbers),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
+}
+
+fn missing(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("the verdict is without the shards that are missing: {}", numbers.join(", "))
 }
 
 fn merge_ref(base: &str) -> String {

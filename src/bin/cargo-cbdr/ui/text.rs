@@ -147,6 +147,11 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
 pub(crate) fn plan(plan: &Plan) -> String {
     let (benchmarks, questions) = (plan.benchmarks().count(), plan.questions());
     let seed = plan.seed;
+    if !plan.decides {
+        let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));
+        let time = humantime::format_duration(plan.time_limit);
+        return format!("in pairs, to the limit of {most}{time}, seed {seed}");
+    }
     if questions == 1 {
         return format!("in pairs, seed {seed}");
     }
