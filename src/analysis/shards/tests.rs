@@ -122,6 +122,8 @@ fn parts_of_different_things_are_refused() {
     assert!(matches!(two(&|part| part.order = 1), Misfit::Copy { .. }));
     assert!(matches!(misfit(vec![part(1, 2, &a), part(2, 2, &a)]), Misfit::Copy { .. }));
     assert!(matches!(two(&|part| part.rows += 1), Misfit::Rows { found: 18, measured: 19, .. }));
+    let counts = "benchmark,t\nbase,7\nhead,7\nhead,7\nbase,7\n";
+    combine(vec![part(1, 2, counts), part(2, 2, counts)], JUDGING).unwrap();
     let size = exact(Metric::named("size"), Some(&Gate::new("size", 0.0)), 1.0, 1.0);
     let sized = two(&|part| part.exact.push(("it".to_owned(), size.clone())));
     assert!(matches!(sized, Misfit::Differ { what: "programs", .. }), "{sized}");
