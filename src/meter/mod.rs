@@ -1,8 +1,8 @@
 //! Where the numbers of a run come from: one file a source.
 //!
-//! What the kernel tells anyway ([`rusage`]) is always there. [`counters`] and
-//! [`cachegrind`] cost something and are used only for metrics that are asked
-//! for by name; [`size`] needs no run at all.
+//! What the kernel tells anyway (`rusage`) is always there. `counters` and
+//! `cachegrind` cost something and are used only for metrics that are asked
+//! for by name; `size` needs no run at all.
 //!
 //! A source that disturbs the others gets runs of its own ([`Pass`]): one
 //! measurement of a side is a plain run and, where its metrics are asked for,

@@ -1,6 +1,6 @@
 //! `compare --fetch`: what a clone lacks comes from its remote, and no more.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::{Cbdr, Ran, Repo, git};
 
@@ -38,7 +38,7 @@ fn clone(repo: &Repo, name: &str, args: &[&str]) -> PathBuf {
 }
 
 /// Compares, without a run: the programs are the same.
-fn compare(repo: &Repo, at: &PathBuf, args: &str) -> Cbdr {
+fn compare(repo: &Repo, at: &Path, args: &str) -> Cbdr {
     repo.cbdr(&format!("compare --format json {args}")).folder(at)
 }
 

@@ -500,7 +500,9 @@ fn names_that_lead_nowhere_are_errors() {
     let (repo, _) = fork();
     let ran = quick(&repo, "mian").run().code(101);
     let ran = ran.says("error: unknown revision `mian`\n");
-    ran.says("hint: `git fetch origin mian` if it is a branch of the remote, or name another base");
+    ran.says(
+        "hint: `git fetch origin mian` (or `--fetch`) if it is a branch of the remote, or name",
+    );
     let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");
     repo.replace("Cargo.toml", "[[bench]]", "[package.metadata.cbdr]\nbase = \"lost\"\n[[bench]]");
