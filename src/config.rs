@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use measuring::{Count, Measuring};
@@ -59,7 +59,7 @@ impl Error {
 }
 
 /// One layer of settings: what it leaves open is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Table {
     /// What to compare with.
@@ -128,7 +128,7 @@ pub struct Table {
 }
 
 /// A slowdown that is accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
     /// The metric.
@@ -146,7 +146,7 @@ pub struct Waiver {
 }
 
 /// What the values of a metric are.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
     /// The symbol of the unit.
@@ -243,6 +243,13 @@ impl Table {
             return Err(Error::TwoTargets { table: name.to_owned() });
         }
         Ok(table)
+    }
+
+    /// What this layer sets, in the order of the keys.
+    pub fn entries(&self) -> Vec<(&'static str, Value)> {
+        let whole = serde_json::to_value(self).unwrap_or_default();
+        let value = |key: &'static str| Some((key, whole.get(key)?.clone()));
+        keys().filter_map(value).filter(|(_, value)| !value.is_null()).collect()
     }
 
     fn targets(&self) -> usize {

@@ -96,6 +96,10 @@ pub(crate) enum Kind {
     LimitTooShort { least: u64, needed: Duration, limit: Duration },
     #[error("can't annotate: {0}")]
     Annotation(String),
+    #[error("could not edit `{}`: {why}", .path.display())]
+    Manifest { path: PathBuf, why: String },
+    #[error("`{}` has a table [{table}] already, and nothing is overwritten", .path.display())]
+    Configured { path: PathBuf, table: String },
     #[error("the result can't be stored: {0}")]
     Unstorable(String),
     #[error("no result of {rev} ({}){place} is stored", short(.commit))]
@@ -191,6 +195,9 @@ impl Error {
                 Some("there are results of other machines: `--all-machines` takes them".to_owned())
             }
             Kind::NoResult { .. } => Some("`cargo cbdr history record` measures one".to_owned()),
+            Kind::Configured { .. } => {
+                Some("edit it; `cargo cbdr compare` uses what it says".to_owned())
+            }
             Kind::NoPair(_) => Some("a longer `--time-limit`, or a shorter benchmark".to_owned()),
             _ => None,
         }

@@ -50,6 +50,8 @@
 //! - [`history`]: results stored with their commits, and what they say of a
 //!   new one.
 //! - [`bisect`]: the commit that brought a regression.
+//! - [`init`]: a table for `Cargo.toml`, proposed and tried. `manifest` alone
+//!   names toml_edit.
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
 
@@ -107,6 +109,8 @@ mod comparison;
 pub mod history;
 
 pub mod bisect;
+
+pub mod init;
 
 pub use comparison::{Options, Report, compare};
 pub use error::Error;

@@ -1,9 +1,9 @@
 //! The keys that say how a run is made and what surrounds it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A number, or a word for it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Count {
     /// The number.
@@ -22,7 +22,7 @@ impl std::fmt::Display for Count {
 }
 
 /// The part of a layer that these keys are.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Measuring {
     /// How many runs make a measurement: a number, or `auto`.

@@ -1,5 +1,6 @@
-//! The user's repository, which is only read but for its notes ([`notes`]), hooks ([`hooks`]) and what
-//! it is asked to fetch ([`remote`]), and the private one in the cache ([`worktree`]), to which the worktrees belong.
+//! The user's repository, which is only read but for its notes ([`notes`]), hooks ([`hooks`]) and
+//! what it is asked to fetch ([`remote`]), and the private one in the cache ([`worktree`]), to
+//! which the worktrees belong.
 
 pub mod base;
 pub mod hooks;

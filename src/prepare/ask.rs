@@ -1,7 +1,10 @@
 //! What a request asks for, without anything being checked out.
 
+use std::path::PathBuf;
+
 use super::{Request, Work, settings};
 use crate::cache::{Cache, Room};
+use crate::cargo::Workspace;
 use crate::config::Table;
 use crate::error::Error;
 use crate::event::Event;
@@ -30,6 +33,21 @@ pub(crate) fn table(
     let user = work.workspace(&request.folder, None)?;
     let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
     Ok(request.flags.clone().over(table.unwrap_or_default()))
+}
+
+/// The user's workspace, and the root of the repository.
+///
+/// # Errors
+/// When there is none of the one or the other.
+pub(crate) fn workspace(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<(Workspace, PathBuf), Error> {
+    let tell = &mut |_: Event<'_>| {};
+    let (work, _scratch) = Work::open(request, helper, interrupt, tell)?;
+    let workspace = work.workspace(&request.folder, None)?;
+    Ok((workspace, work.repo.root().to_owned()))
 }
 
 /// What is asked for of the base, by the flags and then `table`.

@@ -1,12 +1,13 @@
-//! Fetches what a comparison lacks into the user's clone, with the installed
-//! git, where the user said so.
+//! Finds the two commits of a comparison. What that lacks is fetched into the
+//! user's clone, with the installed git, where the user said so.
 
 use std::ffi::OsString;
 
-use super::Work;
+use super::{Work, base_request};
+use crate::config::Table;
 use crate::error::{Error, Kind};
-use crate::event::Event;
-use crate::git::base::{Request as BaseRequest, Sides};
+use crate::event::{Event, Notice};
+use crate::git::base::{Request as BaseRequest, Rule, Sides};
 use crate::git::{self, Repo};
 
 /// By how many commits a shallow clone is deepened, step by step; after that
@@ -24,9 +25,37 @@ const OPTIONS: [&str; 6] = [
 ];
 
 impl Work<'_, '_> {
+    /// The two commits; true when there is nothing to compare.
+    pub(super) fn sides(&mut self, table: Option<&Table>) -> Result<(Sides, bool), Error> {
+        let asked = base_request(self.request, table);
+        let sides = match self.request.fetch {
+            true => self.resolve_fetching(asked)?,
+            false => self.repo.resolve(&asked)?,
+        };
+        (self.tell)(Event::Sides(&sides));
+        let is_head = self.request.head.is_none();
+        let files = if is_head && !self.request.dirty { self.repo.dirty_files()? } else { 0 };
+        if sides.head_is_base && !self.request.dirty {
+            if files > 0 {
+                let base = sides.base.rev.clone();
+                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                return Err(git::Error::OnlyUncommitted { base, files }.into());
+            }
+            self.notice(Notice::NothingToCompare { base: sides.base.rev.clone() });
+            return Ok((sides, true));
+        }
+        if files > 0 {
+            self.notice(Notice::DirtyTree { files });
+        }
+        if sides.rule == Rule::FirstParent && sides.base_is_guessed {
+            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
+        }
+        Ok((sides, false))
+    }
+
     /// Finds the two commits, and fetches what is missing for that: each name
     /// once, then the history, step by step.
-    pub(super) fn resolve_fetching(&mut self, mut asked: BaseRequest) -> Result<Sides, Error> {
+    fn resolve_fetching(&mut self, mut asked: BaseRequest) -> Result<Sides, Error> {
         let mut fetched: Vec<String> = Vec::new();
         let mut steps = STEPS.into_iter();
         let mut is_whole = false;

@@ -19,8 +19,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-pub(crate) use alone::{Alone, alone};
-pub(crate) use ask::{base_request, room, table};
+pub(crate) use alone::{Alone, Subject, alone};
+pub(crate) use ask::{base_request, room, table, workspace};
 pub use build::write_down;
 pub(crate) use surroundings::flags;
 pub(crate) use tools::{Tools, tail};
@@ -31,9 +31,9 @@ use crate::cargo::Workspace;
 use crate::config::Table;
 use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
-use crate::git::base::{Rule, Sides};
+use crate::git::base::Sides;
 use crate::git::worktree::Store;
-use crate::git::{self, Repo, Revision};
+use crate::git::{Repo, Revision};
 use crate::options::{Benchmark, Settings};
 use crate::process::{Command, Helper, Interrupt};
 use crate::side::{Pair, Side};
@@ -212,34 +212,6 @@ impl<'a, 'b> Work<'a, 'b> {
         let root = canonical(self.repo.root())?;
         let folder = canonical(&self.request.folder)?;
         Ok(folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned())
-    }
-
-    /// The two commits; true when there is nothing to compare.
-    fn sides(&mut self, table: Option<&Table>) -> Result<(Sides, bool), Error> {
-        let asked = base_request(self.request, table);
-        let sides = match self.request.fetch {
-            true => self.resolve_fetching(asked)?,
-            false => self.repo.resolve(&asked)?,
-        };
-        (self.tell)(Event::Sides(&sides));
-        let is_head = self.request.head.is_none();
-        let files = if is_head && !self.request.dirty { self.repo.dirty_files()? } else { 0 };
-        if sides.head_is_base && !self.request.dirty {
-            if files > 0 {
-                let base = sides.base.rev.clone();
-                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-                return Err(git::Error::OnlyUncommitted { base, files }.into());
-            }
-            self.notice(Notice::NothingToCompare { base: sides.base.rev.clone() });
-            return Ok((sides, true));
-        }
-        if files > 0 {
-            self.notice(Notice::DirtyTree { files });
-        }
-        if sides.rule == Rule::FirstParent && sides.base_is_guessed {
-            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
-        }
-        Ok((sides, false))
     }
 
     /// Takes the lock of the room, for what we are `doing` there.

@@ -17,6 +17,7 @@ mod help;
 mod history;
 #[cfg(unix)]
 mod hook;
+mod init;
 #[cfg(target_os = "linux")]
 mod kill;
 mod lookback;

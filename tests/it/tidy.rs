@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 29] = [
     "side",
     "metric",
     "sample",
@@ -35,10 +35,11 @@ const LAYERS: [&str; 28] = [
     "comparison",
     "history",
     "bisect",
+    "init",
 ];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 12] = [
+const OWNERS: [(&[&str], &[&str]); 13] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/git/"]),
     (&["libc"], &["src/process/"]),
@@ -48,6 +49,7 @@ const OWNERS: [(&[&str], &[&str]); 12] = [
     (&["clap", "clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["memchr"], &["src/harness/marks.rs"]),
+    (&["toml_edit"], &["src/init/manifest.rs"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["object::"], &["src/prepare/identical.rs", "src/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),

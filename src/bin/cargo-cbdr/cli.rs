@@ -6,6 +6,7 @@ mod generated;
 mod groups;
 mod history;
 mod hook;
+mod init;
 mod measuring;
 mod pipe;
 
@@ -23,6 +24,7 @@ pub(crate) use cache::Cache;
 pub(crate) use doctor::{Doctor, Shape};
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
+pub(crate) use init::{Init, Service};
 pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
 pub(crate) use groups::{Question, Subject};
@@ -66,6 +68,12 @@ pub(crate) enum Command {
     /// checkout is only read.
     #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
+    /// Write a configuration, and a workflow for pull requests
+    ///
+    /// Chooses a benchmark (or takes the one that is named), tries it out, and
+    /// puts a table [package.metadata.cbdr] with what it found into Cargo.toml,
+    /// which stays as it is otherwise. Nothing that is there is overwritten.
+    Init(Box<Init>),
     /// Show the comparison on a small repository with a planted slowdown
     Demo,
     /// Run any commands in turn and write what they took, as CSV

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod history;
 mod hook;
+mod init;
 mod observe;
 mod plot;
 mod repeat;
@@ -48,6 +49,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     match cli.command {
         Command::Compare(args) => compare::run(&args, &helper, &interrupt),
+        Command::Init(args) => init::run(&args, &helper, &interrupt),
         Command::Demo => demo::run(&helper, &interrupt),
         Command::Sample(args) => sample::run(&args, &helper, &interrupt),
         Command::Analyze(args) => analyze::run(&args, &interrupt),

@@ -1,0 +1,107 @@
+//! `cargo cbdr init`: what it writes is enough, and nothing else changes.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{Ran, Repo};
+
+fn read(repo: &Repo, path: &str) -> String {
+    std::fs::read_to_string(repo.path().join(path)).unwrap()
+}
+
+#[track_caller]
+fn init(repo: &Repo, args: &str) -> Ran {
+    repo.cbdr(&format!("init {args}")).run()
+}
+
+#[test]
+fn the_table_it_writes_is_all_that_a_comparison_needs() {
+    let repo = Repo::new("steady");
+    let before = read(&repo, "Cargo.toml");
+    let ran = init(&repo, "--metric cpu_time --try-for 1s").code(0);
+    let ran = ran.says("Choosing bench `work` (plain) of `steady`").says("Measured");
+    ran.says("Expecting a verdict after").says("Wrote `Cargo.toml`").says("Next commit");
+    let after = read(&repo, "Cargo.toml");
+    let added: String = after.lines().filter(|line| !before.contains(line)).collect();
+    assert!(added.starts_with("# What `cargo cbdr compare` runs"), "{after}");
+    let table =
+        "[package.metadata.cbdr]\nbench = \"work\"\nmetrics = [\"cpu_time\"]\nthreshold = \"";
+    assert!(after.contains(table), "{after}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M Cargo.toml");
+    repo.commit("configured");
+    repo.branch("slower");
+    repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    // Slower by nothing.");
+    repo.commit("a comment");
+    repo.cbdr("compare --max-pairs 2").run().code(0);
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let repo = Repo::new("steady");
+    let ran = init(&repo, "--try-for 0s --threshold 7% --ci github -- --quick").code(0);
+    ran.says("Wrote `.github/workflows/cbdr.yml`");
+    let (manifest, workflow) =
+        (read(&repo, "Cargo.toml"), read(&repo, ".github/workflows/cbdr.yml"));
+    assert!(manifest.contains("args = [\"--quick\"]\nthreshold = \"7%\"\n"), "{manifest}");
+    let ran = init(&repo, "--try-for 0s").code(101);
+    ran.says("has a table [package.metadata.cbdr] already, and nothing is overwritten");
+    let ran = init(&repo, "--try-for 0s --ci github").code(101);
+    ran.says("cbdr.yml` is there already, and nothing is overwritten");
+    // A workflow may come later; the table stays.
+    let ran = init(&repo, "--ci script").code(0);
+    ran.says("Keeping [package.metadata.cbdr]").says("Wrote `ci/cbdr.sh`");
+    assert_eq!(read(&repo, "Cargo.toml"), manifest);
+    assert_eq!(read(&repo, ".github/workflows/cbdr.yml"), workflow);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
+    let repo = Repo::new("steady");
+    for service in ["github", "gitlab", "script"] {
+        let args = format!("--try-for 0s --ci {service}");
+        let ran = init(&repo, &format!("{args} --dry-run")).code(0);
+        assert_eq!(repo.git(&["status", "--porcelain"]), "");
+        let mut apply = Command::new("git");
+        apply.current_dir(repo.path()).args(["apply", "--whitespace=error-all", "-"]);
+        let mut apply = apply.stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut apply.stdin.take().unwrap(), ran.stdout.as_bytes()).unwrap();
+        assert!(apply.wait().unwrap().success(), "{}", ran.stdout);
+        repo.git(&["add", "--all"]);
+        let patched = repo.git(&["write-tree"]);
+        repo.git(&["reset", "--quiet", "--hard"]);
+        init(&repo, &args).code(0);
+        repo.git(&["add", "--all"]);
+        assert_eq!(repo.git(&["write-tree"]), patched);
+        repo.git(&["reset", "--quiet", "--hard"]);
+    }
+}
+
+#[test]
+fn in_a_workspace_the_table_of_the_workspace_names_the_package() {
+    let repo = Repo::new("members");
+    let ran = init(&repo, "--try-for 0s").code(0);
+    let ran = ran.says("Choosing bench `work_one` (plain) of `one`");
+    ran.says("Leaving bench `work_two` (plain) of `two`; `-p` and `--bench` choose another");
+    let table = "[workspace.metadata.cbdr]\npackage = \"one\"\nbench = \"work_one\"\n";
+    assert!(read(&repo, "Cargo.toml").contains(table));
+    repo.commit("configured");
+    repo.branch("topic");
+    repo.commit("nothing");
+    let ran = repo.cbdr("compare --format json").run().code(0);
+    assert_eq!(ran.json()["benchmarks"][0]["name"], "work_one");
+    repo.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    init(&repo, "--try-for 0s -p two").code(0).says("Choosing bench `work_two`");
+    repo.git(&["reset", "--quiet", "--hard"]);
+    let ran = init(&repo, "--try-for 0s --bench work_three").code(101);
+    ran.says("error: ").never_says("Wrote");
+    let ran = init(&repo, "--try-for 0s --bench work_one --filter x").code(2);
+    ran.says("a table has no filter");
+}
+
+#[test]
+fn a_benchmark_that_does_not_run_is_not_written_down() {
+    let repo = Repo::new("steady");
+    repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    panic!(\"no\");");
+    repo.commit("broken");
+    init(&repo, "--try-for 1s").code(101).says("error: the head of `work`");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
