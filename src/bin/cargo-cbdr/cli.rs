@@ -55,6 +55,28 @@ const STYLES: Styles = Styles::styled()
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+/// How much is said on standard error.
+#[derive(Debug, Args)]
+pub(crate) struct Manner {
+    /// Say nothing but the result and errors
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+
+    /// Also say where things are
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = OUTPUT)]
+    pub(crate) verbose: bool,
+
+    /// How progress is shown: plain (lines that stay, for logs and screen
+    /// readers), live (drawn over) or none; CBDR_PROGRESS says the same
+    /// [default: live on a terminal, else plain]
+    #[arg(long, global = true, value_name = "FORM", value_parser = ["plain", "live", "none"],
+          hide_possible_values = true, help_heading = OUTPUT)]
+    pub(crate) progress: Option<String>,
 }
 
 /// What to do.

@@ -11,9 +11,9 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use cargo_cbdr::side::Side;
 use cargo_cbdr::verdict::StoppedBy;
 
-use super::capture;
 use super::observe::{observed, random_seed};
 use super::request::{cache_dir, checked};
+use super::{capture, environment};
 use crate::cli::{Compare, From};
 use crate::exit::Exit;
 use crate::report;
@@ -74,7 +74,7 @@ fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {
             From::Head => Side::Head,
         },
         cache: cache_dir(),
-        env: std::env::vars_os().collect(),
+        env: environment(),
         capture: capture()?,
     };
     let seed = args.seed.unwrap_or_else(random_seed);

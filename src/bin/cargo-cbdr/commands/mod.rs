@@ -23,7 +23,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 
 use crate::cli::{self, Command};
 use crate::exit::Exit;
-use crate::ui::Failure;
+use crate::ui::{Failure, manner};
 
 /// The word by which cargo is made to call this program as a runner.
 const CAPTURE: &str = "__capture";
@@ -46,6 +46,8 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
         }
     };
+    let manner = &cli.manner;
+    manner::choose(manner.quiet, manner.verbose, manner.progress.as_deref())?;
     let interrupt = Interrupt::listen()?;
     match cli.command {
         Command::Compare(args) => compare::run(&args, &helper, &interrupt),
@@ -78,6 +80,17 @@ fn man(command: Option<&str>) -> Result<Exit, Failure> {
 fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
     std::io::stdout().lock().write_all(&page?)?;
     Ok(Exit::Success)
+}
+
+/// The environment that we were called in. Who wants quiet wants it of cargo,
+/// too.
+fn environment() -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    if manner::manner().is_quiet {
+        env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
+        env.push(("CARGO_TERM_QUIET".into(), "true".into()));
+    }
+    env
 }
 
 /// The call that makes this program write down how cargo runs an executable.

@@ -7,7 +7,7 @@ use cargo_cbdr::options::{check, threshold_flag};
 use cargo_cbdr::prepare::Request;
 use cargo_cbdr::side::Side;
 
-use super::capture;
+use super::{capture, environment};
 use crate::cli::{Question, Subject};
 use crate::ui::Failure;
 
@@ -31,7 +31,7 @@ pub(super) fn request(
         always_run: false,
         policy_from: Side::Base,
         cache: cache_dir(),
-        env: std::env::vars_os().collect(),
+        env: environment(),
         capture: capture()?,
     })
 }

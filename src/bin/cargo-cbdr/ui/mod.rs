@@ -1,10 +1,12 @@
 //! The voice: everything that is said on standard error.
 
+mod lines;
 mod live;
+pub(crate) mod manner;
 pub(crate) mod notices;
 pub(crate) mod text;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
@@ -105,21 +107,35 @@ fn status_line(verb: &str, thing: &str) -> String {
 /// What a comparison shows while it runs.
 pub(crate) struct Ui {
     live: live::Live,
+    manner: manner::Manner,
     hushed: bool,
 }
 
 impl Ui {
     pub(crate) fn new() -> Self {
-        Ui { live: live::Live::new(std::io::stderr().is_terminal()), hushed: false }
+        let manner = manner::manner();
+        Ui { live: live::Live::new(manner), manner, hushed: false }
     }
 
     /// Prints a status line, above the live lines if there are any.
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
-        self.live.line(&status_line(verb, thing));
+        if !self.manner.is_quiet {
+            self.live.line(&status_line(verb, thing));
+        }
+    }
+
+    /// Says where something is, to those who want to know.
+    pub(crate) fn detail(&mut self, verb: &str, thing: &str) {
+        if self.manner.is_verbose {
+            self.status(verb, thing);
+        }
     }
 
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
+        if self.manner.is_quiet {
+            return;
+        }
         self.live.line(&format!("{WARNING}warning{WARNING:#}: {}", text::clean(what)));
     }
 
@@ -163,11 +179,15 @@ impl Ui {
                     self.live.line(&format!("  {}", text::clean(line)));
                 }
             }
-            Event::Prepared { seconds, .. } => {
+            Event::Prepared { seconds, room } => {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
+                self.detail("Keeping", &format!("worktrees and builds in {}", room.display()));
             }
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
-            Event::Sampling { plan, .. } => self.status("Sampling", &text::plan(plan)),
+            Event::Sampling { plan, metrics } => {
+                self.status("Sampling", &text::plan(plan));
+                self.detail("Measuring", &metrics.join(", "));
+            }
             Event::Rounds { seed, .. } => {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
@@ -193,9 +213,9 @@ impl Ui {
         self.live.show(lines.collect());
     }
 
-    /// Takes the live lines away.
+    /// Ends the live lines; the last state of a comparison stays.
     pub(crate) fn end(&mut self) {
-        self.live.end();
+        self.live.end(!self.hushed);
     }
 }
 
