@@ -46,6 +46,8 @@ fn what_is_there_is_never_overwritten() {
     ran.says("has a table [package.metadata.cbdr] already, and nothing is overwritten");
     let ran = init(&repo, "--try-for 0s --ci github").code(101);
     ran.says("cbdr.yml` is there already, and nothing is overwritten");
+    let ran = init(&repo, "--threshold 9% --ci script").code(101);
+    ran.says("nothing is overwritten").never_says("Wrote");
     // A workflow may come later; the table stays.
     let ran = init(&repo, "--ci script").code(0);
     ran.says("Keeping [package.metadata.cbdr]").says("Wrote `ci/cbdr.sh`");
@@ -73,6 +75,46 @@ fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
         assert_eq!(repo.git(&["write-tree"]), patched);
         repo.git(&["reset", "--quiet", "--hard"]);
     }
+}
+
+#[test]
+fn the_documentation_shows_what_is_written() {
+    let repo = Repo::new("steady");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shown = std::fs::read_to_string(root.join("docs/ci.md")).unwrap();
+    let files = [
+        ("github", ".github/workflows/cbdr.yml"),
+        ("gitlab", ".gitlab/cbdr.yml"),
+        ("script", "ci/cbdr.sh"),
+    ];
+    for (service, path) in files {
+        init(&repo, &format!("--try-for 0s --ci {service}")).code(0);
+        let written = read(&repo, path);
+        assert!(!written.contains('@') || service == "github", "{written}");
+        assert!(shown.contains(&written), "docs/ci.md does not show {path}");
+    }
+}
+
+#[test]
+fn a_workflow_of_a_crate_in_a_folder_goes_there() {
+    let repo = Repo::new("steady");
+    std::fs::create_dir_all(repo.path().join("deep/crate")).unwrap();
+    for name in ["Cargo.toml", "Cargo.lock", "src", "benches"] {
+        repo.git(&["mv", name, "deep/crate/"]);
+    }
+    repo.commit("moved");
+    let folder = repo.path().join("deep/crate");
+    let lines = [
+        ("github", ".github/workflows/cbdr.yml", "        working-directory: deep/crate\n"),
+        ("gitlab", ".gitlab/cbdr.yml", "    - cd deep/crate\n"),
+        ("script", "ci/cbdr.sh", "cd \"$(dirname \"$0\")/../deep/crate\"\n"),
+    ];
+    for (service, path, line) in lines {
+        let args = format!("init --try-for 0s --ci {service}");
+        repo.cbdr(&args).folder(&folder).run().code(0);
+        assert!(read(&repo, path).contains(line), "{}", read(&repo, path));
+    }
+    assert!(read(&repo, "deep/crate/Cargo.toml").contains("[package.metadata.cbdr]"));
 }
 
 #[test]

@@ -206,6 +206,25 @@ fn nothing_is_left_unfinished_or_switched_off() {
 }
 
 #[test]
+fn the_readme_leads_to_every_document_and_no_link_leads_nowhere() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut pages = vec![("README.md".to_owned(), readme.clone())];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = format!("docs/{}", entry.unwrap().file_name().to_str().unwrap());
+        assert!(readme.contains(&format!("]({name})")), "the README has no link to {name}");
+        pages.push((name.clone(), std::fs::read_to_string(root().join(&name)).unwrap()));
+    }
+    for (name, text) in pages.iter().filter(|(name, _)| name.ends_with(".md")) {
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let path = link.split('#').next().unwrap();
+            let target = root().join(name).parent().unwrap().join(path);
+            assert!(target.exists(), "{name} leads to {link}, which is not there");
+        }
+    }
+}
+
+#[test]
 fn the_readme_names_the_exit_codes_and_the_version_has_a_changelog() {
     let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
     let readme = read("README.md");

@@ -58,8 +58,10 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     let mut proposal = propose(&request, helper, interrupt)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
-    // Refused, or found to be impossible, before anything is built.
-    let is_new = proposal.there.is_none() || workflow.is_none();
+    // Refused, or found to be impossible, before anything is built. Where a table is there, a
+    // workflow may be asked for, but nothing that would have to go into the table.
+    let is_new =
+        proposal.there.is_none() || workflow.is_none() || !request.flags.entries().is_empty();
     if is_new {
         edited(&proposal)?;
         say_chosen(ui, &proposal);
