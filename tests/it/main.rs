@@ -21,6 +21,7 @@ mod init;
 #[cfg(target_os = "linux")]
 mod kill;
 mod lookback;
+mod manner;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod meter;

@@ -1,0 +1,35 @@
+//! How much is said on standard error.
+
+use crate::support::Repo;
+
+fn changed() -> Repo {
+    let repo = Repo::new("steady");
+    repo.branch("topic");
+    repo.replace("benches/work.rs", "wrapping_mul(31)", "wrapping_mul(37)");
+    repo.commit("changed");
+    repo
+}
+
+#[test]
+fn quiet_leaves_the_result_and_errors_of_cargo_too() {
+    let repo = changed();
+    let ran = repo.cbdr("compare main --quiet --max-pairs 2").run().code(0);
+    assert_eq!(ran.stderr, "");
+    assert!(ran.stdout.contains("inconclusive: "), "{}", ran.stdout);
+    repo.cbdr("compare nowhere -q").run().code(101).says("error: unknown revision `nowhere`");
+    repo.replace("benches/work.rs", "wrapping_mul(37)", "wrapping_mul(\"37\")");
+    repo.commit("broken");
+    repo.cbdr("compare main -q").run().code(101).says("mismatched types");
+}
+
+#[test]
+fn verbose_says_where_things_are_and_a_wrong_form_is_refused() {
+    let repo = changed();
+    let ran = repo.cbdr("-v compare main --max-pairs 1 --progress none").run().code(0);
+    let ran = ran.says("Keeping worktrees and builds in").says("Measuring wall_time");
+    ran.says(repo.cache().canonicalize().unwrap().to_str().unwrap());
+    repo.cbdr("compare main --progress loud").run().code(2);
+    let ran = repo.cbdr("compare main").env("CBDR_PROGRESS", "loud").run().code(2);
+    ran.says("error: CBDR_PROGRESS is `loud`: plain, live and none are possible");
+    repo.cbdr("compare main -q -v").run().code(2);
+}
