@@ -104,6 +104,8 @@ pub(crate) enum Kind {
     Unstorable(String),
     #[error("no result of {rev} ({}){place} is stored", short(.commit))]
     NoResult { rev: String, commit: String, place: &'static str, others: usize },
+    #[error("the filter of `{example}` failed on the {side}: git {exit}")]
+    Filter { side: Side, example: String, exit: Exit, said: String },
     #[error("could not fetch {what} from `{remote}`: `{command}` {exit}")]
     Fetch { what: String, remote: String, command: String, exit: Exit, said: String },
     #[error("could not {verb} the notes {preposition} `{remote}`: `{command}` {exit}")]
@@ -212,6 +214,7 @@ impl Error {
             | Kind::Hook { said, .. }
             | Kind::Command { said, .. }
             | Kind::Fetch { said, .. }
+            | Kind::Filter { said, .. }
             | Kind::Remote { said, .. } => {
                 Some(said.as_str()).filter(|said| !said.trim().is_empty())
             }

@@ -143,6 +143,15 @@ pub enum Notice {
         /// One of them.
         example: String,
     },
+    /// Files of a side only stand for what git-lfs has elsewhere.
+    Pointers {
+        /// Whose.
+        side: Side,
+        /// How many.
+        count: usize,
+        /// One of them.
+        example: String,
+    },
     /// The pairs allowed are fewer than any verdict needs.
     TooFewPairs {
         /// The pairs that the least verdict needs.

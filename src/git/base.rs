@@ -155,7 +155,7 @@ impl Repo {
         let name = rev.unwrap_or("HEAD").to_owned();
         let commit = match self.find(&name)? {
             Some(commit) => commit,
-            None if rev.is_none() => return Err(Error::Unborn),
+            None if rev.is_none() => head_commit(&self.inner)?.id(),
             None => return Err(self.unknown(name, Origin::Argument)),
         };
         let name = match rev {
@@ -290,6 +290,9 @@ fn branch_name(head: git2::Reference<'_>) -> Option<String> {
 
 /// The commit that HEAD of `repository` names, for error texts of others.
 pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
-    let head = repository.head().map_err(|_| Error::Unborn)?;
+    let head = repository.head().map_err(|error| match error.code() {
+        ErrorCode::UnbornBranch | ErrorCode::NotFound => Error::Unborn,
+        _ => Error::git("read", "HEAD")(error),
+    })?;
     head.peel_to_commit().map_err(Error::git("read", "HEAD"))
 }

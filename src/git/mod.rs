@@ -3,12 +3,14 @@
 //! which the worktrees belong.
 
 pub mod base;
+pub mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
 pub mod notes;
 pub mod remote;
 pub mod snapshot;
+mod submodules;
 pub mod worktree;
 
 use std::io;
@@ -137,6 +139,14 @@ pub enum Error {
         /// The lock's file.
         lock: PathBuf,
     },
+    /// Files that a partial clone left out.
+    #[error("this partial clone lacks {count} {} of `{rev}`", if *count == 1 { "object" } else { "objects" })]
+    Partial {
+        /// The commit as named.
+        rev: String,
+        /// How many objects.
+        count: usize,
+    },
     /// A submodule whose commit the clone does not have.
     #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
     Submodule {
@@ -183,6 +193,7 @@ impl Error {
             Error::OnlyUncommitted { .. } => {
                 "commit them, or compare the working tree as it is: `--dirty`".to_owned()
             }
+            Error::Partial { .. } => "`--fetch` brings them".to_owned(),
             Error::Submodule { .. } => "`git submodule update --init --recursive`".to_owned(),
             Error::NotAncestor { shallow: true, .. } => {
                 "this is a shallow clone: `git fetch --unshallow origin` brings the whole history"

@@ -57,6 +57,20 @@ impl Repo {
         Ok(ends)
     }
 
+    /// The remote that is to bring what a partial clone left out, where it is
+    /// one.
+    pub fn promisor(&self) -> Option<String> {
+        let config = self.inner.config().ok()?;
+        let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
+        while let Some(Ok(entry)) = entries.next() {
+            let name = entry.name().ok()?.strip_prefix("remote.")?.strip_suffix(".promisor")?;
+            if config.get_bool(entry.name().ok()?).unwrap_or(false) {
+                return Some(name.to_owned());
+            }
+        }
+        None
+    }
+
     /// Whether the clone has an object, named in hexadecimal.
     pub fn holds(&self, object: &str) -> bool {
         let database = self.inner.odb();

@@ -45,7 +45,7 @@ impl Store {
         Store::over(path, &user.inner)
     }
 
-    fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
+    pub(super) fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
         let inner = match Repository::open_bare(path) {
             Ok(inner) => inner,
             Err(_) => {
@@ -85,15 +85,36 @@ impl Store {
         revision: &Revision,
         keep: &[PathBuf],
     ) -> Result<(), Error> {
-        let commit =
-            Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
-        let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
         let unclean = path.with_extension("unclean");
+        let is_new = !path.exists();
         if unclean.exists() {
             // A checkout was cut short: what lies there is anybody's guess.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
+        match self.fill_worktree(user, side, path, revision, keep) {
+            // Not every change can be made in place: libgit2 stumbles over a
+            // link to a folder where there is to be a folder.
+            Err(Error::Git { .. }) if !is_new => {
+                remove(path)?;
+                self.fill_worktree(user, side, path, revision, keep)?;
+            }
+            filled => filled?,
+        }
+        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))
+    }
+
+    fn fill_worktree(
+        &self,
+        user: &Repo,
+        side: Side,
+        path: &Path,
+        revision: &Revision,
+        keep: &[PathBuf],
+    ) -> Result<(), Error> {
+        let commit =
+            Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
+        let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
         let worktree = self.worktree(side, path, commit)?;
         let object = worktree.find_object(tree, Some(ObjectType::Tree));
         let object = object.map_err(Error::git("read the tree of", &revision.rev))?;
@@ -104,9 +125,8 @@ impl Store {
             .checkout_tree(&object, Some(&mut checkout))
             .map_err(Error::git("check out", &revision.rev))?;
         let stamps = path.with_extension("modules");
-        let linked = self.fill_submodules(&user.inner, &worktree, &object, path, Some(&stamps))?;
-        sweep(&worktree, path, &[keep, &linked].concat())?;
-        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))
+        let linked = self.fill_submodules(&user.inner, &object, path, Some(&stamps))?;
+        sweep(&worktree, path, &[keep, &linked].concat())
     }
 
     /// Opens the worktree of `side` at `path`, made anew where it is not in
@@ -148,95 +168,6 @@ impl Store {
         branch.delete().map_err(failed())?;
         Ok(worktree)
     }
-
-    /// Fills the submodules of a tree from what the user's clone has; their
-    /// paths from the root.
-    fn fill_submodules(
-        &self,
-        user: &Repository,
-        worktree: &Repository,
-        tree: &git2::Object<'_>,
-        path: &Path,
-        stamps: Option<&Path>,
-    ) -> Result<Vec<PathBuf>, Error> {
-        let tree = tree.peel_to_tree().map_err(Error::git("read", "a tree"))?;
-        let mut links = Vec::new();
-        tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-            if entry.kind() == Some(ObjectType::Commit) {
-                let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
-                links.push((format!("{folder}{name}"), entry.id()));
-            }
-            git2::TreeWalkResult::Ok
-        })
-        .map_err(Error::git("walk", "a tree"))?;
-        let mut filled = Vec::new();
-        for (link, commit) in links {
-            let target = path.join(&link);
-            // Written anew only when it is another commit: the files' times
-            // tell cargo what changed.
-            let stamp = stamps.map(|stamps| stamps.join(escape(&link)));
-            let wanted = commit.to_string();
-            let is_there = stamp.as_ref().is_some_and(|stamp| {
-                target.is_dir() && std::fs::read_to_string(stamp).is_ok_and(|have| have == wanted)
-            });
-            if let Some(source) = open_submodule(user, worktree, &link).filter(|_| !is_there) {
-                stamp.iter().try_for_each(|stamp| remove(stamp))?;
-                self.fill(&source, commit, &link, &target)?;
-                stamp.iter().try_for_each(|stamp| write_if_changed(stamp, wanted.as_bytes()))?;
-            }
-            filled.push(PathBuf::from(link));
-        }
-        Ok(filled)
-    }
-
-    fn fill(
-        &self,
-        source: &Repository,
-        commit: Oid,
-        link: &str,
-        target: &Path,
-    ) -> Result<(), Error> {
-        let private = self.inner.path().join("modules").join(escape(link));
-        let store = Store::over(&private, source)?;
-        let missing = |_| Error::Submodule { path: link.to_owned(), commit: commit.to_string() };
-        let found = store.inner.find_commit(commit).map_err(missing)?;
-        let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
-        remove(target)?;
-        fs_err::create_dir_all(target).map_err(Error::io("make", target))?;
-        let mut checkout = CheckoutBuilder::new();
-        checkout.force().target_dir(target).update_index(false);
-        store
-            .inner
-            .checkout_tree(tree.as_object(), Some(&mut checkout))
-            .map_err(Error::git("check out the submodule", link))?;
-        store.fill_submodules(source, source, tree.as_object(), target, None)?;
-        Ok(())
-    }
-}
-
-/// A path as one name of a folder's.
-fn escape(path: &str) -> String {
-    path.replace('%', "%25").replace('/', "%2F")
-}
-
-/// The user's repository of a submodule: in the working tree, or under
-/// `modules` by the name that `.gitmodules` gives it.
-fn open_submodule(user: &Repository, worktree: &Repository, link: &str) -> Option<Repository> {
-    let here = user.workdir().map(|root| root.join(link));
-    let opened = here.filter(|path| path.join(".git").exists()).map(Repository::open);
-    if let Some(Ok(found)) = opened {
-        return Some(found);
-    }
-    let modules = worktree.workdir()?.join(".gitmodules");
-    let config = git2::Config::open(&modules).ok()?;
-    let mut entries = config.entries(Some("submodule\\..*\\.path")).ok()?;
-    while let Some(Ok(entry)) = entries.next() {
-        if entry.value().ok() == Some(link) {
-            let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            return Repository::open_bare(user.commondir().join("modules").join(name)).ok();
-        }
-    }
-    None
 }
 
 /// Removes what does not belong to the commit, but for `keep`.
@@ -274,11 +205,11 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-fn bytes_to_path(bytes: &[u8]) -> std::ffi::OsString {
+pub(super) fn bytes_to_path(bytes: &[u8]) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
     let removed = match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => fs_err::remove_dir_all(path),
         Ok(_) => fs_err::remove_file(path),
@@ -341,7 +272,7 @@ fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub(super) fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error> {
     if std::fs::read(path).is_ok_and(|have| have == content) {
         return Ok(());
     }

@@ -53,6 +53,7 @@ pub(crate) fn alone(
         work.notice(Notice::DirtyTree { files });
     }
     let lock = work.lock(&format!("measuring {}", revision.rev))?;
+    work.complete(&revision)?;
     let store = Store::open(&work.room.git(), &work.repo)?;
     work.check_out_side(&store, Side::Head, &revision)?;
     let (subjects, rustc) = work.build_alone(&revision)?;

@@ -15,7 +15,7 @@ use crate::git::{self, Repo};
 const STEPS: [u32; 4] = [32, 128, 512, 2048];
 
 /// What every fetch is told: nothing but what is named comes along.
-const OPTIONS: [&str; 6] = [
+pub(super) const OPTIONS: [&str; 6] = [
     "fetch",
     "--quiet",
     "--no-tags",
@@ -149,7 +149,7 @@ impl Work<'_, '_> {
     }
 
     /// Runs git in the user's clone, to bring `what`.
-    fn git(&mut self, remote: &str, what: &str, args: &[&str]) -> Result<String, Error> {
+    pub(super) fn git(&mut self, remote: &str, what: &str, args: &[&str]) -> Result<String, Error> {
         if args.first() == Some(&"fetch") {
             (self.tell)(Event::Fetching(what, remote));
         }

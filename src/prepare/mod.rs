@@ -6,6 +6,7 @@ mod build;
 mod clock;
 mod command;
 mod fetch;
+mod fill;
 mod identical;
 mod lockfile;
 mod overlay;
@@ -247,6 +248,7 @@ impl<'a, 'b> Work<'a, 'b> {
     }
 
     fn check_out(&mut self, sides: &mut Sides) -> Result<(), Error> {
+        Side::BOTH.into_iter().try_for_each(|side| self.complete(sides.of(side)))?;
         let store = Store::open(&self.room.git(), &self.repo)?;
         if self.request.dirty {
             sides.head.tree = self.repo.snapshot(&store)?;
@@ -271,7 +273,8 @@ impl<'a, 'b> Work<'a, 'b> {
         clock::forget_the_future(&self.room.side(side), SystemTime::now())?;
         let tree = self.room.tree(side);
         let keep = command::kept(&self.room.side(side), &revision.tree);
-        Ok(store.check_out(&self.repo, side, &tree, revision, &keep)?)
+        store.check_out(&self.repo, side, &tree, revision, &keep)?;
+        self.filter(store, side, revision)
     }
 
     /// The toolchain that rustup takes in a folder. Without rustup there is

@@ -26,6 +26,7 @@ mod manner;
 mod measuring;
 mod meter;
 mod odd_input;
+mod odd_repositories;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;

@@ -5,6 +5,7 @@ mod work;
 use cargo_cbdr::event::{Notice, Remark};
 use cargo_cbdr::gate::Waiver;
 use cargo_cbdr::runner::Unlikely;
+use cargo_cbdr::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
 
@@ -31,9 +32,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
-        Notice::New { benchmark } => {
-            format!("`{benchmark}` is new: the base does not have it")
-        }
+        Notice::New { benchmark } => format!("`{benchmark}` is new: the base does not have it"),
         Notice::OneSided { benchmark, metric, side } => {
             format!("only the {side} of `{benchmark}` measures `{metric}`")
         }
@@ -48,6 +47,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
         }
         Notice::OtherFiles { count, example } => other_files(*count, example),
+        Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
@@ -152,6 +152,15 @@ fn policy_differs(keys: &[&str]) -> String {
         "base and head set {} differently; the base's setting counts (`--policy-from head` takes \
          the head's)",
         keys.join(", ")
+    )
+}
+
+fn pointers(side: Side, files: usize, example: &str) -> String {
+    format!(
+        "{} of the {side}, such as `{example}`, only {} for what git-lfs has elsewhere: \
+         `git lfs fetch` brings it",
+        count(files as u64, "file"),
+        if files == 1 { "stands" } else { "stand" }
     )
 }
 

@@ -1,0 +1,218 @@
+//! Repositories that libgit2 alone can't check out as git does.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Cbdr, Ran, Repo, git};
+
+/// One run of a command on each side, which has to end well.
+fn once(repo: &Repo, folder: &Path, base: &str, command: &str) -> Ran {
+    let cbdr = Cbdr::new(folder, &repo.cache()).args(["compare", base, "--max-pairs", "1"]);
+    let cbdr = cbdr.args(["--always-run", "--warmup", "0", "--command", command]);
+    cbdr.env("GIT_CONFIG_GLOBAL", "/dev/null").run()
+}
+
+/// The worktree of a side in the cache.
+fn tree(repo: &Repo, side: &str) -> PathBuf {
+    let rooms = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap();
+    let trees: Vec<_> = rooms.map(|room| room.unwrap().path().join(side).join("tree")).collect();
+    assert_eq!(trees.len(), 1);
+    trees[0].clone()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A filter that turns letters; on `main` and on a branch one file each way.
+fn filtered() -> Repo {
+    let repo = Repo::new("steady");
+    repo.git(&["config", "filter.turn.clean", "tr a-z b-za"]);
+    repo.git(&["config", "filter.turn.smudge", "tr b-za a-z"]);
+    repo.git(&["config", "filter.turn.required", "true"]);
+    repo.write(".gitattributes", "*.turned filter=turn\n");
+    repo.write("a.turned", "hello\n");
+    repo.write("with space/b.turned", "hello\n");
+    repo.commit("turned");
+    repo.branch("feature");
+    repo.write("a.turned", "world\n");
+    repo.commit("turned otherwise");
+    assert_eq!(repo.git(&["cat-file", "blob", "HEAD:a.turned"]), "xpsme");
+    repo
+}
+
+#[test]
+fn files_with_a_filter_are_passed_through_it() {
+    let repo = filtered();
+    once(&repo, repo.path(), "main", "sh -c 'cat a.turned | grep -E ^\"(hello|world)$\"'").code(0);
+    assert_eq!(read(&tree(&repo, "base").join("a.turned")), "hello\n");
+    let head = tree(&repo, "head");
+    assert_eq!(read(&head.join("a.turned")), "world\n");
+    assert_eq!(read(&head.join("with space/b.turned")), "hello\n");
+    // What is right is left alone, so that nothing is built again for it.
+    let time = |name: &str| head.join(name).metadata().unwrap().modified().unwrap();
+    let before = (time("a.turned"), time("with space/b.turned"));
+    once(&repo, repo.path(), "main", "true").code(0);
+    assert_eq!((time("a.turned"), time("with space/b.turned")), before);
+    // And what is not, is not.
+    std::fs::write(head.join("a.turned"), "xpsme\n").unwrap();
+    once(&repo, repo.path(), "main", "true").code(0);
+    assert_eq!(read(&head.join("a.turned")), "world\n");
+    repo.write("a.turned", "again\n");
+    repo.commit("again");
+    once(&repo, repo.path(), "main", "true").code(0);
+    assert_eq!(read(&head.join("a.turned")), "again\n");
+}
+
+#[test]
+fn a_dirty_file_with_a_filter_is_taken_as_it_lies_there() {
+    let repo = filtered();
+    repo.write("a.turned", "dirty\n");
+    repo.write("c.turned", "new\n");
+    let cbdr = repo.cbdr("compare main --dirty --max-pairs 1 --always-run --warmup 0");
+    cbdr.args(["--command", "true"]).run().code(0);
+    let head = tree(&repo, "head");
+    assert_eq!(read(&head.join("a.turned")), "dirty\n");
+    assert_eq!(read(&head.join("c.turned")), "new\n");
+    assert_eq!(read(&head.join("with space/b.turned")), "hello\n");
+}
+
+#[test]
+fn a_filter_that_fails_is_an_error_where_git_has_it_for_one() {
+    let repo = filtered();
+    repo.git(&["config", "filter.turn.smudge", "git-turn-that-is-not-there"]);
+    let ran = once(&repo, repo.path(), "main", "true").code(101);
+    let ran = ran.says("error: the filter of `a.turned` failed on the base: git exited with");
+    ran.says("git-turn-that-is-not-there");
+    // Where it is not required, git takes the file as it is.
+    repo.git(&["config", "filter.turn.required", "false"]);
+    once(&repo, repo.path(), "main", "true").code(0);
+    assert_eq!(read(&tree(&repo, "base").join("a.turned")), "ifmmp\n");
+}
+
+#[test]
+fn files_that_stand_for_others_are_said() {
+    let repo = Repo::new("steady");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    repo.write(".gitattributes", "*.bin filter=lfs\n");
+    repo.write("data.bin", pointer);
+    repo.write("small.bin", "not of git-lfs\n");
+    repo.commit("data");
+    repo.branch("feature");
+    repo.write("other", "x");
+    repo.commit("other");
+    let ran = once(&repo, repo.path(), "main", "true").code(0);
+    let ran = ran.says("warning: 1 file of the base, such as `data.bin`, only stands for what");
+    ran.says("1 file of the head, such as `data.bin`");
+}
+
+/// A clone of the repository that leaves objects out.
+fn partial(repo: &Repo, filter: &str) -> PathBuf {
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    repo.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let url = format!("file://{}", repo.path().display());
+    let path = repo.around().join(filter.replace([':', '='], "-"));
+    let to = path.to_str().unwrap();
+    git(repo.path(), &["clone", "--quiet", filter, "--branch", "feature", &url, to]);
+    path
+}
+
+/// The objects of a clone, how many and where.
+fn objects(folder: &Path) -> String {
+    git(folder, &["count-objects", "-v"])
+}
+
+#[test]
+fn a_partial_clone_is_completed_only_when_asked() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.write("src/lib.rs", "//! Other work.\n\n/// Rounds.\npub const ROUNDS: u64 = 5;\n");
+    repo.write("a/b/c/d", "deep\n");
+    repo.commit("other");
+    for filter in ["--filter=blob:none", "--filter=tree:0"] {
+        let clone = partial(&repo, filter);
+        let before = objects(&clone);
+        let ran = once(&repo, &clone, "origin/main", "true").code(101);
+        let ran = ran.says("error: this partial clone lacks 1 object of `origin/main`");
+        ran.says("hint: `--fetch` brings them");
+        assert_eq!(objects(&clone), before);
+        let cbdr = Cbdr::new(&clone, &repo.cache()).args(["compare", "origin/main", "--fetch"]);
+        let ran = cbdr.args(["--max-pairs", "1", "--command", "true"]).run().code(0);
+        ran.says("Fetching");
+        once(&repo, &clone, "origin/main", "true").code(0);
+        std::fs::remove_dir_all(repo.cache()).unwrap();
+    }
+}
+
+#[test]
+fn submodules_of_submodules_are_filled_from_the_clone() {
+    let inner = Repo::new("steady");
+    inner.write("who", "inner\n");
+    inner.commit("inner");
+    let middle = Repo::new("steady");
+    let file = ["-c", "protocol.file.allow=always"];
+    let add = |repo: &Repo, part: &Repo, name: &str| {
+        let path = part.path().to_str().unwrap();
+        repo.git(&[&file[..], &["submodule", "--quiet", "add", path, name]].concat());
+        repo.commit("a submodule");
+    };
+    add(&middle, &inner, "inner");
+    let repo = Repo::new("steady");
+    add(&repo, &middle, "middle");
+    let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
+    repo.git(&[&file[..], &update].concat());
+    repo.branch("feature");
+    repo.write("other", "x");
+    repo.commit("other");
+    let command = "grep inner middle/inner/who";
+    once(&repo, repo.path(), "main", command).code(0);
+    // The clone has them also where they are not checked out.
+    repo.git(&["submodule", "--quiet", "deinit", "--all", "--force"]);
+    std::fs::remove_dir_all(repo.cache()).unwrap();
+    once(&repo, repo.path(), "main", command).code(0);
+}
+
+#[test]
+fn links_folders_and_files_may_take_each_others_places() {
+    let repo = Repo::new("steady");
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, repo.path().join(name)).unwrap();
+    };
+    repo.write("folder/file", "1\n");
+    repo.write("file", "1\n");
+    link("folder", "link");
+    repo.commit("one");
+    repo.branch("feature");
+    for name in ["file", "link"] {
+        std::fs::remove_file(repo.path().join(name)).unwrap();
+    }
+    std::fs::remove_dir_all(repo.path().join("folder")).unwrap();
+    repo.write("link/1", "2\n");
+    repo.write("file/1", "2\n");
+    repo.write("folder", "2\n");
+    repo.commit("two");
+    let command = "sh -c 'cat file link/file || cat file/1 folder link/1'";
+    once(&repo, repo.path(), "main", command).code(0);
+    repo.git(&["checkout", "--quiet", "main"]);
+    let back = repo.cbdr("compare feature --exact-base --max-pairs 1 --always-run");
+    back.args(["--command", "true"]).run().code(0);
+    assert!(tree(&repo, "head").join("link").is_symlink());
+    assert!(tree(&repo, "base").join("link/1").is_file());
+    // And once more the other way round.
+    repo.git(&["checkout", "--quiet", "feature"]);
+    once(&repo, repo.path(), "main", command).code(0);
+    assert!(tree(&repo, "head").join("link/1").is_file());
+}
+
+#[test]
+fn a_damaged_pack_is_not_a_repository_without_commits() {
+    let repo = Repo::new("steady");
+    repo.git(&["gc", "--quiet"]);
+    for entry in std::fs::read_dir(repo.path().join(".git/objects/pack")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "pack") {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, "PACK").unwrap();
+        }
+    }
+    repo.cbdr("compare main").run().code(101).never_says("no commits yet").says("error: could not");
+}
