@@ -41,7 +41,9 @@ const MAX_BYTES: u64 = 4 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no place for it.
-    #[error("no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set")]
+    #[error(
+        "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one"
+    )]
     NoPlace,
     /// A file of it could not be read or written.
     #[error("could not {verb} `{}`", .path.display())]
@@ -96,7 +98,12 @@ impl Cache {
             None => {
                 use etcetera::BaseStrategy;
                 let strategy = etcetera::choose_base_strategy().map_err(|_| Error::NoPlace)?;
-                strategy.cache_dir().join("cargo-cbdr")
+                let place = strategy.cache_dir();
+                // It would come to lie in the user's repository.
+                if place.is_relative() {
+                    return Err(Error::NoPlace);
+                }
+                place.join("cargo-cbdr")
             }
         };
         make_dir(&root)?;

@@ -77,3 +77,30 @@ fn what_somebody_uses_stays() {
     ran.says("Leaving").says("in use by a comparison, process 7");
     assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
 }
+
+#[test]
+fn a_home_without_a_root_is_no_place_for_it() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.commit("other");
+    let mut command = repo.cbdr("compare main").env("HOME", "relative").into_command();
+    let output =
+        command.env_remove("CBDR_CACHE_DIR").env_remove("XDG_CACHE_HOME").output().unwrap();
+    assert_eq!(output.status.code(), Some(101), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("error: no folder for the cache: neither"), "{said}");
+    assert!(said.contains("hint: set CBDR_CACHE_DIR to a folder"), "{said}");
+    assert!(!repo.path().join("relative/.cache/cargo-cbdr").exists());
+}
+
+#[test]
+fn a_working_directory_that_is_gone_is_said() {
+    let repo = Repo::new("steady");
+    let gone = repo.around().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "cd gone && rmdir ../gone && exec \"$0\" compare main"]);
+    let output = shell.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).current_dir(repo.around()).output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(said.starts_with("error: could not find the working directory: "), "{said}");
+}

@@ -71,7 +71,7 @@ fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Success);
     }
-    let repo = Repo::discover(&std::env::current_dir()?).map_err(Error::from)?;
+    let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let room = cache.room(repo.common_dir(), &repo.name()).map_err(Error::from)?;
     let cleaned = room.clean().map_err(Error::from)?;
     say(&mut ui, room.path(), &cleaned);

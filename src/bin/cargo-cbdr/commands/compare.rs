@@ -24,7 +24,7 @@ use crate::ui::{Failure, Ui};
 /// Runs the comparison that the arguments ask for.
 pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
-    let options = options(args, std::env::current_dir()?)?;
+    let options = options(args, super::current_folder()?)?;
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, helper, interrupt, ui);
     }

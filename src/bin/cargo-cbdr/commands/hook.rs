@@ -34,7 +34,7 @@ pub(crate) fn run(what: &Hook, helper: &Helper, interrupt: &Interrupt) -> Result
 
 /// The repository of the current folder, and the folder of its hooks.
 fn place() -> Result<(Repo, PathBuf), Failure> {
-    let repo = Repo::discover(&std::env::current_dir()?).map_err(Error::from)?;
+    let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let hooks = repo.hooks().map_err(Error::from)?;
     if hooks.shared {
         let what = format!(
@@ -70,7 +70,7 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
         }
     }
     fs_err::create_dir_all(&folder)?;
-    let inside = std::env::current_dir()?.canonicalize()?;
+    let inside = super::current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
     let script = script(inside, time_limit, args)?;
     publish(&folder, &hook, &script)?;

@@ -93,6 +93,12 @@ fn environment() -> Vec<(OsString, OsString)> {
     env
 }
 
+/// The folder that we were called in.
+fn current_folder() -> std::io::Result<std::path::PathBuf> {
+    std::env::current_dir()
+        .map_err(|error| crate::ui::about("could not find the working directory", &error))
+}
+
 /// The call that makes this program write down how cargo runs an executable.
 fn capture() -> std::io::Result<Vec<OsString>> {
     Ok(vec![std::env::current_exe()?.into(), CAPTURE.into()])

@@ -19,7 +19,7 @@ pub(super) fn request(
     filter: Option<String>,
 ) -> Result<Request, Failure> {
     Ok(Request {
-        folder: std::env::current_dir()?,
+        folder: super::current_folder()?,
         flags,
         head,
         instead: None,

@@ -52,7 +52,7 @@ fn sampling(args: &Sample) -> Result<Sampling, Failure> {
     let (_, limits) = options::limits(once(&table)).map_err(Failure::usage)?;
     Ok(Sampling {
         commands: commands(&args.commands).map_err(Failure::usage)?,
-        folder: std::env::current_dir()?,
+        folder: super::current_folder()?,
         env: std::env::vars_os().collect(),
         metrics: args.metric.clone(),
         limits,

@@ -55,6 +55,11 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// An error of the system's that says about what it is.
+pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
 /// Says what went wrong, and how the process is to end.
 pub(crate) fn failure(failure: &Failure) -> Exit {
     let (error, hint, said, exit): (&dyn std::error::Error, _, _, _) = match failure {
