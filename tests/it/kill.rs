@@ -219,9 +219,12 @@ impl Live {
         true
     }
 
-    fn signal(&self, signal: i32) {
-        // SAFETY: kill takes two numbers; the child was not waited for.
-        unsafe { libc::kill(self.child.id() as i32, signal) };
+    /// Sends a signal, unless it has ended: its number may be another's then.
+    fn signal(&mut self, signal: i32) {
+        if self.child.try_wait().unwrap().is_none() {
+            // SAFETY: kill takes two numbers; the child was not waited for.
+            unsafe { libc::kill(self.child.id() as i32, signal) };
+        }
     }
 }
 
