@@ -4,7 +4,7 @@
 use crate::gate::Gate;
 use crate::metric::{Better, Metric};
 use crate::side::Side;
-use crate::stats::estimator::{Decision, Direction, Estimator, Levels, Running, Summary};
+use crate::stats::estimator::{Decision, Direction, Estimator, Levels, ROUNDING, Running, Summary};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
@@ -51,10 +51,7 @@ pub struct Question {
 impl Question {
     /// Without a gate nothing is decided, only estimated.
     pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
-        let direction = match metric.better {
-            Better::Lower => Direction::LowerIsBetter,
-            Better::Higher => Direction::HigherIsBetter,
-        };
+        let direction = Direction::from(metric.better);
         let estimator = self::estimator(&metric, estimator);
         let running = |estimator| Running::new(estimator, direction, levels);
         // `Min` is fed minima, of which the others would make something else.
@@ -266,10 +263,6 @@ pub fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> Metri
         ..MetricResult::new(metric, threshold, summary, verdict)
     }
 }
-
-/// How far beyond the threshold an exact change must be to count as beyond:
-/// one that equals it is not to be decided by its last digit.
-const ROUNDING: f64 = 1e-12;
 
 #[cfg(test)]
 mod tests {

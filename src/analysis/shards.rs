@@ -10,7 +10,7 @@ use super::findings::{Findings, Method, Versus};
 use super::recording::{Recorded, Recording};
 use crate::event::{Notice, remarks};
 use crate::gate::Gate;
-use crate::metric::{Better, Metric};
+use crate::metric::Metric;
 use crate::question::{Question, estimator};
 use crate::schedule::Shard;
 use crate::side::{Pair, Side};
@@ -278,10 +278,7 @@ fn ask(
     let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
     let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
     let mut question = Question::new(metric.clone(), gate, asked, levels);
-    let direction = match metric.better {
-        Better::Lower => Direction::LowerIsBetter,
-        Better::Higher => Direction::HigherIsBetter,
-    };
+    let direction = Direction::from(metric.better);
     // What the pairs are in the metric's unit, which weighted ones are not.
     let mut plain = Running::new(estimator(metric, asked), direction, levels);
     let mut mean = Running::new(Estimator::Mean, direction, levels);

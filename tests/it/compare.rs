@@ -2,23 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Repo;
-
-/// The steady fixture with a branch on which the work is `rounds`.
-fn branch_with(rounds: &str) -> Repo {
-    let repo = Repo::new("steady");
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", rounds);
-    repo.commit("change the work");
-    repo
-}
-
-/// Of the first benchmark, the metric of a name.
-#[track_caller]
-fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
-    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["name"] == name).unwrap()
-}
+use crate::support::{Repo, branch_with, metric};
 
 // Processor time gates: the tests must not depend on who else uses the machine.
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran};
+use crate::support::{Cbdr, Ran, path_with_binary};
 
 fn cbdr(args: &[&str]) -> Ran {
     Cbdr::new(Path::new("."), Path::new("unused")).args(args).run()
@@ -28,11 +28,8 @@ fn help_is_short_and_long_under_headings_and_works_through_cargo() {
         assert!(short.contains(heading) && long.contains(heading), "{heading}");
     }
     assert!(long.contains("worktrees of its own") && !short.contains("worktrees of its own"));
-    let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["cbdr", "help", "compare"]).env("PATH", std::env::join_paths(paths).unwrap());
+    cargo.args(["cbdr", "help", "compare"]).env("PATH", path_with_binary());
     let output = cargo.output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), long);
 }

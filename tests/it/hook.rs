@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Cbdr, Repo, git};
+use crate::support::{Cbdr, Repo, git, path_with_binary};
 
 /// The steady fixture with a bare remote `origin` that has its `main`.
 fn with_remote() -> Repo {
@@ -18,14 +18,11 @@ fn with_remote() -> Repo {
 /// What a push came to: whether git did it, and what was said.
 fn push(repo: &Repo, args: &str) -> (bool, String) {
     let mut command = Command::new("git");
-    let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
     command
         .current_dir(repo.path())
         .arg("push")
         .args(args.split(' '))
-        .env("PATH", std::env::join_paths(paths).unwrap())
+        .env("PATH", path_with_binary())
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("CBDR_CACHE_DIR", repo.cache());

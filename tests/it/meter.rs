@@ -5,22 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo};
-
-/// The steady fixture with a branch on which the work is `rounds`.
-fn branch_with(rounds: &str) -> Repo {
-    let repo = Repo::new("steady");
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", rounds);
-    repo.commit("change the work");
-    repo
-}
-
-#[track_caller]
-fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
-    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["name"] == name).unwrap()
-}
+use crate::support::{Cbdr, Ran, Repo, branch_with, metric};
 
 fn names(object: &Value) -> Vec<&str> {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();

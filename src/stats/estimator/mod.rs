@@ -19,6 +19,8 @@ pub use running::{Running, Summary};
 
 use robust::Robust;
 
+use crate::metric::Better;
+
 use super::sequential::{least_pairs, least_signs};
 
 /// How the change is estimated.
@@ -111,6 +113,15 @@ pub enum Direction {
     HigherIsBetter,
 }
 
+impl From<Better> for Direction {
+    fn from(better: Better) -> Self {
+        match better {
+            Better::Lower => Direction::LowerIsBetter,
+            Better::Higher => Direction::HigherIsBetter,
+        }
+    }
+}
+
 impl Direction {
     /// The change (head/base - 1) beyond which it is a regression, for a
     /// `threshold` above -1; none for others.
@@ -167,7 +178,7 @@ pub enum Decision {
 
 /// How far beyond the threshold a bound must be to count as beyond: a change that
 /// equals it exactly, as counters may have, is not to be decided by the last digit.
-const ROUNDING: f64 = 1e-12;
+pub const ROUNDING: f64 = 1e-12;
 
 /// A side of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

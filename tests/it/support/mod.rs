@@ -266,3 +266,27 @@ impl Random {
 pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
+
+/// The steady fixture with a branch on which the work is `rounds`.
+pub(crate) fn branch_with(rounds: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", rounds);
+    repo.commit("change the work");
+    repo
+}
+
+/// Of the first benchmark, the metric of a name.
+#[track_caller]
+pub(crate) fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
+    let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["name"] == name).unwrap()
+}
+
+/// PATH with the binary's folder before all others.
+pub(crate) fn path_with_binary() -> std::ffi::OsString {
+    let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(paths).unwrap()
+}

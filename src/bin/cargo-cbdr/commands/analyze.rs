@@ -49,17 +49,29 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let notices = findings.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     let outcome = Outcome::of_samples(&findings, &spec, on_inconclusive);
-    outputs.write(&outcome, &Recording::new(None, Units::new()))?;
-    outputs::print(
-        args.format,
-        &outcome,
-        || report::findings::print(&findings, &spec),
-        || report::findings::print_json(&findings, &spec),
-    )?;
+    give(args.format, outputs, &outcome, &findings, &spec)?;
     match (findings.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
         _ => Ok(Exit::of_samples(findings.verdict, on_inconclusive)),
     }
+}
+
+/// Writes the files that were asked for, and prints.
+pub(super) fn give(
+    format: Format,
+    outputs: Outputs,
+    outcome: &Outcome<'_>,
+    findings: &Findings,
+    spec: &Spec,
+) -> Result<(), Failure> {
+    outputs.write(outcome, &Recording::new(None, Units::new()))?;
+    outputs::print(
+        format,
+        outcome,
+        || report::findings::print(findings, spec),
+        || report::findings::print_json(findings, spec),
+    )?;
+    Ok(())
 }
 
 /// Something to read.

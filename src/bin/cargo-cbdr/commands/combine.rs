@@ -9,12 +9,12 @@ use cargo_cbdr::metric::Units;
 use cargo_cbdr::schedule::Shard;
 use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
 
+use super::analyze;
 use crate::cli::Analyze;
 use crate::exit::Exit;
-use crate::report;
 use crate::report::about::{self, About};
 use crate::report::outcome::Outcome;
-use crate::report::outputs::{self, Outputs};
+use crate::report::outputs::Outputs;
 use crate::ui::{Failure, Ui};
 
 /// Gives the verdict of the shards that several machines measured.
@@ -59,13 +59,7 @@ pub(crate) fn run(args: &Analyze) -> Result<Exit, Failure> {
     ui.end();
     let outcome =
         Outcome { on_no_baseline, ..Outcome::of_samples(&findings, &spec, on_inconclusive) };
-    outputs.write(&outcome, &Recording::new(None, Units::new()))?;
-    outputs::print(
-        args.format,
-        &outcome,
-        || report::findings::print(&findings, &spec),
-        || report::findings::print_json(&findings, &spec),
-    )?;
+    analyze::give(args.format, outputs, &outcome, &findings, &spec)?;
     Ok(match findings.stopped_by {
         StoppedBy::NoBaseline => Exit::doubt(on_no_baseline),
         _ => Exit::of_samples(findings.verdict, on_inconclusive),

@@ -38,10 +38,7 @@ pub(super) fn draw(
 /// What was known after some of the pairs, the deciding one and the last one
 /// among them.
 fn history(pairs: &[(Side, Pair<f64>)], question: &Question) -> Vec<Summary> {
-    let direction = match question.better {
-        Better::Lower => Direction::LowerIsBetter,
-        Better::Higher => Direction::HigherIsBetter,
-    };
+    let direction = Direction::from(question.better);
     let mut running = Running::new(question.estimator, direction, question.levels);
     let factor = (pairs.len() as f64).powf(1.0 / POINTS as f64);
     let mut next = 1.0_f64;
