@@ -7,6 +7,8 @@ use std::path::Path;
 
 pub use description::{Description, describe, host};
 
+use crate::process::ticks::Ticks;
+
 /// What is known of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
@@ -58,24 +60,6 @@ pub struct Processor {
     pub is_virtual: bool,
 }
 
-/// Processor time of all processors since the start, in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
-    /// In whatever state.
-    pub all: u64,
-    /// Wanted, but given to another virtual machine.
-    pub stolen: u64,
-}
-
-impl Ticks {
-    /// The share stolen since `earlier`, 0 to 1. `None` when no time passed.
-    pub fn stolen_since(self, earlier: Ticks) -> Option<f64> {
-        let all = self.all.saturating_sub(earlier.all);
-        let stolen = self.stolen.saturating_sub(earlier.stolen);
-        (all > 0).then(|| stolen as f64 / all as f64)
-    }
-}
-
 /// The limits of this process's control groups, of all above it, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
@@ -115,7 +99,7 @@ impl Machine {
             load: files
                 .text("proc/loadavg")
                 .and_then(|text| text.split_whitespace().next()?.parse().ok()),
-            ticks: files.text("proc/stat").and_then(|text| ticks(&text)),
+            ticks: files.text("proc/stat").and_then(|text| Ticks::parse(&text)),
             on_battery: files.on_battery(),
             memory: memory.map(|kilobytes| kilobytes * 1024),
             limits: files.limits(),
@@ -245,14 +229,6 @@ fn processor(text: &str) -> Processor {
     }
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq,
-/// softirq, steal; what follows is part of user and nice.
-fn ticks(text: &str) -> Option<Ticks> {
-    let line = text.lines().next()?.strip_prefix("cpu ")?;
-    let states: Vec<u64> = line.split_whitespace().take(8).flat_map(str::parse).collect();
-    Some(Ticks { all: states.iter().sum(), stolen: *states.get(7)? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +300,7 @@ mod tests {
             perf_event_paranoid: Some(-1),
             clock_source: Some("tsc".to_owned()),
             load: Some(0.52),
-            ticks: Some(Ticks { all: 100, stolen: 10 }),
+            ticks: Some(Ticks { all: 100, busy: 40, stolen: 10 }),
             on_battery: Some(true),
             memory: Some(2 << 20),
             limits: Limits { processors: Some(1.5), memory: Some(4096) },
@@ -371,12 +347,5 @@ mod tests {
             ("sys/class/power_supply/mouse/scope", "Device\n"),
         ];
         assert_eq!(read(&mouse).on_battery, None);
-    }
-
-    #[test]
-    fn the_share_that_was_stolen() {
-        let ticks = |all, stolen| Ticks { all, stolen };
-        assert_eq!(ticks(300, 60).stolen_since(ticks(100, 10)), Some(0.25));
-        assert_eq!(ticks(100, 10).stolen_since(ticks(100, 10)), None);
     }
 }

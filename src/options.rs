@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 pub use choice::Choice;
 use choice::target;
-pub use gates::{gates, threshold_flag, waivers};
+use gates::waivers;
+pub use gates::{gates, threshold_flag};
 pub use measuring::{Hooks, Measuring, PageCache, Repetitions, measuring};
 pub use values::{command_words, run_timeout};
 use values::{confidence, duration, harness, on_doubt, percentage, units, words};
@@ -110,6 +111,8 @@ pub struct Benchmark {
     pub gates: Vec<Gate>,
     /// Slowdowns that are accepted today.
     pub waivers: Vec<Waiver>,
+    /// Those whose last day is over.
+    pub expired: Vec<Waiver>,
     /// Whether nobody named them, so that the only metric that there is may
     /// stand in for the usual one.
     pub stands_in: bool,
@@ -185,6 +188,7 @@ pub fn benchmark(
             program.to_owned()
         }
     };
+    let (waivers, expired) = waivers(table, SystemTime::now())?;
     Ok(Benchmark {
         name: name.map_or(own, str::to_owned),
         package: package.name.clone(),
@@ -192,7 +196,8 @@ pub fn benchmark(
         args: table.args.clone().unwrap_or_default(),
         harness: table.harness.as_deref().map(harness).transpose()?,
         gates: gates(table)?,
-        waivers: waivers(table, SystemTime::now())?.0,
+        waivers,
+        expired,
         stands_in: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
         shown: table.show.clone().unwrap_or_default(),

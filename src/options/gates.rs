@@ -73,7 +73,7 @@ pub fn threshold_flag(text: &str, table: &mut Table) -> Result<(), Error> {
 ///
 /// # Errors
 /// When a ceiling is no percentage, a day no day, or a reason empty.
-pub fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>), Error> {
+pub(super) fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>), Error> {
     let (mut valid, mut expired) = (Vec::new(), Vec::new());
     for given in table.waivers.iter().flatten() {
         let bad = |value: &str, why: &str| {

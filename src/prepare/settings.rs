@@ -2,13 +2,12 @@
 //! comparison.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use crate::cargo::{Package, Workspace};
 use crate::config::{Table, Waiver};
 use crate::error::Error;
 use crate::event::Notice;
-use crate::options::{self, Choice, Settings};
+use crate::options::{self, Benchmark, Choice, Settings};
 use crate::side::Side;
 
 /// What the tables came to.
@@ -95,9 +94,10 @@ pub(super) fn resolve(
     let checked = |(name, table): &(Option<String>, Table)| {
         options::benchmark(name.as_deref(), table, choice)
     };
-    let benchmarks = tables.iter().map(checked).collect::<Result<_, _>>()?;
+    let benchmarks = tables.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
     let (policy, limits) = options::limits(tables.iter().map(|(_, table)| table))?;
-    let waivers = waivers(tables.iter().map(|(_, table)| table), &waived_before)?;
+    let waivers =
+        waiver_notices(tables.iter().map(|(_, table)| table), &waived_before, &benchmarks);
     let settings = Settings { benchmarks, policy, limits };
     Ok(Resolved { settings, differing, removed, waivers })
 }
@@ -111,26 +111,22 @@ fn waivers_of(table: Option<&Table>) -> Result<Vec<Waiver>, Error> {
 }
 
 /// The head's waivers that the base does not have, and those that have expired.
-fn waivers<'a>(
+fn waiver_notices<'a>(
     tables: impl Iterator<Item = &'a Table>,
     before: &[Waiver],
-) -> Result<Vec<Notice>, Error> {
-    let mut notices = Vec::new();
-    for table in tables {
-        for given in table.waivers.iter().flatten().filter(|waiver| !before.contains(waiver)) {
-            let (metric, ceiling) = (given.metric.clone(), given.ceiling.clone());
-            let reason = given.reason.clone();
-            notices.push(Notice::NewWaiver { metric, ceiling, reason });
-        }
-        let (_, expired) = options::waivers(table, SystemTime::now())?;
-        notices.extend(expired.into_iter().map(Notice::ExpiredWaiver));
-    }
-    let mut seen: Vec<Notice> = Vec::new();
-    notices.retain(|notice| {
-        !seen.contains(notice) && {
-            seen.push(notice.clone());
-            true
-        }
+    benchmarks: &[Benchmark],
+) -> Vec<Notice> {
+    let new = tables.flat_map(|table| table.waivers.iter().flatten());
+    let new = new.filter(|waiver| !before.contains(waiver)).map(|waiver| {
+        let (metric, ceiling) = (waiver.metric.clone(), waiver.ceiling.clone());
+        Notice::NewWaiver { metric, ceiling, reason: waiver.reason.clone() }
     });
-    Ok(notices)
+    let expired = benchmarks.iter().flat_map(|benchmark| &benchmark.expired);
+    let mut notices: Vec<Notice> = Vec::new();
+    for notice in new.chain(expired.cloned().map(Notice::ExpiredWaiver)) {
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+    notices
 }

@@ -14,6 +14,7 @@ mod isolation;
 mod launch;
 pub mod pages;
 mod spawn;
+pub mod ticks;
 mod unix;
 mod watch;
 mod wire;

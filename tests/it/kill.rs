@@ -7,11 +7,12 @@
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::live::{assert_gone, heed_signals};
 use crate::support::{Cbdr, Random, Repo, setting};
 
 /// How long the slowest machine may take to do what it should.
@@ -119,41 +120,10 @@ impl World {
             page.display()
         );
         let mut command = self.compare(&args).env("UNSETTLED", "1").into_command();
-        // SAFETY: signal is async-signal-safe. A test run in the background
-        // may ignore SIGINT, and what it starts would, too.
-        unsafe {
-            command.pre_exec(|| {
-                for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                    libc::signal(signal, libc::SIG_DFL);
-                }
-                Ok(())
-            });
-        }
+        heed_signals(&mut command);
         let err = self.repo.around().join("stderr");
         command.stdout(std::process::Stdio::null()).stderr(File::create(&err).unwrap());
         Live { child: command.spawn().unwrap(), err }
-    }
-
-    /// The processes that live, with the notes in their environment.
-    fn processes(&self) -> Vec<String> {
-        let marker = format!("NOTES={}", self.notes.display());
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let about = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
-            if about("environ").split(|&byte| byte == 0).any(|word| word == marker.as_bytes()) {
-                found.push(String::from_utf8_lossy(&about("cmdline")).replace('\0', " "));
-            }
-        }
-        found
-    }
-
-    /// Demands that none of them lives on.
-    fn assert_gone(&self, about: &str) {
-        let start = Instant::now();
-        while let Some(left) = self.processes().first() {
-            assert!(start.elapsed() < Duration::from_secs(20), "{about}: still there: {left}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     /// Demands that all measured pairs are on disk, but one that had just
@@ -299,10 +269,10 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
         assert!(asked.elapsed() < Duration::from_secs(30), "{about}: {:?}", asked.elapsed());
         world.assert_samples(&about);
         if random.below(2) == 0 {
-            world.assert_gone(&about);
+            assert_gone(&world.notes, &about);
         }
         world.assert_right(&about);
-        world.assert_gone(&about);
+        assert_gone(&world.notes, &about);
         let mut after = Picture::new();
         picture(world.repo.path(), &mut after);
         assert!(before == after, "{about}: the repository was written to");

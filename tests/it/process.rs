@@ -15,12 +15,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::support::Repo;
+use crate::support::live::{assert_gone, heed_signals, noting};
 
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// How long the processes of a killed tool may live on.
-const GONE: Duration = Duration::from_secs(20);
 
 /// Where a script counts its runs, as a function for scripts.
 const COUNT: &str = "echo run >> $NOTES/runs\nruns=$(wc -l < $NOTES/runs)\n";
@@ -80,34 +78,6 @@ impl Stage {
             self.note(name)
         });
     }
-
-    /// The processes that live, with the notes in their environment.
-    fn processes(&self) -> Vec<String> {
-        let marker = format!("NOTES={}", self.notes.display());
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let about = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
-            if about("environ").split(|&byte| byte == 0).any(|word| word == marker.as_bytes()) {
-                let line = String::from_utf8_lossy(&about("cmdline")).replace('\0', " ");
-                found.push(format!("{}: {line}", entry.file_name().display()));
-            }
-        }
-        found
-    }
-
-    /// Demands that none of them lives on.
-    #[track_caller]
-    fn assert_gone(&self) {
-        let start = Instant::now();
-        loop {
-            let left = self.processes();
-            if left.is_empty() {
-                return;
-            }
-            assert!(start.elapsed() < GONE, "still there: {left:#?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 /// The tool at work.
@@ -125,16 +95,7 @@ impl Live {
     /// With standard output onto a file.
     fn onto(stage: &Stage, cbdr: crate::support::Cbdr, out: &Path) -> Self {
         let mut command = cbdr.into_command();
-        // SAFETY: signal is async-signal-safe. A test run in the background
-        // may ignore SIGINT, and what it starts would, too.
-        unsafe {
-            command.pre_exec(|| {
-                for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                    libc::signal(signal, libc::SIG_DFL);
-                }
-                Ok(())
-            });
-        }
+        heed_signals(&mut command);
         Live::spawn(stage, command, out)
     }
 
@@ -230,7 +191,7 @@ fn a_killed_tool_leaves_no_benchmark_running() {
         stage.wait_for(&mut live, "runs");
         live.signal(libc::SIGKILL);
         assert_eq!(live.end().signal(), Some(libc::SIGKILL));
-        stage.assert_gone();
+        assert_gone(&stage.notes, "after the end");
         assert!(picture(stage.repo.path()) == before, "the repository was written to");
     }
 }
@@ -243,7 +204,7 @@ fn after_a_kill_the_next_comparison_is_as_any_other() {
     until("the fifth run", LIMIT, || stage.note("runs").filter(|runs| runs.lines().count() == 5));
     live.signal(libc::SIGKILL);
     live.end();
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
     stage.compare("--max-pairs 1").run().code(0).never_says("Blocking");
 }
 
@@ -266,10 +227,10 @@ fn a_tool_killed_while_cargo_builds_leaves_no_cargo() {
     let compare = stage.repo.cbdr("compare main").env("NOTES", &stage.notes);
     let mut live = Live::start(&stage, compare);
     stage.wait_for(&mut live, "building");
-    assert!(stage.processes().iter().any(|line| line.contains("build-script-build")));
+    assert!(noting(&stage.notes).iter().any(|line| line.contains("build-script-build")));
     live.signal(libc::SIGKILL);
     live.end();
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
     assert!(picture(stage.repo.path()) == before, "the repository was written to");
 }
 
@@ -284,7 +245,7 @@ fn a_signal_while_cargo_builds_ends_both() {
         assert_eq!(live.end().signal(), Some(signal));
         assert_eq!(live.stdout(), "");
         assert!(!live.stderr().contains("error: the head does not build"), "{}", live.stderr());
-        stage.assert_gone();
+        assert_gone(&stage.notes, "after the end");
     }
 }
 
@@ -310,7 +271,7 @@ fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
         let about = std::fs::read_to_string(samples.with_extension("csv.json")).unwrap();
         let about: serde_json::Value = serde_json::from_str(&about).unwrap();
         assert_eq!(about["head"]["commit"], stage.repo.head());
-        stage.assert_gone();
+        assert_gone(&stage.notes, "after the end");
         assert!(picture(stage.repo.path()) == before, "the repository was written to");
     }
 }
@@ -324,7 +285,7 @@ fn a_hangup_takes_the_terminal_with_it() {
     stage.wait_for(&mut live, "blocked");
     live.signal(libc::SIGHUP);
     assert_eq!(live.end().signal(), Some(libc::SIGHUP), "{}", live.stderr());
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]
@@ -335,7 +296,7 @@ fn a_signal_in_the_warm_up_is_what_the_tool_dies_of() {
     live.signal(libc::SIGINT);
     assert_eq!(live.end().signal(), Some(libc::SIGINT));
     assert_eq!(live.stdout(), "");
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]
@@ -350,7 +311,7 @@ fn a_second_signal_does_not_wait_for_the_benchmark() {
     stage.wait_for(&mut live, "asked");
     live.signal(libc::SIGINT);
     assert_eq!(live.end().signal(), Some(libc::SIGINT));
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]
@@ -361,7 +322,7 @@ fn a_benchmark_deaf_to_sigterm_is_ended_all_the_same() {
     stage.wait_for(&mut live, "runs");
     live.signal(libc::SIGTERM);
     assert_eq!(live.end().signal(), Some(libc::SIGTERM));
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]
@@ -372,7 +333,7 @@ fn a_daemon_is_ended_with_its_run_and_said() {
                   until [ -s $NOTES/daemon ]; do :; done\n";
     let stage = Stage::new(script);
     let ran = stage.compare("--max-pairs 1").run().code(0);
-    assert_eq!(stage.processes(), Vec::<String>::new());
+    assert_eq!(noting(&stage.notes), Vec::<String>::new());
     ran.says("warning: `sh` left 4 processes running, which were ended");
 }
 
@@ -422,7 +383,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_so() {
     // once, before the helper has ended the benchmark.
     live.signal(libc::SIGTERM);
     assert_eq!(live.end().signal(), Some(libc::SIGTERM));
-    assert_eq!(stage.processes(), Vec::<String>::new());
+    assert_eq!(noting(&stage.notes), Vec::<String>::new());
 }
 
 #[test]
@@ -433,7 +394,7 @@ fn a_killed_helper_is_an_error_and_leaves_no_benchmark() {
     live.kill_helper();
     assert_eq!(live.end().code(), Some(101), "{}", live.stderr());
     assert!(live.stderr().contains("error: the helper process that runs the programs is gone"));
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]
@@ -446,7 +407,7 @@ fn a_benchmark_does_not_outlive_tool_and_helper() {
     live.kill_helper();
     live.signal(libc::SIGKILL);
     live.end();
-    stage.assert_gone();
+    assert_gone(&stage.notes, "after the end");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Any commands in turn: rows, their order, and every way to end.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use crate::support::live::heed_signals;
 use crate::support::{Cbdr, Ran};
 
 fn cbdr(folder: &Path) -> Cbdr {
@@ -97,14 +98,7 @@ fn hanging(folder: &Path) -> (Child, BufReader<std::process::ChildStdout>, Strin
     let script = "if [ -e hang ]; then echo $$ > number; exec sleep 1000; fi";
     std::fs::write(folder.join("run.sh"), script).unwrap();
     let mut command = cbdr(folder).args(["sample", "a:true", "b:sh run.sh"]).into_command();
-    // A shell lets what it runs in the background ignore SIGINT.
-    // SAFETY: signal is async-signal-safe.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    heed_signals(&mut command);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut rows = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();

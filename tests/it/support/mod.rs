@@ -1,5 +1,7 @@
 //! A repository made from a fixture, and the binary run in it.
 
+pub(crate) mod live;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
