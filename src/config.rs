@@ -124,7 +124,7 @@ pub struct Table {
     #[serde(flatten)]
     pub measuring: Measuring,
     /// Named benchmarks, each over the rest of this table.
-    pub benchmarks: Option<BTreeMap<String, Value>>,
+    pub benchmarks: Option<BTreeMap<String, Table>>,
 }
 
 /// A slowdown that is accepted.
@@ -221,15 +221,25 @@ impl Table {
         }
     }
 
-    fn parse(value: &Value, name: &str) -> Result<Self, Error> {
-        let bad = |why: String| Error::BadValue { table: name.to_owned(), why };
+    fn parse(value: &Value, place: &str) -> Result<Self, Error> {
+        let bad = |why: String| Error::BadValue { table: place.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
         for key in entries.keys() {
             if !keys().any(|known| known == key) {
                 let nearest = nearest(key, keys()).map(str::to_owned);
-                let table = name.to_owned();
+                let table = place.to_owned();
                 return Err(Error::UnknownKey { key: key.clone(), table, nearest });
             }
+        }
+        for (name, value) in
+            value.get("benchmarks").and_then(Value::as_object).into_iter().flatten()
+        {
+            let place = format!("{place}.benchmarks.{name}");
+            if value.get("benchmarks").is_some() {
+                let why = "a benchmark has no benchmarks of its own".to_owned();
+                return Err(Error::BadValue { table: place, why });
+            }
+            Table::parse(value, &place)?;
         }
         for (key, value) in entries {
             // Key by key, so that the error can name it.
@@ -240,7 +250,7 @@ impl Table {
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
         if table.targets() > 1 {
-            return Err(Error::TwoTargets { table: name.to_owned() });
+            return Err(Error::TwoTargets { table: place.to_owned() });
         }
         Ok(table)
     }
@@ -310,22 +320,10 @@ impl Table {
     }
 
     /// The named benchmarks, each over this table.
-    ///
-    /// # Errors
-    /// When one of them has a key or value that is not what it may be.
-    pub fn named(&self, place: &str) -> Result<Vec<(String, Table)>, Error> {
-        let mut rest = self.clone();
-        let benchmarks = rest.benchmarks.take().unwrap_or_default();
-        let table = |(name, value): (String, Value)| {
-            let place = format!("{place}.metadata.cbdr.benchmarks.{name}");
-            if value.get("benchmarks").is_some() {
-                let why = "a benchmark has no benchmarks of its own".to_owned();
-                return Err(Error::BadValue { table: place, why });
-            }
-            let table = Table::parse(&value, &place)?;
-            Ok((name, table.over(rest.clone())))
-        };
-        benchmarks.into_iter().map(table).collect()
+    pub fn named(&self) -> Vec<(String, Table)> {
+        let rest = Table { benchmarks: None, ..self.clone() };
+        let named = self.benchmarks.iter().flatten();
+        named.map(|(name, table)| (name.clone(), table.clone().over(rest.clone()))).collect()
     }
 
     /// This table with everything that decides taken from `base`, and the

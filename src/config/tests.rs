@@ -43,12 +43,30 @@ fn named_benchmarks_inherit_the_table_around_them() {
         "benchmarks": {"small": {"args": ["1"]}, "tool": {"bin": "t"}},
     }});
     let table = Table::of_metadata(&metadata, "package").unwrap().unwrap();
-    let named = table.named("package").unwrap();
+    let named = table.named();
     let small = &named[0].1;
     assert_eq!(named[0].0, "small");
     assert_eq!((small.bench.as_deref(), small.args.clone()), (Some("all"), Some(vec!["1".into()])));
     assert_eq!((named[1].1.bench.clone(), named[1].1.bin.as_deref()), (None, Some("t")));
     assert_eq!(named[1].1.threshold.as_deref(), Some("3%"));
+}
+
+#[test]
+fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
+    let of =
+        |table| Table::of_metadata(&json!({"cbdr": {"benchmarks": {"a": table}}}), "workspace");
+    let said = |table| of(table).unwrap_err().to_string();
+    assert_eq!(
+        said(json!({"bin": "a", "bench": "a"})),
+        "[workspace.metadata.cbdr.benchmarks.a] names more than one of `bench`, `bin`, `example` and \
+         `command`"
+    );
+    assert!(said(json!({"benchmarks": {}})).contains("has no benchmarks of its own"));
+    assert!(said(json!("a")).ends_with("it is not a table"));
+    assert_eq!(
+        said(json!({"binn": "a"})),
+        "unknown key `binn` in [workspace.metadata.cbdr.benchmarks.a]"
+    );
 }
 
 #[test]

@@ -61,12 +61,12 @@ pub(super) fn resolve(
     let mut tables: Vec<(Option<String>, Table)> = Vec::new();
     let chosen_by_flag = [&flags.bench, &flags.bin, &flags.example, &flags.command];
     let chosen_by_flag = chosen_by_flag.iter().any(|target| target.is_some());
-    let waived_before = waivers_of(base.as_ref())?;
+    let waived_before = base.as_ref().map(waivers_of).unwrap_or_default();
     let deciding = base.filter(|_| head.is_some());
     let head = head.unwrap_or_default();
-    let named = if chosen_by_flag { Vec::new() } else { head.named("package")? };
+    let named = if chosen_by_flag { Vec::new() } else { head.named() };
     let base_named = match &deciding {
-        Some(base) if !chosen_by_flag => base.named("package")?,
+        Some(base) if !chosen_by_flag => base.named(),
         _ => Vec::new(),
     };
     let mut decide = |name: Option<&str>, table: Table| {
@@ -103,11 +103,10 @@ pub(super) fn resolve(
 }
 
 /// All waivers of a side.
-fn waivers_of(table: Option<&Table>) -> Result<Vec<Waiver>, Error> {
-    let Some(table) = table else { return Ok(Vec::new()) };
-    let named = table.named("package")?;
+fn waivers_of(table: &Table) -> Vec<Waiver> {
+    let named = table.named();
     let all = named.iter().map(|(_, table)| table).chain([table]);
-    Ok(all.filter_map(|table| table.waivers.clone()).flatten().collect())
+    all.filter_map(|table| table.waivers.clone()).flatten().collect()
 }
 
 /// The head's waivers that the base does not have, and those that have expired.

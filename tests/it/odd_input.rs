@@ -227,9 +227,11 @@ fn the_table() {
         if let Some(command) = &table.command {
             let _ = options::command_words(command);
         }
-        let named = table.named("package");
-        let checked = options::check(&table).is_ok();
-        checked && named.is_ok() && options::limits(std::iter::once(&table)).is_ok()
+        let all = table.named().into_iter().map(|(_, named)| named).chain([table]);
+        let ok = |table: Table| {
+            options::check(&table).is_ok() && options::limits(std::iter::once(&table)).is_ok()
+        };
+        all.fold(true, |good, table| good & ok(table))
     });
 }
 
