@@ -5,6 +5,7 @@ mod gates;
 mod measuring;
 mod values;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 pub use choice::Choice;
@@ -16,7 +17,7 @@ pub use values::{command_words, run_timeout};
 use values::{confidence, duration, harness, on_doubt, percentage, units, words};
 
 use crate::cargo::{Build, Target};
-use crate::config::Table;
+use crate::config::{Scale, Table};
 use crate::gate::{Gate, Waiver};
 use crate::harness::Dialect;
 use crate::metric::Units;
@@ -64,7 +65,7 @@ pub enum Error {
     },
     /// Settings of which a comparison has one, given differently.
     #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
-    Disagree(&'static str),
+    Disagree(String),
 }
 
 impl Error {
@@ -234,10 +235,14 @@ pub fn check(table: &Table) -> Result<(), Error> {
 pub fn limits<'a>(
     tables: impl Iterator<Item = &'a Table> + Clone,
 ) -> Result<(Policy, Limits), Error> {
-    let one = |key, get: fn(&Table) -> Option<String>| {
+    let one = |key: &str, get: fn(&Table) -> Option<String>| {
         let mut values = tables.clone().map(get);
         let first = values.next().flatten();
-        if values.all(|value| value == first) { Ok(first) } else { Err(Error::Disagree(key)) }
+        if values.all(|value| value == first) {
+            Ok(first)
+        } else {
+            Err(Error::Disagree(key.to_owned()))
+        }
     };
     let level = one("confidence", |table| table.confidence.clone())?;
     let estimator = one("estimator", |table| table.estimator.clone())?;
@@ -245,6 +250,7 @@ pub fn limits<'a>(
     let pairs = one("max-pairs", |table| table.max_pairs.map(|pairs| pairs.to_string()))?;
     let open = one("on-inconclusive", |table| table.on_inconclusive.clone())?;
     let missing = one("on-no-baseline", |table| table.on_no_baseline.clone())?;
+    same_units(tables.clone())?;
     let policy = Policy {
         confidence: confidence(level.as_deref().unwrap_or("95%"))?,
         estimator: self::estimator(estimator.as_deref().unwrap_or(Estimator::default().name()))?,
@@ -260,6 +266,17 @@ pub fn limits<'a>(
         return Err(Error::Bad { what: "max-pairs", value: "0".to_owned(), why });
     }
     Ok((policy, limits))
+}
+
+/// Demands that no metric is given two units: samples have one column for it.
+fn same_units<'a>(tables: impl Iterator<Item = &'a Table>) -> Result<(), Error> {
+    let mut known: BTreeMap<&str, &Scale> = BTreeMap::new();
+    for (metric, scale) in tables.flat_map(|table| table.units.iter().flatten()) {
+        if *known.entry(metric).or_insert(scale) != scale {
+            return Err(Error::Disagree(format!("units.{metric}")));
+        }
+    }
+    Ok(())
 }
 
 /// The estimator of a name.

@@ -45,7 +45,7 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
     if asked.all(|side| side == first) {
         return Ok(first);
     }
-    Err(options::Error::Disagree("bench-from").into())
+    Err(options::Error::Disagree("bench-from".to_owned()).into())
 }
 
 impl Work<'_, '_> {

@@ -223,6 +223,11 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     );
     let ran = ran.says("error: the benchmarks disagree on `confidence`, of which a comparison has");
     ran.says("hint: set `confidence` beside the benchmarks, not in them\n");
+    let ran = refused(
+        "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\nunits.rate.unit = \"B/s\"\n\
+         [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"\nunits.rate.unit = \"1/s\"",
+    );
+    ran.says("error: the benchmarks disagree on `units.rate`, of which a comparison has one\n");
 }
 
 #[test]
