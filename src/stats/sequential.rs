@@ -144,8 +144,9 @@ pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     if !decides(signs) {
         return None;
     }
-    // Invariant: `enough` decides, and less than `least` does not.
-    let (mut least, mut enough) = (signs / 2 + 1, signs);
+    // `enough` decides. The evidence falls up to half of the signs, which is the first
+    // number looked at and never decides, and rises from there.
+    let (mut least, mut enough) = (0, signs);
     while least < enough {
         let middle = least + (enough - least) / 2;
         if decides(middle) {
@@ -168,7 +169,7 @@ pub fn least_average(level: f64) -> Option<u64> {
     let needed = ln_needed(level)?;
     least(level, |pairs| {
         let signs = ln_sign_evidence(pairs as f64, 0.0);
-        ln_average(Some(ln_evidence(pairs, 1.0, needed)), Some(signs)) >= needed
+        ln_average(Some(signs), Some(ln_evidence(pairs, 1.0, needed))) >= needed
     })
 }
 
@@ -243,11 +244,26 @@ mod tests {
         assert_eq!(least_signs(0.05), Some(6));
         assert!(least_pairs(1e-300).is_some() && least_signs(1e-300).is_some());
         for level in [0.0, 0.5, 0.7, -1.0, f64::NAN] {
+            assert_eq!((ln_needed(level), least_average(level)), (None, None));
             assert_eq!((least_pairs(level), least_signs(level)), (None, None));
             assert_eq!(t_squared(100, level), None);
         }
         assert_eq!(t_squared(0, 0.05), None);
         assert_eq!(signs_needed(0, 0.05), None);
+    }
+
+    #[test]
+    fn the_least_average_is_the_first_at_which_both_bets_together_win() {
+        for level in LEVELS {
+            let needed = ln_needed(level).unwrap();
+            let won = |n: u64| {
+                let signs = 0.4 * ln_sign_evidence(n as f64, 0.0).exp();
+                signs + 0.6 * ln_evidence(n, 1.0, needed).exp()
+            };
+            let naive = (1..).find(|n| won(*n) >= 0.5 / level);
+            assert_eq!(least_average(level), naive, "{level}");
+        }
+        assert_eq!(least_average(0.05), Some(7));
     }
 
     #[test]
