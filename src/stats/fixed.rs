@@ -12,7 +12,7 @@
 
 use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
-use super::ratio::{Dof, paired, unpaired};
+use super::ratio::{paired, unpaired};
 use super::welch::Welch;
 
 /// Two samples, as far as their sums go.
@@ -87,7 +87,7 @@ impl Samples<'_> {
             let set = match self {
                 Samples::Paired(pairs) => paired(pairs, confidence)
                     .filter(|_| self.difference(Confidence { lower: 0.5, upper: 0.5 }).is_some()),
-                Samples::Apart(base, head) => unpaired(base, head, confidence, Dof::Plugin),
+                Samples::Apart(base, head) => unpaired(base, head, confidence),
             };
             set.map_or((None, None), |set| set.bounds())
         };

@@ -9,7 +9,7 @@
 //!
 //! - Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175.
 //! - Tamhane and Logan 2004, *Finding the maximum safe dose level for
-//!   heteroscedastic data*, J. Biopharm. Stat. 14:843, for [`Dof::Plugin`].
+//!   heteroscedastic data*, J. Biopharm. Stat. 14:843, for [`unpaired`].
 
 use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
@@ -144,16 +144,6 @@ fn ascending(one: f64, other: f64) -> (f64, f64) {
     if one <= other { (one, other) } else { (other, one) }
 }
 
-/// Which degrees of freedom belong to a ratio of unpaired samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dof {
-    /// Satterthwaite's at the estimated ratio, at least 1: a closed form.
-    Plugin,
-    /// Satterthwaite's at each ratio itself: the exact inversion of Welch's test.
-    /// Only where the plug-in set is an interval.
-    Iterated,
-}
-
 /// The set of mean(head)/mean(base) from pairs, at two-sided `confidence` (0 to
 /// 1), with n - 1 degrees of freedom; none of fewer than two pairs.
 pub fn paired(pairs: &PairMoments, confidence: f64) -> Option<RatioSet> {
@@ -170,60 +160,20 @@ pub fn paired(pairs: &PairMoments, confidence: f64) -> Option<RatioSet> {
 }
 
 /// The set of mean(head)/mean(base) from two samples that do not belong together
-/// pair by pair, at two-sided `confidence` (0 to 1); none where Welch's test has no
-/// degrees of freedom, or where [`Dof::Iterated`] finds no interval.
-pub fn unpaired(base: &Moments, head: &Moments, confidence: f64, dof: Dof) -> Option<RatioSet> {
+/// pair by pair, at two-sided `confidence` (0 to 1), with Satterthwaite's degrees of
+/// freedom at the estimated ratio, at least 1; none where Welch's test has none.
+pub fn unpaired(base: &Moments, head: &Moments, confidence: f64) -> Option<RatioSet> {
     let (base, head) = (Side::of(base).ok()?, Side::of(head).ok()?);
-    let p = 0.5 + 0.5 * confidence;
-    let set_at = |ratio: f64| {
-        let dof = satterthwaite(&base, &head, ratio)?.max(1.0);
-        let t = student_t(p, dof)?;
-        let parts = Parts {
-            base: base.mean,
-            head: head.mean,
-            base_variance: base.variance,
-            head_variance: head.variance,
-            covariance: 0.0,
-        };
-        Some(RatioSet::new(&parts, t * t))
+    let dof = satterthwaite(&base, &head, head.mean / base.mean)?.max(1.0);
+    let t = student_t(0.5 + 0.5 * confidence, dof)?;
+    let parts = Parts {
+        base: base.mean,
+        head: head.mean,
+        base_variance: base.variance,
+        head_variance: head.variance,
+        covariance: 0.0,
     };
-    let estimate = head.mean / base.mean;
-    let plugin = set_at(estimate)?;
-    match (dof, plugin) {
-        (Dof::Plugin, _) => Some(plugin),
-        (Dof::Iterated, RatioSet::Between { lower, upper }) => {
-            let kept = |ratio: f64| set_at(ratio).is_some_and(|set| set.contains(ratio));
-            let lower = edge(estimate, lower - estimate, kept)?;
-            let upper = edge(estimate, upper - estimate, kept)?;
-            Some(RatioSet::Between { lower, upper })
-        }
-        (Dof::Iterated, _) => None,
-    }
-}
-
-/// Where `kept` ends, going from `inside` by `step` and farther, by bisection; none
-/// where it goes on and on.
-fn edge(inside: f64, step: f64, kept: impl Fn(f64) -> bool) -> Option<f64> {
-    let (mut inside, mut step) = (inside, step);
-    let mut outside = inside + step;
-    while kept(outside) {
-        (inside, step) = (outside, 2.0 * step);
-        outside = inside + step;
-        if !outside.is_finite() || outside == inside {
-            return None;
-        }
-    }
-    loop {
-        let middle = inside.midpoint(outside);
-        if middle == inside || middle == outside {
-            return Some(middle);
-        }
-        if kept(middle) {
-            inside = middle;
-        } else {
-            outside = middle;
-        }
-    }
+    Some(RatioSet::new(&parts, t * t))
 }
 
 #[cfg(test)]
@@ -258,6 +208,27 @@ mod tests {
         let certain = Parts { base: 0.0, base_variance: 0.0, ..parts(0.0, 3.0) };
         assert_eq!(RatioSet::new(&certain, 4.0), RatioSet::Empty);
         assert_eq!(RatioSet::new(&parts(f64::NAN, 1.0), 4.0), RatioSet::All);
+        // Of zero and zero, both without doubt, any ratio will do.
+        let nothing = Parts { head: 0.0, head_variance: 0.0, ..certain };
+        assert_eq!(RatioSet::new(&nothing, 4.0), RatioSet::All);
+        // 3^2 + 4^2 = 25: the gap between the two parts has shrunk to nothing.
+        assert_eq!(RatioSet::new(&parts(3.0, 4.0), 25.0), RatioSet::All);
+    }
+
+    #[test]
+    fn a_set_holds_its_ends_and_what_lies_on_its_side_of_them() {
+        let table = [
+            (RatioSet::All, [true, true, true, true, true]),
+            (RatioSet::Between { lower: -1.0, upper: 2.0 }, [false, true, true, true, false]),
+            (RatioSet::Outside { lower: -1.0, upper: 2.0 }, [true, true, false, true, true]),
+            (RatioSet::AtLeast(-1.0), [false, true, true, true, true]),
+            (RatioSet::AtMost(2.0), [true, true, true, true, false]),
+            (RatioSet::Empty, [false; 5]),
+        ];
+        for (set, expected) in table {
+            let held = [-1.5, -1.0, 0.5, 2.0, 2.5].map(|ratio| set.contains(ratio));
+            assert_eq!(held, expected, "{set:?}");
+        }
     }
 
     #[test]
@@ -273,9 +244,16 @@ mod tests {
         assert_eq!(outside(-3.0, 0.5), (Some(0.5), None));
         assert_eq!(outside(-3.0, -0.5), (None, None));
         assert_eq!(outside(0.5, 3.0), (None, None));
+        // 0 is in the set, and so is everything on one side of it.
+        assert_eq!((outside(0.0, 3.0), outside(-3.0, 0.0)), ((None, None), (None, None)));
+        assert_eq!(RatioSet::All.bounds(), (None, None));
         let between = RatioSet::Between { lower: -1.0, upper: 2.0 };
         assert_eq!(between.bounds(), (Some(0.0), Some(2.0)));
         assert_eq!(RatioSet::AtLeast(-0.1).bounds(), (None, None));
+        assert_eq!(RatioSet::AtLeast(0.0).bounds(), (None, None));
+        assert_eq!(RatioSet::AtLeast(0.5).bounds(), (Some(0.5), None));
+        assert_eq!(RatioSet::AtMost(-0.5).bounds(), (None, Some(0.0)));
+        assert_eq!(RatioSet::AtMost(0.5).bounds(), (None, Some(0.5)));
         assert_eq!(RatioSet::Empty.bounds(), (Some(f64::INFINITY), None));
         assert!(RatioSet::Empty.bounds().0.is_some_and(|end| !RatioSet::Empty.contains(end)));
     }
