@@ -42,17 +42,14 @@ impl Moments {
 
     /// Takes in all that `other` has seen, as though it had been pushed here.
     pub fn merge(&mut self, other: &Self) {
-        if self.count == 0 || other.count == 0 {
-            if self.count == 0 {
-                *self = *other;
-            }
+        if other.count == 0 {
             return;
         }
         let (here, there) = (self.count as f64, other.count as f64);
         let step = other.mean - self.mean;
         self.count += other.count;
         self.mean += step * (there / (here + there));
-        self.squares += other.squares + step * step * (here * there / (here + there));
+        self.squares += other.squares + step * (step * (here * there / (here + there)));
     }
 
     /// How many values there were.
@@ -113,12 +110,13 @@ impl PairMoments {
 
     /// Takes in all that `other` has seen, as though it had been pushed here.
     pub fn merge(&mut self, other: &Self) {
-        if self.count() > 0 && other.count() > 0 {
-            let (here, there) = (self.count() as f64, other.count() as f64);
-            let steps = (other.base.mean - self.base.mean) * (other.head.mean - self.head.mean);
-            self.products += steps * (here * there / (here + there));
+        if other.count() == 0 {
+            return;
         }
-        self.products += other.products;
+        let (here, there) = (self.count() as f64, other.count() as f64);
+        let step = other.base.mean - self.base.mean;
+        let across = (other.head.mean - self.head.mean) * (here * there / (here + there));
+        self.products += other.products + step * across;
         self.base.merge(&other.base);
         self.head.merge(&other.head);
     }
@@ -240,9 +238,22 @@ mod tests {
     }
 
     #[test]
+    fn nothing_adds_nothing_and_to_nothing_all() {
+        let huge: PairMoments = [(1e300, 3e300), (2e300, 5e300)].into_iter().collect();
+        let some: PairMoments = [(1.0, 3.0), (2.0, 5.0)].into_iter().collect();
+        for sums in [PairMoments::new(), some, huge] {
+            let (mut with_nothing, mut from_nothing) = (sums, PairMoments::new());
+            with_nothing.merge(&PairMoments::new());
+            from_nothing.merge(&sums);
+            assert_eq!((with_nothing, from_nothing), (sums, sums));
+        }
+    }
+
+    #[test]
     fn nothing_and_one_value_have_no_variance() {
         assert_eq!(Moments::new().mean(), None);
         assert_eq!(Moments::new().population_variance(), None);
+        assert_eq!(PairMoments::new().population_covariance(), None);
         let one: PairMoments = [(3.0, 4.0)].into_iter().collect();
         assert_eq!(one.base().variance(), None);
         assert_eq!(one.covariance(), None);
