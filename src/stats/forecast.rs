@@ -106,7 +106,7 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::estimator::{Direction, Estimator, Levels};
+    use crate::stats::estimator::{Decision, Direction, Estimator, Levels};
     use crate::stats::noise::Noise;
 
     fn running(estimator: Estimator) -> Running {
@@ -144,6 +144,40 @@ mod tests {
             panic!("no forecast");
         };
         assert!(pairs.abs_diff(u64::from(decided.unwrap())) <= 1, "{pairs} {decided:?}");
+    }
+
+    #[test]
+    fn what_the_forecast_goes_by_is_what_the_verdict_goes_by() {
+        let mut noise = Noise::seeded(42);
+        let mut decided = 0;
+        for round in 0..200 {
+            let estimator = Estimator::ALL[round % 5];
+            let direction = [Direction::LowerIsBetter, Direction::HigherIsBetter][round / 5 % 2];
+            let mut running = Running::new(estimator, direction, Levels::new(0.95, 1 + round % 3));
+            let (threshold, effect) = (0.1 * noise.uniform(), 0.2 * (noise.uniform() - 0.5));
+            for pairs in 1..60 {
+                running.push(1.0 + 0.03 * noise.normal(), 1.0 + effect + 0.03 * noise.normal());
+                let Some(prospects) = running.prospects(threshold) else { continue };
+                let found = |prospect: &Prospect, level: f64| {
+                    let needed = ln_needed(level).unwrap();
+                    evidence(prospect.signal, needed, pairs, pairs) >= needed
+                };
+                let is_above = |all: &Prospect| above(all.signal) && found(all, all.above);
+                let is_below = |all: &Prospect| {
+                    !above(all.signal) && found(all, all.below) && pairs >= all.fewest
+                };
+                // Robust, which has two questions, turns them so that more is worse.
+                let more_is_worse = direction == Direction::LowerIsBetter || prospects.len() == 2;
+                let expected = match prospects.iter().any(is_above) {
+                    above if !above && !prospects.iter().all(is_below) => None,
+                    above if above == more_is_worse => Some(Decision::Regression),
+                    _ => Some(Decision::NoRegression),
+                };
+                assert_eq!(running.decide(threshold), expected, "{estimator} {round} {pairs}");
+                decided += usize::from(expected.is_some());
+            }
+        }
+        assert!(decided > 4_000, "{decided}");
     }
 
     #[test]

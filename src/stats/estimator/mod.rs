@@ -271,7 +271,10 @@ mod words {
     fn where_higher_is_better_the_critical_change_is_the_reciprocals() {
         let critical = Direction::HigherIsBetter.critical_change(0.25).unwrap();
         assert!((critical - (1.0 / 1.25 - 1.0)).abs() < 1e-15);
-        assert_eq!(Direction::HigherIsBetter.critical_change(-1.0), None);
-        assert_eq!(Direction::LowerIsBetter.critical_change(f64::NAN), None);
+        for direction in [Direction::LowerIsBetter, Direction::HigherIsBetter] {
+            for outside in [-1.0, -2.0, f64::INFINITY, f64::NAN] {
+                assert_eq!(direction.critical_change(outside), None, "{outside}");
+            }
+        }
     }
 }

@@ -102,8 +102,9 @@ impl Robust {
         }
     }
 
-    pub(super) fn signal(&self, change: f64) -> Option<Signal> {
-        self.typical.signal(self.back(change))
+    /// How many pairs' changes are worse than a candidate, and how many better.
+    pub(super) fn signs(&self, change: f64) -> (u64, u64) {
+        self.typical.signs(self.back(change))
     }
 
     /// What the bounds say of the threshold, without searching them.

@@ -4,7 +4,7 @@ use super::geometric::Geometric;
 use super::mean::Mean;
 use super::median::Median;
 use super::robust::Robust;
-use super::{Decision, Direction, Estimator, Levels, Prospect, ROUNDING, Signal};
+use super::{Decision, Direction, Estimator, Levels, Prospect, ROUNDING};
 
 /// Takes in pairs and says after each how large the change is and whether the
 /// question is decided.
@@ -176,28 +176,31 @@ impl Running {
     /// How many pairs have exactly the threshold's change, where the estimator goes
     /// by signs: they count for neither side. 0 for the other estimators.
     pub fn ties(&self, threshold: f64) -> u64 {
-        let critical = self.direction.critical_change(threshold);
-        match critical.and_then(|change| self.signal(change)) {
-            Some(Signal::Signs { above, below }) => self.pairs - above - below,
-            _ => 0,
-        }
+        let Some(critical) = self.direction.critical_change(threshold) else { return 0 };
+        let (above, below) = match &self.sums {
+            Sums::Robust(sums) => sums.signs(critical),
+            Sums::Median(sums) => sums.signs(critical),
+            Sums::Mean(_) | Sums::Geometric(_) | Sums::Undefined => return 0,
+        };
+        self.pairs - above - below
     }
 
     /// The questions that make the verdict about `threshold`. None where the
     /// pairs say nothing of one of them.
     pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
         let critical = self.direction.critical_change(threshold)?;
-        if let Sums::Robust(sums) = &self.sums {
-            let Levels { alarm, clear } = self.levels;
-            return sums.prospects(threshold, alarm, clear).into_iter().collect();
-        }
-        let signal = self.signal(critical)?;
+        let Levels { alarm, clear } = self.levels;
+        let signal = match &self.sums {
+            Sums::Robust(sums) => {
+                return sums.prospects(threshold, alarm, clear).into_iter().collect();
+            }
+            Sums::Mean(sums) => sums.signal(critical)?,
+            Sums::Geometric(sums) => sums.signal(critical)?,
+            Sums::Median(sums) => sums.signal(critical)?,
+            Sums::Undefined => return None,
+        };
         let (above, below) = (self.lower_level(), self.upper_level());
         Some(vec![Prospect { signal, above, below, fewest: 0 }])
-    }
-
-    fn signal(&self, change: f64) -> Option<Signal> {
-        ask!(&self.sums, signal(change))
     }
 
     /// The level at which a change above a candidate is found.

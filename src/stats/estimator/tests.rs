@@ -285,6 +285,11 @@ fn a_change_that_equals_the_threshold_is_no_regression() {
     }
     let ties = filled(Estimator::Median, LowerIsBetter, &[(100.0, 102.0), (100.0, 101.0)]);
     assert_eq!((ties.ties(0.02), ties.ties(0.0)), (1, 0));
+    // Where there is nothing else, each pair is one.
+    for (direction, pair) in [(LowerIsBetter, (4.0, 5.0)), (HigherIsBetter, (5.0, 4.0))] {
+        let ties = |estimator| filled(estimator, direction, &[pair; 3]).ties(0.25);
+        assert_eq!([Estimator::Robust, Estimator::Median, Estimator::Mean].map(ties), [3, 3, 0]);
+    }
 }
 
 #[test]
