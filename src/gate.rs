@@ -82,6 +82,8 @@ mod tests {
         let gate =
             |threshold| Gate { waiver: Some(waiver.clone()), ..Gate::new("wall_time", threshold) };
         assert_eq!((gate(0.02).limit(), gate(0.2).limit()), (0.1, 0.2));
+        assert_eq!(gate(0.02).waived(), Some((waiver.clone(), 0.02)));
+        assert_eq!(gate(0.02).of("max_rss"), Gate { metric: "max_rss".to_owned(), ..gate(0.02) });
         assert!(waiver.is_about("wall_time", &["suite/parse", "parse"]));
         assert!(
             !waiver.is_about("wall_time", &["print"]) && !waiver.is_about("max_rss", &["parse"])

@@ -265,35 +265,4 @@ pub fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> Metri
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metric::Unit;
-
-    #[test]
-    fn an_exact_answer_needs_no_pair_and_has_no_width() {
-        let gate = Gate::new("executable_bytes", 0.02);
-        let answer = |base, head| {
-            exact(Metric::cost("executable_bytes", Unit::Bytes), Some(&gate), base, head)
-        };
-        let table = [
-            (100.0, 103.0, Some(0.03), Verdict::Regression),
-            // The threshold itself passes.
-            (100.0, 102.0, Some(0.02), Verdict::NoRegression),
-            (100.0, 100.0, Some(0.0), Verdict::NoRegression),
-            (100.0, 50.0, Some(-0.5), Verdict::NoRegression),
-            (0.0, 0.0, Some(0.0), Verdict::NoRegression),
-            (0.0, 5.0, None, Verdict::Regression),
-        ];
-        for (base, head, change, verdict) in table {
-            let result = answer(base, head);
-            assert_eq!((result.summary.change, result.verdict), (change, Some(verdict)));
-            assert_eq!(result.summary.pairs, 0);
-            assert_eq!(result.summary.upper, change);
-            if change.is_some() {
-                assert_eq!(result.summary.lower, change);
-            }
-        }
-        let shown = exact(Metric::cost("text_bytes", Unit::Bytes), None, 1.0, 2.0);
-        assert_eq!((shown.threshold, shown.verdict), (None, None));
-    }
-}
+mod tests;

@@ -162,6 +162,8 @@ mod tests {
         assert_eq!(lots.len(), 99);
         assert_eq!(of(1).lot(3), of(1).lot(3));
         assert_ne!(of(1).lot(3), of(2).lot(3));
+        // Whoever repeats a comparison by its seed gets the same lots, for ever.
+        assert_eq!([0, 1, 2].map(|pair| of(42).lot(pair) % 1000), PINNED_LOTS);
     }
 
     #[test]
@@ -187,6 +189,7 @@ mod tests {
         assert_ne!(letters(43, 0), PINNED);
     }
 
+    const PINNED_LOTS: [u64; 3] = [621, 633, 151];
     const PINNED: &str = "hbhbbhhbbhbhhbbh";
 
     #[test]
@@ -195,6 +198,8 @@ mod tests {
         for bad in ["0/4", "5/4", "1", "1/0", "a/2", "1/2/3", "-1/2", "", "1/10001"] {
             assert_eq!(bad.parse::<Shard>(), Err(NoShard), "{bad}");
         }
+        assert_eq!(Shard { number: 2, of: 4 }.to_string(), "2/4");
+        assert!(NoShard.to_string().starts_with("expected `I/N`"), "{NoShard}");
         let seeds: std::collections::BTreeSet<u64> =
             (1..=1000).map(|number| Shard { number, of: 1000 }.seed(42)).collect();
         assert_eq!(seeds.len(), 1000);

@@ -243,6 +243,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_those_of_the_published_schema() {
+        let schema = include_str!("../docs/schema.json");
+        let verdicts = [NoRegression, Regression, Inconclusive, Verdict::Identical];
+        let listed = [
+            [verdicts.map(Verdict::name).as_slice(), &[Verdict::NoBaseline.name()]].concat(),
+            [StoppedBy::Verdict, StoppedBy::TimeLimit, StoppedBy::MaxPairs, StoppedBy::Interrupt]
+                .into_iter()
+                .chain([StoppedBy::Identical, StoppedBy::NoBaseline])
+                .map(StoppedBy::name)
+                .collect(),
+            [Status::Compared, Status::New, Status::Removed].map(Status::name).to_vec(),
+        ];
+        for names in listed {
+            let quoted = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
+            assert!(schema.contains(&quoted.join(", ")), "{quoted:?}");
+        }
+        assert_eq!(format!("{NoRegression}"), "no-regression");
+    }
+
+    #[test]
     fn one_regression_outweighs_all_and_one_open_question_a_pass() {
         let table = [
             (vec![], NoRegression),
@@ -253,5 +273,27 @@ mod tests {
         for (verdicts, expected) in table {
             assert_eq!(Verdict::overall(verdicts.clone()), expected, "{verdicts:?}");
         }
+    }
+    #[test]
+    fn what_was_sampled_is_that_of_all_benchmarks() {
+        let benchmark = |pairs, verdict| BenchmarkResult {
+            name: "parse".to_owned(),
+            status: Status::Compared,
+            pairs,
+            metrics: [None, verdict]
+                .map(|verdict| {
+                    let metric = Metric::named("wall_time");
+                    MetricResult::new(metric, Some(0.02), Summary::default(), verdict)
+                })
+                .to_vec(),
+        };
+        let sampled = |verdict| Sampled {
+            benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
+            stopped_by: StoppedBy::TimeLimit,
+            elapsed: 1.0,
+        };
+        assert_eq!(sampled(None).pairs(), 43);
+        assert_eq!(sampled(None).verdict(), NoRegression, "one does not gate");
+        assert_eq!(sampled(Some(Inconclusive)).verdict(), Inconclusive);
     }
 }

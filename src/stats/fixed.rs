@@ -130,6 +130,7 @@ mod tests {
         assert!((difference.estimate - 2.375).abs() < 1e-12);
         let radius = 2.353_363_434_801_8 * 0.625;
         assert!((difference.upper - difference.estimate - radius).abs() < 1e-9);
+        assert!((difference.estimate - difference.lower - radius).abs() < 1e-9);
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod tests {
             let (threshold, effect) = (0.1 * noise.uniform(), 0.2 * (noise.uniform() - 0.5));
             for pairs in 1..60 {
                 running.push(1.0 + 0.03 * noise.normal(), 1.0 + effect + 0.03 * noise.normal());
-                let Some(prospects) = running.prospects(threshold) else { continue };
+                let prospects = running.prospects(threshold).unwrap();
                 let found = |prospect: &Prospect, level: f64| {
                     let needed = ln_needed(level).unwrap();
                     evidence(prospect.signal, needed, pairs, pairs) >= needed

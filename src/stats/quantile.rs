@@ -55,9 +55,10 @@ fn lower_tail(tail: f64, dof: f64) -> Option<f64> {
 /// The quantile of the standard normal at probability `p` (0 to 1, neither
 /// included); none outside.
 pub fn normal(p: f64) -> Option<f64> {
-    if !(p > 0.0 && p < 1.0) {
+    if !(0.0..=1.0).contains(&p) {
         return None;
     }
+    // At the ends it is infinite.
     let quantile = Normal::new(0.0, 1.0).ok()?.inverse_cdf(p);
     quantile.is_finite().then_some(quantile)
 }
@@ -72,9 +73,9 @@ fn expansion(z: f64, dof: f64) -> f64 {
     z + (g1 + (g2 + (g3 + g4 / dof) / dof) / dof) / dof
 }
 
-/// The logarithm of the beta function of two positive numbers; infinite outside.
+/// The logarithm of the beta function of two positive numbers.
 pub(super) fn ln_beta(a: f64, b: f64) -> f64 {
-    if a > 0.0 && b > 0.0 { ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b) } else { f64::INFINITY }
+    ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
 #[cfg(test)]
@@ -127,6 +128,16 @@ mod tests {
     }
 
     #[test]
+    fn every_term_of_the_expansion_counts() {
+        // What is left out is of the order of dof^-5, 6e-13 here.
+        for p in [0.025, 0.2, 0.7, 0.9, 0.95] {
+            let exact = student_t(p, 200.0).unwrap();
+            let error = (expansion(normal(p).unwrap(), 200.0) - exact).abs();
+            assert!(error < 3e-12, "{p}: {error:e}");
+        }
+    }
+
+    #[test]
     fn many_degrees_of_freedom_approach_the_normal() {
         for dof in [1e5, 1e6, 1e7, 1e8, 1e12] {
             let t = student_t(0.975, dof).unwrap();
@@ -152,6 +163,5 @@ mod tests {
     fn beta_agrees_with_closed_forms() {
         assert!((ln_beta(0.5, 0.5) - PI.ln()).abs() < 1e-14);
         assert!((ln_beta(3.0, 4.0) - (1.0f64 / 60.0).ln()).abs() < 1e-13);
-        assert_eq!(ln_beta(0.0, 1.0), f64::INFINITY);
     }
 }

@@ -9,7 +9,7 @@
 /// The boundary has to grow by less than 1 a pair once it is below `n`.
 pub fn ever_wrong(pairs: u64, boundary: impl Fn(u64) -> f64) -> f64 {
     // `alive[i]` is the chance of the sum `2 i - edge` and no decision yet.
-    let (mut alive, mut edge, mut wrong) = (vec![1.0], 0_u64, 0.0);
+    let (mut alive, mut edge, mut wrong) = (vec![1.0], 0_i64, 0.0);
     for n in 1..=pairs {
         alive.push(0.0);
         for i in (1..alive.len()).rev() {
@@ -18,7 +18,7 @@ pub fn ever_wrong(pairs: u64, boundary: impl Fn(u64) -> f64) -> f64 {
         alive[0] *= 0.5;
         edge += 1;
         let least = boundary(n);
-        while edge as f64 >= least && edge > 1 {
+        while edge > 0 && edge as f64 >= least {
             wrong += alive.pop().unwrap_or(0.0);
             alive.remove(0);
             edge -= 2;
@@ -38,5 +38,7 @@ mod tests {
         // Reaching +3 within 5: +++ 4/32, and ++-+ has sum 2: then +, 1/32 each of 3.
         assert_eq!(ever_wrong(5, |_| 3.0), 7.0 / 32.0);
         assert_eq!(ever_wrong(50, |_| f64::INFINITY), 0.0);
+        // The first sign decides, and nothing is left to go on.
+        assert_eq!([1.0, 0.5, 0.0].map(|least| ever_wrong(3, |_| least)), [0.5; 3]);
     }
 }

@@ -132,6 +132,11 @@ mod tests {
         assert_eq!(Welch::new(&none, &other), Err(Undefined::TooFew));
         assert_eq!(Welch::new(&flat, &flat), Err(Undefined::Constant));
         assert_eq!(Welch::new(&broken, &other), Err(Undefined::NotFinite));
+        let said = [Undefined::TooFew, Undefined::Constant, Undefined::NotFinite].map(|why| {
+            let text = why.to_string();
+            text.split(' ').next_back().map(str::to_owned)
+        });
+        assert_eq!(said.map(Option::unwrap), ["side", "vary", "number"]);
     }
 
     #[test]

@@ -188,9 +188,6 @@ impl Robust {
         // Invariant: `far` is refuted and `near` is not.
         while (near - far).abs() > 1e-14 * (1.0 + near.abs().min(far.abs())) {
             let middle = near.midpoint(far);
-            if middle == near || middle == far {
-                break;
-            }
             *(if self.refutes(side, middle, level) { &mut far } else { &mut near }) = middle;
         }
         Some(far)
@@ -239,4 +236,111 @@ fn pairs_to_see(level: f64) -> u64 {
 /// The change of the mean as one that is held against the threshold itself.
 fn shrunk(change: f64) -> f64 {
     if change > 0.0 { change / TAIL } else { change }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::noise::Noise;
+
+    fn filled(direction: Direction, pairs: &[(f64, f64)]) -> Robust {
+        let mut sums = Robust::new(direction, 0.05);
+        pairs.iter().for_each(|(base, head)| sums.push(*base, *head));
+        sums
+    }
+
+    #[test]
+    fn without_a_tail_it_is_the_median() {
+        let mut noise = Noise::seeded(51);
+        for (round, direction) in [Direction::LowerIsBetter, Direction::HigherIsBetter]
+            .into_iter()
+            .cycle()
+            .take(20)
+            .enumerate()
+        {
+            let effect = 1.0 + 0.02 * round as f64;
+            let mut one = || (1.0 + 0.05 * noise.uniform(), effect + 0.05 * noise.uniform());
+            let pairs: Vec<(f64, f64)> = (0..31).map(|_| one()).collect();
+            let mut median = Median::default();
+            pairs.iter().for_each(|(base, head)| median.push(*base, *head));
+            let robust = filled(direction, &pairs);
+            assert_eq!((robust.base(), robust.head()), (median.base(), median.head()));
+            let (change, expected) = (robust.change().unwrap(), median.change().unwrap());
+            assert!((change - expected).abs() < 1e-12, "{round}: {change} {expected}");
+            assert_eq!(robust.overruled(), None);
+        }
+        assert_eq!(filled(Direction::LowerIsBetter, &[(2.0, 2.0); 30]).overruled(), None);
+    }
+
+    #[test]
+    fn a_tail_speaks_when_its_guard_is_as_sure_as_an_alarm_of_its_part() {
+        // Every fifth run is three times as slow: its share of the mean is no accident
+        // from a certain number of pairs on.
+        let slow = |i: u32| if i % 5 == 2 { 3.0 } else { 1.0 };
+        let pair = |i: u32| (1.0, slow(i) * (1.004 + 0.001 * f64::from(i % 3)));
+        let (mut silent, mut spoke) = (0, 0);
+        for count in 10..60 {
+            let pairs: Vec<(f64, f64)> = (0..count).map(pair).collect();
+            let robust = filled(Direction::LowerIsBetter, &pairs);
+            let typical = robust.typical.change().unwrap();
+            let sure = |level: f64| robust.mean.lower(level).is_some_and(|end| end > 3.0 * typical);
+            let tail = robust.mean.change().unwrap() / 3.0;
+            if sure(0.01) {
+                spoke += 1;
+                assert_eq!((robust.overruled(), robust.change()), (Some(typical), Some(tail)));
+            } else {
+                silent += usize::from(sure(0.05));
+                assert_eq!((robust.overruled(), robust.change()), (None, Some(typical)));
+            }
+            for threshold in [0.0, 0.003, 0.01, 0.03, 0.1] {
+                let alarm = robust.decide(threshold, 0.05, 0.05) == Some(Decision::Regression);
+                assert_eq!(alarm, robust.least(0.05).is_some_and(|end| end > threshold), "{count}");
+            }
+        }
+        assert!(silent > 0 && spoke > 0, "{silent} {spoke}");
+    }
+
+    #[test]
+    fn the_ends_part_what_both_bets_together_refute() {
+        let mut noise = Noise::seeded(52);
+        for round in 0..60 {
+            // Half of the changes above the other half, at times far above.
+            let (count, apart) = ([20, 41, 60][round % 3], [0.0, 0.2, 1e6][round / 3 % 3]);
+            let mut sums = Robust::new(Direction::LowerIsBetter, 0.05);
+            for number in 0..count {
+                let far = if number % 2 == 0 { apart } else { 0.0 };
+                sums.push(1.0, 1.0 + far + 0.01 * noise.uniform());
+            }
+            let refuted = |side: Side, change: f64| {
+                let (above, below) = sums.typical.signs(change);
+                let (most, rest) =
+                    if side == Side::Above { (above, below) } else { (below, above) };
+                let needed = ln_needed(0.04).unwrap();
+                let signs = ln_sign_evidence(most as f64, rest as f64).exp();
+                let share = sums.mean.share_on(side, change);
+                let mean = share.map_or(0.0, |share| ln_evidence(count, share, needed).exp());
+                0.4 * if most > rest { signs } else { 0.0 } + 0.6 * mean >= 12.5
+            };
+            for side in [Side::Above, Side::Below] {
+                let Some(end) = sums.typical_bound(side, 0.04) else { continue };
+                let step = if side == Side::Above { -1e-9 } else { 1e-9 } * (1.0 + end.abs());
+                assert!(refuted(side, end + step), "{round}: {end}");
+                let estimate = sums.typical.change().unwrap();
+                assert!(!refuted(side, end - step) || end == estimate, "{round}: {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_pairs_are_those_of_the_easiest_way_to_a_verdict() {
+        for (alarm, clear) in [(0.05, 0.05), (0.01, 0.05), (0.05, 0.001), (1e-6, 0.4)] {
+            let steady = |change: f64, pairs: usize| {
+                let sums = filled(Direction::LowerIsBetter, &vec![(1.0, 1.0 + change); pairs]);
+                sums.decide(0.02, alarm, clear).is_some()
+            };
+            let naive = (1..100).find(|pairs| steady(0.5, *pairs) || steady(0.0, *pairs));
+            let least = Robust::least_pairs(alarm, clear).map(|pairs| pairs as usize);
+            assert_eq!(least, naive, "{alarm} {clear}");
+        }
+    }
 }

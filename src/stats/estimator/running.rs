@@ -110,14 +110,15 @@ impl Running {
         let lower = ask!(&self.sums, lower(self.lower_level())).filter(|end| !end.is_nan());
         let upper = ask!(&self.sums, upper(self.upper_level())).filter(finite);
         // The last digit of an end must not put the estimate outside.
-        let (least, most) = (change.unwrap_or(f64::INFINITY), change.unwrap_or(-1.0));
+        let within =
+            |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
         Summary {
             pairs: self.pairs,
             base: ask!(&self.sums, base()).filter(finite),
             head: ask!(&self.sums, head()).filter(finite),
             change,
-            lower: lower.map(|end| end.min(least)),
-            upper: upper.map(|end| end.max(most)),
+            lower: lower.map(|end| within(end, f64::min)),
+            upper: upper.map(|end| within(end, f64::max)),
         }
     }
 
@@ -216,6 +217,29 @@ impl Running {
         match self.direction {
             Direction::LowerIsBetter => self.levels.clear,
             Direction::HigherIsBetter => self.levels.alarm,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_equals_the_threshold_does_not_exceed_it() {
+        for (direction, pair) in
+            [(Direction::LowerIsBetter, (4.0, 5.0)), (Direction::HigherIsBetter, (5.0, 4.0))]
+        {
+            for estimator in Estimator::ALL {
+                let mut running = Running::new(estimator, direction, Levels::new(0.95, 1));
+                assert_eq!(running.estimator(), estimator);
+                assert!(!running.exceeds(0.0), "nothing is known yet");
+                running.push(pair.0, pair.1);
+                // A logarithm leaves the last digit open.
+                let itself = estimator != Estimator::GeometricMean && running.exceeds(0.25);
+                assert!(running.exceeds(0.2) && !itself && !running.exceeds(0.3), "{estimator}");
+                assert!(!running.exceeds(-1.0) && running.overruled().is_none());
+            }
         }
     }
 }
