@@ -136,10 +136,8 @@ impl Repo {
     }
 
     fn first_parent(&self, id: Oid) -> Result<Option<Oid>, Error> {
-        let parent = self.commit(id)?.parent_ids().next();
-        // A shallow clone names parents that it does not hold.
-        let is_held = |parent: &Oid| !self.is_shallow() || self.inner.find_commit(*parent).is_ok();
-        Ok(parent.filter(is_held))
+        // Where a shallow clone was cut off, libgit2 names no parents.
+        Ok(self.commit(id)?.parent_ids().next())
     }
 
     fn described(&self, id: Oid) -> Result<Commit, Error> {

@@ -11,6 +11,8 @@ pub mod notes;
 pub mod remote;
 pub mod snapshot;
 mod submodules;
+#[cfg(test)]
+mod tests;
 pub mod worktree;
 
 use std::io;

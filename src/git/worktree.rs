@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{ErrorCode, ObjectType, Oid, Repository, WorktreeAddOptions, WorktreePruneOptions};
+use git2::{ObjectType, Oid, Repository, Tree, WorktreeAddOptions, WorktreePruneOptions};
 
 use super::{Error, Repo, Revision};
 use crate::side::Side;
@@ -22,6 +22,9 @@ const SETTINGS: [&str; 6] = [
     "core.precomposeunicode",
     "core.symlinks",
 ];
+
+/// What a tree says of a link.
+const LINK: i32 = 0o120_000;
 
 /// The private repository.
 pub struct Store {
@@ -86,21 +89,12 @@ impl Store {
         keep: &[PathBuf],
     ) -> Result<(), Error> {
         let unclean = path.with_extension("unclean");
-        let is_new = !path.exists();
         if unclean.exists() {
             // A checkout was cut short: what lies there is anybody's guess.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
-        match self.fill_worktree(user, side, path, revision, keep) {
-            // Not every change can be made in place: libgit2 stumbles over a
-            // link to a folder where there is to be a folder.
-            Err(Error::Git { .. }) if !is_new => {
-                remove(path)?;
-                self.fill_worktree(user, side, path, revision, keep)?;
-            }
-            filled => filled?,
-        }
+        self.fill_worktree(user, side, path, revision, keep)?;
         fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))
     }
 
@@ -116,16 +110,17 @@ impl Store {
             Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
         let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
         let worktree = self.worktree(side, path, commit)?;
-        let object = worktree.find_object(tree, Some(ObjectType::Tree));
-        let object = object.map_err(Error::git("read the tree of", &revision.rev))?;
+        let tree = worktree.find_tree(tree);
+        let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
+        unlink(path, &entries(&worktree, &tree)?)?;
         worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
         let mut checkout = CheckoutBuilder::new();
         checkout.force();
         worktree
-            .checkout_tree(&object, Some(&mut checkout))
+            .checkout_tree(tree.as_object(), Some(&mut checkout))
             .map_err(Error::git("check out", &revision.rev))?;
         let stamps = path.with_extension("modules");
-        let linked = self.fill_submodules(&user.inner, &object, path, Some(&stamps))?;
+        let linked = self.fill_submodules(&user.inner, &tree, path, Some(&stamps))?;
         sweep(&worktree, path, &[keep, &linked].concat())
     }
 
@@ -195,7 +190,7 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
         return Ok(());
     }
     let full = root.join(relative);
-    if !keep.iter().any(|kept| kept.starts_with(relative)) {
+    if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
         return remove(&full);
     }
     for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
@@ -203,6 +198,47 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
         clear(root, &relative.join(child.file_name()), keep)?;
     }
     Ok(())
+}
+
+/// Removes the links that lie where a tree has something else: libgit2 would
+/// write through them, wherever they lead.
+fn unlink(root: &Path, entries: &[Entry]) -> Result<(), Error> {
+    // Those around come before those inside, which may be inside a link.
+    for entry in entries.iter().filter(|entry| entry.mode != LINK) {
+        let full = root.join(&entry.path);
+        if full.is_symlink() {
+            remove(&full)?;
+        }
+    }
+    Ok(())
+}
+
+/// An entry of a tree, or of a folder in it.
+pub(super) struct Entry {
+    /// Its path from the root.
+    pub(super) path: PathBuf,
+    /// The object.
+    pub(super) id: Oid,
+    /// What it is, as a tree says it.
+    pub(super) mode: i32,
+}
+
+/// All entries of a tree; a folder comes before what lies in it.
+pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Entry>, Error> {
+    let mut found = Vec::new();
+    let mut left = vec![(PathBuf::new(), tree.clone())];
+    while let Some((folder, tree)) = left.pop() {
+        for entry in &tree {
+            let path = folder.join(bytes_to_path(entry.name_bytes()));
+            if entry.kind() == Some(ObjectType::Tree) {
+                let failed = Error::git("read", path.display().to_string());
+                let tree = repository.find_tree(entry.id()).map_err(failed)?;
+                left.push((path.clone(), tree));
+            }
+            found.push(Entry { path, id: entry.id(), mode: entry.filemode() });
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn bytes_to_path(bytes: &[u8]) -> std::ffi::OsString {
@@ -251,15 +287,10 @@ fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
     let ours = store.config().map_err(failed())?;
     let mut ours = ours.open_level(git2::ConfigLevel::Local).map_err(failed())?;
     for key in SETTINGS {
-        let have = ours.get_string(key).ok();
-        match theirs.get_string(key) {
-            Ok(value) if have.as_ref() != Some(&value) => {
-                ours.set_str(key, &value).map_err(failed())?;
-            }
-            Err(error) if error.code() == ErrorCode::NotFound && have.is_some() => {
-                let _ = ours.remove(key);
-            }
-            _ => {}
+        match (theirs.get_string(key).ok(), ours.get_string(key).ok()) {
+            (wanted, have) if wanted == have => {}
+            (Some(value), _) => ours.set_str(key, &value).map_err(failed())?,
+            (None, _) => ours.remove(key).map_err(failed())?,
         }
     }
     Ok(())

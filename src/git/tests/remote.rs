@@ -1,0 +1,102 @@
+use std::ffi::OsString;
+
+use super::Scratch;
+
+#[test]
+fn a_name_is_of_the_remote_that_it_begins_with_else_of_origin() {
+    let scratch = Scratch::new();
+    scratch.git.remote("upstream", "https://example.org/up").unwrap();
+    let repo = scratch.open();
+    for (name, remote, there) in [
+        ("upstream/main", "upstream", "main"),
+        ("refs/remotes/upstream/a/b", "upstream", "a/b"),
+        ("feature/x", "origin", "feature/x"),
+        ("main", "origin", "main"),
+        ("refs/heads/topic", "origin", "topic"),
+        ("upstream", "origin", "upstream"),
+    ] {
+        assert_eq!(repo.remote_of(name), (remote.to_owned(), there.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn the_public_name_is_that_of_origin() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.open().public_name(), "");
+    scratch.git.remote("upstream", "https://example.org/up").unwrap();
+    assert_eq!(scratch.open().public_name(), "");
+    scratch.git.remote("origin", "https://me:secret@example.org/some/thing.git").unwrap();
+    assert_eq!(scratch.open().public_name(), "example.org/some/thing");
+}
+
+#[test]
+fn the_ends_of_history_are_those_that_the_names_lead_to() {
+    let scratch = Scratch::new();
+    let (one, two) = (scratch.chain(3), scratch.chain(4));
+    let alone = scratch.commit("alone", &[]);
+    scratch.cut(&[one[1], two[2], alone]);
+    let repo = scratch.open();
+    let ends = |names: &[&str]| repo.ends_of_history(names).unwrap();
+    let (first, second) = (one[2].to_string(), two[3].to_string());
+    assert_eq!(ends(&[&first]), [one[1].to_string()]);
+    assert_eq!(ends(&[&second]), [two[2].to_string()]);
+    assert_eq!(ends(&[&second, &first]), [one[1].to_string(), two[2].to_string()]);
+    assert_eq!(ends(&[&first, &one[1].to_string()]), [one[1].to_string()]);
+    assert_eq!(ends(&[]), [""; 0]);
+    assert!(repo.ends_of_history(&["lost"]).is_err());
+    std::fs::remove_file(scratch.path().join(".git/shallow")).unwrap();
+    let error = scratch.open().ends_of_history(&[&first]).unwrap_err();
+    assert!(error.to_string().starts_with("could not read `"), "{error}");
+}
+
+#[test]
+fn a_partial_clone_names_the_remote_that_completes_it() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.open().promisor(), None);
+    scratch.set("remote.mirror.promisor", "false");
+    assert_eq!(scratch.open().promisor(), None);
+    scratch.set("remote.the.big.one.promisor", "true");
+    assert_eq!(scratch.open().promisor().as_deref(), Some("the.big.one"));
+}
+
+#[test]
+fn what_the_clone_holds_is_known_without_a_remote() {
+    let scratch = Scratch::new();
+    let blob = scratch.git.blob(b"here").unwrap();
+    let repo = scratch.open();
+    assert!(repo.holds(&blob.to_string()));
+    assert!(!repo.holds(&"1".repeat(40)));
+    assert!(!repo.holds("no object"));
+}
+
+fn variables(of: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    of.iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+#[test]
+fn nobody_is_asked_for_a_password_and_no_variable_leads_to_another_repository() {
+    let scratch = Scratch::new();
+    let given = variables(&[
+        ("PATH", "/bin"),
+        ("GIT_DIR", "/elsewhere"),
+        ("GIT_INDEX_FILE", "x"),
+        ("GIT_TERMINAL_PROMPT", "1"),
+        ("LC_ALL", "de_DE"),
+        ("GIT_CONFIG_COUNT", "0"),
+    ]);
+    let kept = [("PATH", "/bin"), ("GIT_CONFIG_COUNT", "0")];
+    let ours = [("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
+    let batch = ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+    // Somebody's own configuration may choose for all repositories.
+    let chosen = git2::Config::open_default().unwrap().get_string("core.sshCommand").is_ok();
+    let ssh = if chosen { None } else { Some(batch) };
+    let expected: Vec<_> = kept.into_iter().chain(ssh).chain(ours).collect();
+    assert_eq!(scratch.open().remote_env(&given), variables(&expected));
+    // Who chose how to speak ssh knows why.
+    for choice in [("GIT_SSH", "plink"), ("GIT_SSH_COMMAND", "ssh -v")] {
+        let env = scratch.open().remote_env(&variables(&[choice]));
+        assert_eq!(env, variables(&[choice, ours[0], ours[1]]));
+    }
+    scratch.set("core.sshCommand", "ssh -F mine");
+    assert_eq!(scratch.open().remote_env(&[]), variables(&ours));
+}
