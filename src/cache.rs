@@ -18,6 +18,8 @@
 
 mod artifact;
 mod inventory;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};

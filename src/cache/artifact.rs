@@ -136,12 +136,16 @@ impl Artifact {
     }
 
     fn remove_strangers(&self, folder: &Path) -> io::Result<()> {
+        if folder.is_symlink() {
+            // What it leads to is not ours to clear.
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();
             let known = |entry: &Entry| entry.path.starts_with(&relative);
+            let is_dir = path.symlink_metadata()?.is_dir();
             if !self.manifest.files.iter().any(known) {
-                let is_dir = path.symlink_metadata()?.is_dir();
                 if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) }?;
             } else if path.is_dir() {
                 self.remove_strangers(&path)?;

@@ -1,0 +1,165 @@
+//! How what is kept is counted and ends.
+
+use std::time::SystemTime;
+
+use super::*;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// An artifact of so many bytes that was last used so long ago.
+fn artifact(scratch: &Scratch, name: &str, bytes: u64, age: Duration) {
+    let folder = scratch.room.builds().join(name);
+    write(&folder.join("manifest.json"), "");
+    write(&folder.join("files/it"), "");
+    let file = File::options().write(true).open(folder.join("files/it")).unwrap();
+    file.set_len(bytes).unwrap();
+    let manifest = File::open(folder.join("manifest.json")).unwrap();
+    manifest.set_modified(SystemTime::now() - age).unwrap();
+}
+
+#[test]
+fn what_nobody_used_for_30_days_goes_but_for_what_is_kept() {
+    let scratch = Scratch::new();
+    artifact(&scratch, "young", 1, 29 * DAY);
+    artifact(&scratch, "old", 1, 31 * DAY);
+    artifact(&scratch, "old and kept", 1, 31 * DAY);
+    artifact(&scratch, "of the future", 1, Duration::ZERO);
+    let manifest = scratch.room.builds().join("of the future/manifest.json");
+    File::open(manifest).unwrap().set_modified(SystemTime::now() + 100 * DAY).unwrap();
+    scratch.room.prune(&["old and kept".to_owned()]);
+    assert_eq!(scratch.builds(), ["of the future", "old and kept", "young"]);
+}
+
+#[test]
+fn beyond_4_gib_those_go_that_were_not_used_longest() {
+    const GIB: u64 = 1 << 30;
+    let scratch = Scratch::new();
+    artifact(&scratch, "1st", 2 * GIB, DAY);
+    artifact(&scratch, "2nd", GIB, 2 * DAY);
+    artifact(&scratch, "3rd", GIB, 3 * DAY);
+    scratch.room.prune(&[]);
+    // Four GiB to the byte are allowed.
+    assert_eq!(scratch.builds(), ["1st", "2nd", "3rd"]);
+    artifact(&scratch, "4th", 1, 4 * DAY);
+    artifact(&scratch, "5th and kept", 1, 5 * DAY);
+    scratch.room.prune(&["5th and kept".to_owned()]);
+    assert_eq!(scratch.builds(), ["1st", "2nd", "3rd", "5th and kept"]);
+    artifact(&scratch, "newest", GIB, Duration::ZERO);
+    scratch.room.prune(&[]);
+    assert_eq!(scratch.builds(), ["1st", "2nd", "newest"]);
+}
+
+#[test]
+fn what_a_killed_run_left_half_done_goes() {
+    let scratch = Scratch::new();
+    scratch.room.prune(&[]);
+    artifact(&scratch, "new-1234", 1, Duration::ZERO);
+    artifact(&scratch, "whole", 1, Duration::ZERO);
+    write(&scratch.room.builds().join("without a manifest/files/it"), "");
+    scratch.room.prune(&[]);
+    assert_eq!(scratch.builds(), ["whole"]);
+}
+
+#[test]
+fn sizes_are_those_of_all_files_and_no_link_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    assert_eq!((size(folder.path()), size(&at("nothing"))), (0, 0));
+    write(&at("a/one"), "12345");
+    write(&at("a/b/two"), "123");
+    write(&at("three"), "1");
+    assert_eq!(size(folder.path()), 9);
+    std::os::unix::fs::symlink(folder.path(), at("a/me")).unwrap();
+    let link = folder.path().as_os_str().len() as u64;
+    assert_eq!(size(folder.path()), 9 + link);
+}
+
+/// A second room in the same cache.
+fn other(scratch: &Scratch) -> Room {
+    let common = scratch.around().join("other/.git");
+    std::fs::create_dir_all(&common).unwrap();
+    scratch.cache.room(&common, "other").unwrap()
+}
+
+#[test]
+fn what_is_kept_is_listed_with_its_sizes_the_latest_used_first() {
+    let scratch = Scratch::new();
+    let empty = Cache::open(Some(scratch.around().join("empty"))).unwrap();
+    assert_eq!(empty.kept().unwrap(), []);
+    // A room with a note and a lock only holds nothing.
+    assert_eq!(scratch.cache.kept().unwrap(), []);
+    let other = other(&scratch);
+    write(&other.path().join("git/HEAD"), "ref");
+    std::fs::remove_file(other.path().join("repository")).unwrap();
+    artifact(&scratch, "one", 100, 5 * DAY);
+    artifact(&scratch, "two", 200, 7 * DAY);
+    write(&scratch.room.builds().join("new-half/files/it"), "1234");
+    write(&scratch.room.tree(Side::Base).join("file"), "12345");
+    let note = scratch.room.path().join("repository").metadata().unwrap().len();
+    let at = |days: u32| SystemTime::now() - days * DAY;
+    for (path, days) in [(other.path(), 1), (scratch.room.path(), 9)] {
+        File::open(path).unwrap().set_modified(at(days)).unwrap();
+    }
+    let used = scratch.room.builds().join("one/manifest.json").metadata().unwrap().modified();
+    let kept = scratch.cache.kept().unwrap();
+    let rooms: Vec<&Path> = kept.iter().map(|kept| &*kept.room).collect();
+    assert_eq!(rooms, [other.path(), scratch.room.path()]);
+    assert_eq!(kept[0].repository, None);
+    assert_eq!((kept[0].artifacts, kept[0].artifact_bytes, kept[0].other_bytes), (0, 0, 3));
+    let expected = Kept {
+        room: scratch.room.path().to_owned(),
+        repository: Some(scratch.around().join("work/.git")),
+        artifacts: 2,
+        artifact_bytes: 304,
+        other_bytes: 5 + note,
+        used: used.ok(),
+    };
+    assert_eq!(kept[1], expected);
+    std::fs::remove_dir_all(scratch.cache.path().join(BUCKET)).unwrap();
+    write(&scratch.cache.path().join(BUCKET), "a file");
+    let error = scratch.cache.kept().unwrap_err();
+    assert!(error.to_string().starts_with("could not read `"), "{error}");
+}
+
+#[test]
+fn a_room_is_emptied_but_for_what_cannot_be_made_again_unless_somebody_is_in_it() {
+    let scratch = Scratch::new();
+    artifact(&scratch, "one", 100, DAY);
+    write(&scratch.room.tree(Side::Head).join("file"), "12345");
+    write(&scratch.room.git().join("HEAD"), "ref");
+    write(&scratch.room.scratch("samples.csv"), "samples");
+    let held = scratch.room.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
+    assert_eq!(scratch.room.clean().unwrap(), Cleaned::InUse("a comparison".into()));
+    assert_eq!(scratch.builds(), ["one"]);
+    drop(held);
+    assert_eq!(scratch.room.clean().unwrap(), Cleaned::Freed(108));
+    assert_eq!(names(scratch.room.path()), ["lock", "repository", "samples.csv"]);
+    assert_eq!(scratch.room.clean().unwrap(), Cleaned::Freed(0));
+    // What cannot be removed is said: here a file is in a folder's place.
+    write(&scratch.room.builds(), "a file");
+    let error = scratch.room.clean().unwrap_err();
+    assert!(error.to_string().starts_with("could not remove `"), "{error}");
+}
+
+#[test]
+fn all_rooms_are_emptied_and_those_of_earlier_versions_go() {
+    let scratch = Scratch::new();
+    let other = other(&scratch);
+    artifact(&scratch, "one", 100, DAY);
+    write(&other.git().join("HEAD"), "ref");
+    let held = other.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
+    let root = scratch.cache.path();
+    write(&root.join("repositories-v0/it/file"), "1234567");
+    write(&root.join("somebody's/file"), "");
+    let mut cleaned = scratch.cache.clean().unwrap();
+    cleaned.sort_by(|one, other| one.0.cmp(&other.0));
+    let mut expected = [
+        (root.join("repositories-v0"), Cleaned::Freed(7)),
+        (other.path().to_owned(), Cleaned::InUse("a comparison".into())),
+        (scratch.room.path().to_owned(), Cleaned::Freed(100)),
+    ];
+    expected.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(cleaned, expected);
+    assert_eq!(names(root), ["CACHEDIR.TAG", "repositories-v1", "somebody's"]);
+    drop(held);
+}
