@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use git2::{Commit, ErrorCode, ObjectType, Oid, Repository, Signature, Tree};
 
-use super::base::oid;
 use super::{Error, Repo};
+
+#[cfg(test)]
+mod tests;
 
 /// The reference of the notes.
 pub const REFERENCE: &str = "refs/notes/cbdr";
@@ -213,7 +215,7 @@ impl Repo {
             if self.advance(tip, new, message)? {
                 return Ok(());
             }
-            pause(attempt);
+            std::thread::sleep(pause(std::process::id(), attempt));
         }
         let lock = self.inner.commondir().join(format!("{REFERENCE}.lock"));
         Err(Error::Contended { reference: REFERENCE, lock })
@@ -242,10 +244,11 @@ fn is_race(code: ErrorCode) -> bool {
     )
 }
 
-/// Waits up to 40 ms; different processes wait differently.
-fn pause(attempt: u64) {
-    let spread = (u64::from(std::process::id()) * 7 + attempt * 13) % 20;
-    std::thread::sleep(Duration::from_millis(1 + spread + attempt.min(20)));
+/// How long to wait after a failed attempt, 1 to 40 ms: longer from attempt to
+/// attempt, and different in different processes.
+fn pause(process: u32, attempt: u64) -> Duration {
+    let spread = (u64::from(process) * 7 + attempt * 13) % 20;
+    Duration::from_millis(1 + spread + attempt.min(20))
 }
 
 fn large(commit: &str) -> Error {
@@ -347,7 +350,7 @@ impl Notes<'_> {
                         folders += 1;
                         left.push((name, self.tree(entry.id())?));
                     }
-                    Some(ObjectType::Blob) if is_hex && oid(&name).is_ok() && name.len() == 40 => {
+                    Some(ObjectType::Blob) if is_hex && name.len() == 40 => {
                         found.insert(name, entry.id());
                     }
                     _ => {}

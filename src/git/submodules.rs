@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{Oid, Repository, Tree};
+use git2::{Oid, Repository};
 
 use super::Error;
 use super::worktree::{Entry, Store, entries, remove, write_if_changed};
@@ -12,37 +12,36 @@ use super::worktree::{Entry, Store, entries, remove, write_if_changed};
 const SUBMODULE: i32 = 0o160_000;
 
 impl Store {
-    /// Fills the submodules of a tree from what the user's clone has; their
-    /// paths from the root.
+    /// Fills the submodules among the entries of a tree from what the user's
+    /// clone has; their paths from the root.
     pub(super) fn fill_submodules(
         &self,
         user: &Repository,
-        tree: &Tree<'_>,
+        entries: &[Entry],
         path: &Path,
         stamps: Option<&Path>,
     ) -> Result<Vec<PathBuf>, Error> {
-        let mut links = entries(self.repository(), tree)?;
-        links.retain(|entry| entry.mode == SUBMODULE);
+        let links = || entries.iter().filter(|entry| entry.mode == SUBMODULE);
         if let Some(stamps) = stamps {
-            forget_others(stamps, &links)?;
+            forget_others(stamps, links())?;
         }
         let mut filled = Vec::new();
-        for Entry { path: link, id: commit, .. } in links {
-            let target = path.join(&link);
+        for Entry { path: link, id: commit, .. } in links() {
+            let target = path.join(link);
             // Written anew only when it is another commit: the files' times
             // tell cargo what changed.
-            let stamp = stamps.map(|stamps| stamps.join(escape(&link)));
+            let stamp = stamps.map(|stamps| stamps.join(escape(link)));
             let wanted = commit.to_string();
             let is_there = stamp.as_ref().is_some_and(|stamp| {
                 holds_something(&target)
                     && std::fs::read_to_string(stamp).is_ok_and(|have| have == wanted)
             });
-            if let Some(source) = open_submodule(user, path, &link).filter(|_| !is_there) {
+            if let Some(source) = open_submodule(user, path, link).filter(|_| !is_there) {
                 stamp.iter().try_for_each(|stamp| remove(stamp))?;
-                self.fill(&source, commit, &link, &target)?;
+                self.fill(&source, *commit, link, &target)?;
                 stamp.iter().try_for_each(|stamp| write_if_changed(stamp, wanted.as_bytes()))?;
             }
-            filled.push(link);
+            filled.push(link.clone());
         }
         Ok(filled)
     }
@@ -68,15 +67,15 @@ impl Store {
         // Of a bare repository libgit2 checks out no tree that has submodules.
         store.repository().set_workdir(target, false).map_err(failed())?;
         store.repository().checkout_tree(tree.as_object(), Some(&mut checkout)).map_err(failed())?;
-        store.fill_submodules(source, &tree, target, None)?;
+        store.fill_submodules(source, &entries(store.repository(), &tree)?, target, None)?;
         Ok(())
     }
 }
 
 /// Removes the stamps of paths that are submodules no longer: what lies there
 /// now is something else.
-fn forget_others(stamps: &Path, links: &[Entry]) -> Result<(), Error> {
-    let known: Vec<String> = links.iter().map(|link| escape(&link.path)).collect();
+fn forget_others<'a>(stamps: &Path, links: impl Iterator<Item = &'a Entry>) -> Result<(), Error> {
+    let known: Vec<String> = links.map(|link| escape(&link.path)).collect();
     for stamp in std::fs::read_dir(stamps).into_iter().flatten().flatten() {
         if !known.iter().any(|name| stamp.file_name() == name.as_str()) {
             remove(&stamp.path())?;

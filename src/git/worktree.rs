@@ -112,7 +112,8 @@ impl Store {
         let worktree = self.worktree(side, path, commit)?;
         let tree = worktree.find_tree(tree);
         let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
-        unlink(path, &entries(&worktree, &tree)?)?;
+        let entries = entries(&worktree, &tree)?;
+        unlink(path, &entries)?;
         worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
         let mut checkout = CheckoutBuilder::new();
         checkout.force();
@@ -120,7 +121,7 @@ impl Store {
             .checkout_tree(tree.as_object(), Some(&mut checkout))
             .map_err(Error::git("check out", &revision.rev))?;
         let stamps = path.with_extension("modules");
-        let linked = self.fill_submodules(&user.inner, &tree, path, Some(&stamps))?;
+        let linked = self.fill_submodules(&user.inner, &entries, path, Some(&stamps))?;
         sweep(&worktree, path, &[keep, &linked].concat())
     }
 
