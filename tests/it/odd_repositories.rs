@@ -187,6 +187,8 @@ fn links_folders_and_files_may_take_each_others_places() {
     }
     std::fs::remove_dir_all(repo.path().join("folder")).unwrap();
     repo.write("link/1", "2\n");
+    // The link leads to a file of this name.
+    repo.write("link/file", "2\n");
     repo.write("file/1", "2\n");
     repo.write("folder", "2\n");
     repo.commit("two");

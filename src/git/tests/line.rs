@@ -128,3 +128,15 @@ fn a_shallow_clones_line_ends_where_it_was_cut_off() {
     let error = repo.between(&line[0].to_string(), &line[2].to_string(), Parents::First);
     assert!(matches!(error, Err(Error::NotAncestor { shallow: true, .. })));
 }
+
+#[test]
+fn with_all_parents_it_ends_there_too() {
+    let scratch = Scratch::new();
+    let line = scratch.chain(5);
+    scratch.cut(&[line[2]]);
+    let repo = scratch.open();
+    let found = repo.line(&line[4].to_string(), 100, Parents::All).unwrap();
+    assert_eq!(ids(&found), hex([line[4], line[3], line[2]]));
+    let between = repo.between(&line[2].to_string(), &line[4].to_string(), Parents::All).unwrap();
+    assert_eq!(shape(&between), [("3", vec![]), ("4", vec![0])]);
+}

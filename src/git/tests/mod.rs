@@ -127,7 +127,8 @@ impl Scratch {
 
     /// A commit as a revision to be checked out.
     fn revision(&self, commit: Oid) -> Revision {
-        let tree = self.git.find_commit(commit).unwrap().tree_id().to_string();
+        let git = Repository::open(self.path()).unwrap();
+        let tree = git.find_commit(commit).unwrap().tree_id().to_string();
         Revision { rev: "it".into(), commit: commit.to_string(), tree, dirty: false }
     }
 }

@@ -47,6 +47,7 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
     for (key, value, what) in [
         ("extensions.objectFormat", "sha256", "SHA-256 object names"),
         ("extensions.refStorage", "reftable", "the reftable format"),
+        ("extensions.partialClone", "origin", "a partial clone"),
     ] {
         let scratch = Scratch::new();
         scratch.set("core.repositoryFormatVersion", "1");

@@ -326,6 +326,18 @@ fn the_private_repository_follows_the_users_and_is_not_written_in_vain() {
 }
 
 #[test]
+fn objects_that_the_user_borrows_are_read_where_they_are() {
+    let (scratch, first, second) = scratch();
+    let objects = scratch.path().join(".git/objects");
+    std::fs::rename(&objects, scratch.around().join("pool")).unwrap();
+    write(&objects.join("info/alternates"), "../../../pool\n");
+    check_out(&scratch, first, &[]);
+    check_out(&scratch, second, &[]);
+    assert_eq!(read(&tree(&scratch).join("new/file")), "new");
+    assert_eq!(names(&objects), ["info"]);
+}
+
+#[test]
 fn half_a_private_repository_is_made_whole() {
     let (scratch, first, _) = scratch();
     write(&private(&scratch).join("objects/info/alternates"), "/nowhere\n");
