@@ -9,8 +9,8 @@ use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
 
-/// With so many pairs and no verdict, no other estimator is asked any more, for
-/// some of them keep all values.
+/// With so many pairs and no verdict, no other estimator is asked any more: together
+/// they cost several times as much as the one that decides.
 const MOST_ALONGSIDE: u64 = 100_000;
 
 /// Of fewer pairs nobody has to save half.
@@ -53,7 +53,12 @@ impl Question {
     pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
         let direction = Direction::from(metric.better);
         let estimator = self::estimator(&metric, estimator);
-        let running = |estimator| Running::new(estimator, direction, levels);
+        let running = |estimator| {
+            let mut running = Running::new(estimator, direction, levels);
+            let limits = gate.into_iter().flat_map(|gate| [Some(gate.limit()), gate.warn]);
+            limits.flatten().for_each(|limit| running.watch(limit));
+            running
+        };
         // `Min` is fed minima, of which the others would make something else.
         let comparable = |other: &Estimator| {
             (gate.is_some() || *other == Estimator::Mean)
@@ -180,7 +185,7 @@ impl Question {
         };
     }
 
-    /// Feeds the other estimators; those that keep every value only so long.
+    /// Feeds the other estimators.
     fn push_alongside(&mut self, base: f64, head: f64) {
         let pairs = self.running.pairs();
         let is_mean = |running: &Running| running.estimator() == Estimator::Mean;

@@ -49,6 +49,7 @@ pub mod ratio;
 pub mod repetitions;
 pub mod sequential;
 pub mod shape;
+mod sketch;
 pub mod two_point;
 pub mod welch;
 

@@ -9,38 +9,120 @@
 //! - Fenwick 1994, *A new data structure for cumulative frequency tables*, Software:
 //!   Practice and Experience 24:327.
 
-/// How many numbers a block holds before it is cut in two.
-const MOST: usize = 512;
+/// What stands in the order: a number, or several that are next to each other.
+pub(super) trait Entry: Copy {
+    /// How many of them a block holds before it is cut in two.
+    const MOST: usize;
+
+    /// The largest of its numbers.
+    fn most(self) -> f64;
+
+    /// That of one number.
+    fn of(value: f64) -> Self;
+
+    /// Takes in one more, which is not above its largest; or leaves it to a new one.
+    fn takes(&mut self, value: f64) -> bool;
+
+    /// How many numbers some of them have.
+    fn count(entries: &[Self]) -> usize;
+
+    /// The entry of the number with `rank` others before it, and how many of those
+    /// are in the same entry.
+    fn find(entries: &[Self], rank: usize) -> Option<(Self, usize)>;
+}
+
+impl Entry for f64 {
+    const MOST: usize = 512;
+
+    fn most(self) -> f64 {
+        self
+    }
+
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    fn takes(&mut self, _: f64) -> bool {
+        false
+    }
+
+    fn count(entries: &[Self]) -> usize {
+        entries.len()
+    }
+
+    fn find(entries: &[Self], rank: usize) -> Option<(Self, usize)> {
+        entries.get(rank).map(|value| (*value, 0))
+    }
+}
 
 /// Numbers in ascending order, equal ones included.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ordered {
+#[derive(Clone, Debug)]
+pub(super) struct Ordered<E = f64> {
     /// None of them is empty.
-    blocks: Vec<Vec<f64>>,
+    blocks: Vec<Vec<E>>,
     /// At `i`, how many numbers are in the `i & -i` blocks that end with the `i`th
     /// (counted from 1); 0 at 0.
     counts: Vec<usize>,
     len: usize,
+    entries: usize,
 }
 
-impl Ordered {
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+impl<E> Default for Ordered<E> {
+    fn default() -> Self {
+        Ordered { blocks: Vec::new(), counts: Vec::new(), len: 0, entries: 0 }
+    }
+}
+
+impl<E: Entry> FromIterator<E> for Ordered<E> {
+    /// Of entries in ascending order.
+    fn from_iter<I: IntoIterator<Item = E>>(entries: I) -> Self {
+        let mut ordered = Ordered::default();
+        for entry in entries {
+            match ordered.blocks.last_mut() {
+                Some(block) if block.len() < E::MOST / 2 => block.push(entry),
+                _ => ordered.blocks.push(vec![entry]),
+            }
+            ordered.entries += 1;
+            ordered.len += E::count(&[entry]);
+        }
+        ordered.count();
+        ordered
+    }
+}
+
+impl<E: Entry> Ordered<E> {
+    /// How many numbers there are.
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
+    /// How many entries hold them.
+    pub(super) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// The entries in ascending order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = E> {
+        self.blocks.iter().flatten().copied()
+    }
+
     /// Takes in one more, which is not NaN.
-    pub(crate) fn insert(&mut self, value: f64) {
+    pub(super) fn insert(&mut self, value: f64) {
         self.len += 1;
         if self.blocks.is_empty() {
-            self.blocks.push(vec![value]);
+            self.blocks.push(vec![E::of(value)]);
+            self.entries = 1;
             return self.count();
         }
-        let number = self.first_block(|last| last >= value).min(self.blocks.len() - 1);
+        let number = self.first_block(|last| last.most() >= value).min(self.blocks.len() - 1);
         let block = &mut self.blocks[number];
-        block.insert(block.partition_point(|other| *other < value), value);
-        if block.len() > MOST {
-            let upper = block.split_off(MOST / 2);
+        let at = block.partition_point(|other| other.most() < value);
+        if !block.get_mut(at).is_some_and(|entry| entry.takes(value)) {
+            block.insert(at, E::of(value));
+            self.entries += 1;
+        }
+        if block.len() > E::MOST {
+            let upper = block.split_off(E::MOST / 2);
             self.blocks.insert(number + 1, upper);
             return self.count();
         }
@@ -51,18 +133,21 @@ impl Ordered {
         }
     }
 
-    /// How many are below `value`.
-    pub(crate) fn below(&self, value: f64) -> usize {
-        self.so_many(|other| other < value)
+    /// How many numbers are in the first entries that are `so`; none after them is.
+    pub(super) fn so_many(&self, so: impl Fn(E) -> bool) -> usize {
+        let number = self.first_block(|last| !so(last));
+        let (mut place, mut count) = (number, 0);
+        while place > 0 {
+            count += self.counts[place];
+            place -= lowest_bit(place);
+        }
+        let within = |block: &Vec<E>| E::count(&block[..block.partition_point(|v| so(*v))]);
+        count + self.blocks.get(number).map_or(0, within)
     }
 
-    /// How many are above `value`.
-    pub(crate) fn above(&self, value: f64) -> usize {
-        self.len - self.so_many(|other| other <= value)
-    }
-
-    /// The one that has `rank` others before it.
-    pub(crate) fn get(&self, rank: usize) -> Option<f64> {
+    /// The entry of the number that has `rank` others before it, and how many of
+    /// those are in the same entry.
+    pub(super) fn get(&self, rank: usize) -> Option<(E, usize)> {
         if rank >= self.len {
             return None;
         }
@@ -77,38 +162,19 @@ impl Ordered {
             }
             step /= 2;
         }
-        self.blocks[number].get(rest).copied()
+        E::find(&self.blocks[number], rest)
     }
 
-    /// The one in the middle, or the mean of the two.
-    pub(crate) fn median(&self) -> Option<f64> {
-        let half = self.len / 2;
-        let upper = self.get(half)?;
-        if self.len % 2 == 1 { Some(upper) } else { Some(self.get(half - 1)?.midpoint(upper)) }
-    }
-
-    /// How many of the first ones are `so`; none after them is.
-    fn so_many(&self, so: impl Fn(f64) -> bool) -> usize {
-        let number = self.first_block(|last| !so(last));
-        let (mut place, mut count) = (number, 0);
-        while place > 0 {
-            count += self.counts[place];
-            place -= lowest_bit(place);
-        }
-        let within = self.blocks.get(number).map_or(0, |block| block.partition_point(|v| so(*v)));
-        count + within
-    }
-
-    /// The first block whose last number is `so`.
-    fn first_block(&self, so: impl Fn(f64) -> bool) -> usize {
+    /// The first block whose last entry is `so`.
+    fn first_block(&self, so: impl Fn(E) -> bool) -> usize {
         self.blocks.partition_point(|block| !block.last().is_some_and(|last| so(*last)))
     }
 
-    /// Counts all blocks anew: once for `MOST / 2` numbers.
+    /// Counts all blocks anew: once for half a block of entries.
     fn count(&mut self) {
         self.counts.clear();
         self.counts.push(0);
-        self.counts.extend(self.blocks.iter().map(Vec::len));
+        self.counts.extend(self.blocks.iter().map(|block| E::count(block)));
         for place in 1..self.counts.len() {
             let next = place + lowest_bit(place);
             if next < self.counts.len() {
@@ -130,8 +196,8 @@ mod tests {
     #[test]
     fn it_is_a_sorted_list() {
         let mut noise = Noise::seeded(41);
-        let (mut ordered, mut naive) = (Ordered::default(), Vec::new());
-        assert_eq!((ordered.median(), ordered.get(0), ordered.below(1.0)), (None, None, 0));
+        let (mut ordered, mut naive) = (Ordered::<f64>::default(), Vec::new());
+        assert_eq!((ordered.get(0), ordered.so_many(|other| other < 1.0)), (None, 0));
         for n in 0..6000 {
             // Many ties, and a stretch in ascending order.
             let rough = (20.0 * noise.normal()).round();
@@ -142,18 +208,22 @@ mod tests {
                 continue;
             }
             naive.sort_by(f64::total_cmp);
-            assert_eq!(ordered.len(), naive.len());
+            assert_eq!((ordered.len(), ordered.entries()), (naive.len(), naive.len()));
             for rank in [0, naive.len() / 3, naive.len() - 1] {
-                assert_eq!(ordered.get(rank), Some(naive[rank]));
+                assert_eq!(ordered.get(rank), Some((naive[rank], 0)));
             }
             for value in [-100.0, -3.0, 0.0, 0.5, rough, f64::from(n), 1e9] {
                 let below = naive.iter().filter(|other| **other < value).count();
-                let above = naive.iter().filter(|other| **other > value).count();
-                assert_eq!((ordered.below(value), ordered.above(value)), (below, above), "{n}");
+                assert_eq!(ordered.so_many(|other| other < value), below, "{n}");
             }
         }
         assert_eq!(ordered.get(6000), None);
         naive.sort_by(f64::total_cmp);
-        assert_eq!(ordered.median(), Some(naive[2999].midpoint(naive[3000])));
+        assert!(ordered.iter().eq(naive.iter().copied()));
+        let again: Ordered = ordered.iter().collect();
+        assert!(again.iter().eq(naive.iter().copied()));
+        for rank in (0..6000).step_by(7) {
+            assert_eq!(again.get(rank), Some((naive[rank], 0)));
+        }
     }
 }

@@ -20,6 +20,8 @@ mod hook;
 mod init;
 #[cfg(target_os = "linux")]
 mod kill;
+#[cfg(target_os = "linux")]
+mod long;
 mod lookback;
 mod manner;
 #[cfg(target_os = "linux")]

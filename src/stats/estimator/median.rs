@@ -5,6 +5,11 @@
 //! is the candidate itself (a tie) has no sign. That matters at the very ends
 //! only, and there the interval holds its ends: ties never decide.
 //!
+//! Of more than 131,072 pairs the ends are bounds of those changes, outward by about a
+//! thousandth of their distance from the estimate at most; a decision about a change
+//! that is [watched](Median::watch) is exact whatever their number. See
+//! [`sketch`](crate::stats::sketch).
+//!
 //! # References
 //!
 //! - Robbins 1970, *Statistical methods related to the law of the iterated
@@ -12,19 +17,33 @@
 //! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
 //!   for the order statistics.
 
-use super::Signal;
-use crate::stats::ordered::Ordered;
+use super::{ROUNDING, Side, Signal};
 use crate::stats::sequential::signs_needed;
+use crate::stats::sketch::{Between, Sketch};
 
-/// Everything pushed; the values are never negative.
+/// Everything pushed, as far as its ranks go; the values are never negative.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Median {
-    base: Ordered,
-    head: Ordered,
-    changes: Ordered,
+    base: Sketch,
+    head: Sketch,
+    changes: Sketch,
 }
 
 impl Median {
+    /// Keeps what is decided about `change` exact, however many pairs there will be.
+    pub(super) fn watch(&mut self, change: f64) {
+        for fence in [change - ROUNDING, change, change + ROUNDING] {
+            self.changes.fence(fence);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn give_room(&mut self, most: usize) {
+        for sketch in [&mut self.base, &mut self.head, &mut self.changes] {
+            sketch.give_room(most);
+        }
+    }
+
     pub(super) fn push(&mut self, base: f64, head: f64) {
         self.base.insert(base);
         self.head.insert(head);
@@ -35,25 +54,30 @@ impl Median {
     }
 
     pub(super) fn base(&self) -> Option<f64> {
-        self.base.median()
+        self.base.median().map(middle)
     }
 
     pub(super) fn head(&self) -> Option<f64> {
-        self.head.median()
+        self.head.median().map(middle)
     }
 
     /// The median of the pairs' changes, which is not that of the two medians.
     pub(super) fn change(&self) -> Option<f64> {
+        self.change_between().map(middle)
+    }
+
+    /// Between which changes that certainly is.
+    pub(super) fn change_between(&self) -> Option<Between<f64>> {
         self.changes.median()
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
         let rank = self.rank(level)?;
-        self.changes.get(self.changes.len() - rank)
+        Some(self.changes.get(self.changes.len() - rank)?.least)
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
-        self.changes.get(self.rank(level)? - 1)
+        Some(self.changes.get(self.rank(level)? - 1)?.most)
     }
 
     pub(super) fn signal(&self, change: f64) -> Option<Signal> {
@@ -66,9 +90,19 @@ impl Median {
         self.changes.len() as u64
     }
 
-    /// How many pairs' changes are above a candidate, and how many below it.
+    /// How many pairs' changes are above a candidate, and how many below it: those
+    /// that certainly are.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
-        (self.changes.above(change) as u64, self.changes.below(change) as u64)
+        let least = |count: Between<usize>| count.least as u64;
+        (least(self.changes.above(change)), least(self.changes.below(change)))
+    }
+
+    /// How many pairs' changes certainly are on this side of a candidate, and how many
+    /// may be on the other one.
+    pub(super) fn signs_on(&self, side: Side, change: f64) -> (u64, u64) {
+        let (above, below) = (self.changes.above(change), self.changes.below(change));
+        let (here, there) = if side == Side::Above { (above, below) } else { (below, above) };
+        (here.least as u64, there.most as u64)
     }
 
     /// How many equal signs decide: at least 1, at most the number of pairs.
@@ -76,6 +110,10 @@ impl Median {
         let needed = signs_needed(self.changes.len() as u64, level)?;
         usize::try_from(needed).ok()
     }
+}
+
+fn middle(between: Between<f64>) -> f64 {
+    between.least.midpoint(between.most)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! [`Running`] is what the outside uses.
 
 mod geometric;
+#[cfg(test)]
+mod long;
 mod mean;
 mod median;
 mod robust;

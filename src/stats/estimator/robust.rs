@@ -57,6 +57,16 @@ impl Robust {
         Robust { direction, alarm, typical: Median::default(), mean: Mean::default() }
     }
 
+    /// Keeps what is decided about `threshold` exact, however many pairs there will be.
+    pub(super) fn watch(&mut self, threshold: f64) {
+        self.typical.watch(threshold);
+    }
+
+    #[cfg(test)]
+    pub(super) fn give_room(&mut self, most: usize) {
+        self.typical.give_room(most);
+    }
+
     pub(super) fn push(&mut self, base: f64, head: f64) {
         let (better, worse) = self.turned((base, head));
         self.typical.push(better, worse);
@@ -175,13 +185,15 @@ impl Robust {
 
     /// The end of what is refuted with the typical change on this side of it.
     fn typical_bound(&self, side: Side, level: f64) -> Option<f64> {
-        let estimate = self.typical.change()?;
-        let inner = estimate.min(LARGEST);
-        let mut far = if side == Side::Above { -1.0 } else { LARGEST };
+        let between = self.typical.change_between()?;
+        let (estimate, mut far) = match side {
+            Side::Above => (between.least, -1.0),
+            Side::Below => (between.most, LARGEST),
+        };
         if !self.refutes(side, far, level) {
             return None;
         }
-        let mut near = inner;
+        let mut near = estimate.min(LARGEST);
         if self.refutes(side, near, level) {
             return Some(estimate);
         }
@@ -196,8 +208,7 @@ impl Robust {
     /// Whether the typical change is found to be on this side of `change`.
     fn refutes(&self, side: Side, change: f64, level: f64) -> bool {
         let Some(needed) = ln_needed(level) else { return false };
-        let (above, below) = self.typical.signs(change);
-        let (most, rest) = if side == Side::Above { (above, below) } else { (below, above) };
+        let (most, rest) = self.typical.signs_on(side, change);
         let signs = (most > rest).then(|| ln_sign_evidence(most as f64, rest as f64));
         let pairs = self.typical.pairs();
         let share = self.mean.share_on(side, change);

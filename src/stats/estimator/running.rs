@@ -72,6 +72,29 @@ impl Running {
         Running { estimator, direction, levels, pairs: 0, sums }
     }
 
+    /// Keeps what is decided about `threshold` exact, however many pairs there will be:
+    /// to be called before the first. About other thresholds more than 131,072 pairs
+    /// may be a little slower to decide, and never say anything else, where the
+    /// estimator goes by ranks.
+    pub fn watch(&mut self, threshold: f64) {
+        match (&mut self.sums, self.direction.critical_change(threshold)) {
+            (Sums::Robust(sums), Some(_)) => sums.watch(threshold),
+            (Sums::Median(sums), Some(critical)) => sums.watch(critical),
+            _ => {}
+        }
+    }
+
+    /// The same, with so much room for values that are kept as they are.
+    #[cfg(test)]
+    pub(super) fn in_room(mut self, most: usize) -> Self {
+        match &mut self.sums {
+            Sums::Robust(sums) => sums.give_room(most),
+            Sums::Median(sums) => sums.give_room(most),
+            _ => {}
+        }
+        self
+    }
+
     /// Takes in one more pair, in the metric's unit. A value that is not finite, or
     /// negative, or not positive where a geometric mean is asked for, leaves
     /// everything undefined from here on.

@@ -1,0 +1,128 @@
+//! What a comparison costs that goes on for a day: the loop, with a simulated child
+//! whose change lies at the threshold, so that no verdict ever comes.
+//!
+//! ```text
+//! cargo run --release --example long-run                  # robust, 50 million pairs
+//! cargo run --release --example long-run -- median 10     # another estimator, 10 million
+//! ```
+//!
+//! Prints after 1, 2, 5, 10, 20 and 50 million pairs the most memory that there ever was,
+//! and the processor time of a pair since the line before. Linux only.
+
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::Duration;
+
+use cargo_cbdr::gate::Gate;
+use cargo_cbdr::metric::{Metric, Unit};
+use cargo_cbdr::runner::{Benchmark, Plan, Run, Step, Subject, sample};
+use cargo_cbdr::sample::Sample;
+use cargo_cbdr::side::Pair;
+use cargo_cbdr::stats::estimator::Estimator;
+
+const SEED: u64 = 20_261_121;
+const THRESHOLD: f64 = 0.02;
+const MILLION: u64 = 1_000_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let estimator: Estimator = arguments.next().as_deref().unwrap_or("robust").parse()?;
+    let pairs = arguments.next().as_deref().unwrap_or("50").parse::<u64>()? * MILLION;
+    let metric = Metric::cost("wall_time", Unit::Seconds);
+    let benchmark = Benchmark {
+        name: "day".to_owned(),
+        metrics: vec![metric],
+        gates: vec![Gate::new("wall_time", THRESHOLD)],
+    };
+    let plan = Plan {
+        subjects: vec![Subject { benchmarks: vec![benchmark], ..Subject::default() }],
+        confidence: 0.95,
+        estimator,
+        time_limit: Duration::from_secs(86_400),
+        max_pairs: Some(pairs),
+        fail_fast: false,
+        decides: true,
+        seed: SEED,
+    };
+    println!("{estimator}: {} million pairs\n", pairs / MILLION);
+    println!("| pairs | peak memory | processor time a pair |\n|---:|---:|---:|");
+    let mut child = Child { state: SEED, mirrored: None };
+    let (mut done, mut since) = (0, (0, processor_seconds()));
+    let sampled = sample::<Infallible>(
+        &plan,
+        &mut || 0.0,
+        &mut |_, _| Ok(Run::Measured(child.pair().map(|value| vec![(0, of(value))]))),
+        &mut |step| {
+            let Step::Pair(..) = step else { return };
+            done += 1;
+            if [1, 2, 5, 10, 20, 50].contains(&(done / MILLION)) && done % MILLION == 0 {
+                let now = processor_seconds();
+                let each = 1e6 * (now - since.1) / (done - since.0) as f64;
+                println!("| {} M | {} MiB | {each:.1} µs |", done / MILLION, peak_mebibytes());
+                since = (done, now);
+            }
+        },
+    );
+    let Ok(sampled) = sampled;
+    for result in sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics) {
+        println!("\n{:?}: {:?}", result.verdict, result.summary);
+    }
+    Ok(())
+}
+
+fn of(value: f64) -> Sample {
+    [("wall_time", value)].into_iter().collect()
+}
+
+/// Log-normal noise of 3 % in runs that share another 3 %, head at the threshold.
+/// Every second pair mirrors the one before, so that their evidence cancels.
+struct Child {
+    state: u64,
+    mirrored: Option<(f64, f64)>,
+}
+
+impl Child {
+    fn pair(&mut self) -> Pair<f64> {
+        let (base, noise) = match self.mirrored.take() {
+            Some((base, noise)) => (base, -noise),
+            None => {
+                let drawn = (0.1 * (0.03 * self.normal()).exp(), 0.03 * self.normal());
+                self.mirrored = Some(drawn);
+                drawn
+            }
+        };
+        Pair { base, head: base * (1.0 + THRESHOLD) * (1.0 + noise) }
+    }
+
+    /// The splitmix64 generator (Steele, Lea and Flood 2014).
+    fn uniform(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+    }
+
+    /// Box and Muller 1958.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// The largest resident size that this process ever had.
+fn peak_mebibytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kibibytes.unwrap_or(0) / 1024
+}
+
+/// The time that this process was on a processor.
+fn processor_seconds() -> f64 {
+    let said = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let nanoseconds = said.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.unwrap_or(0.0) * 1e-9
+}

@@ -1,0 +1,49 @@
+//! What goes on for very long costs the memory of what is short.
+
+use std::io::{BufWriter, Write};
+use std::process::Stdio;
+
+use crate::support::{Cbdr, Random, setting};
+
+/// The largest resident size, in KiB, that `analyze --threshold 2%` ever had when it
+/// had read the first and the second number of pairs (but for what is in the pipe).
+/// Their change lies at the threshold, and every second pair mirrors the one before: so
+/// there is no verdict.
+fn peaks(pairs: [u64; 2]) -> [u64; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache"));
+    let mut command = cbdr.args(["analyze", "--threshold", "2%"]).into_command();
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = piped.spawn().unwrap();
+    let mut rows = BufWriter::new(child.stdin.take().unwrap());
+    let status = format!("/proc/{}/status", child.id());
+    let mut random = Random::new(71);
+    let (mut written, mut peaks) = (0, [0; 2]);
+    writeln!(rows, "benchmark,wall_time").unwrap();
+    for (number, peak) in pairs.into_iter().zip(&mut peaks) {
+        while written < number {
+            let (base, noise) = (0.1 + 0.01 * random.unit(), 0.06 * (random.unit() - 0.5));
+            for noise in [noise, -noise] {
+                writeln!(rows, "base,{base}\nhead,{}", base * 1.02 * (1.0 + noise)).unwrap();
+            }
+            written += 2;
+        }
+        rows.flush().unwrap();
+        let text = std::fs::read_to_string(&status).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        *peak = line.split_whitespace().next().unwrap().parse().unwrap();
+    }
+    drop(rows);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("inconclusive"), "{said}");
+    peaks
+}
+
+#[test]
+fn samples_without_end_take_the_memory_of_some() {
+    // `CBDR_LONG_PAIRS=40000000` is a day of them.
+    let [before, after] = peaks([160_000, setting("CBDR_LONG_PAIRS", 360_000)]);
+    // Kept one by one, the values of 200,000 pairs are 9,600 kB.
+    assert!(after < before + 4000, "{before} {after}");
+}
