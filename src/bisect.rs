@@ -19,6 +19,7 @@ use search::{Search, steps};
 use state::{Measurement, Outcome, State, Step};
 
 use crate::cache::digest;
+use crate::cargo;
 use crate::comparison::{self, compare};
 use crate::error::{Error, Kind};
 use crate::event::Event;
@@ -257,11 +258,12 @@ fn step(commit: &Commit, report: &comparison::Report, level: f64) -> Result<Step
 fn is_the_commits(error: &Error) -> bool {
     match error.kind() {
         Kind::Build { side, .. }
+        | Kind::Manifests { side, .. }
         | Kind::NotCommitted { side, .. }
         | Kind::Benchmark { side, .. } => *side == Side::Head,
         Kind::Options(options::Error::NoTarget { .. } | options::Error::NoPackage { .. }) => true,
         Kind::Options(options::Error::Undecided { .. }) | Kind::Config(_) => true,
-        Kind::Tool { .. } | Kind::Cargo(_) | Kind::NoBenchmark { .. } => true,
+        Kind::Cargo(cargo::Error::NoExecutable(_)) | Kind::NoBenchmark { .. } => true,
         _ => false,
     }
 }

@@ -18,11 +18,13 @@
 
 mod artifact;
 mod inventory;
+mod prune;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,14 +32,16 @@ pub use artifact::{Artifact, Executable};
 pub use inventory::{Cleaned, Kept};
 use sha2::{Digest, Sha256};
 
+use crate::process::user_id;
 use crate::side::Side;
 
 /// The folder of all rooms; its number counts up when their layout changes.
 const BUCKET: &str = "repositories-v1";
-/// How long an artifact that nobody used is kept.
-const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How many bytes of artifacts are kept for one repository.
-const MAX_BYTES: u64 = 4 << 30;
+
+/// The number of the user who may do everything.
+const ROOT: u32 = 0;
+/// The right of everybody to write, in a file's mode.
+const EVERYBODY_WRITES: u32 = 0o002;
 
 /// What went wrong in the cache.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,14 @@ pub enum Error {
         "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one"
     )]
     NoPlace,
+    /// It is another user's: what lies there would be run as this one.
+    #[error("the cache at `{}` belongs to another user (number {owner})", .path.display())]
+    NotOwned {
+        /// Its folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
     /// A file of it could not be read or written.
     #[error("could not {verb} `{}`", .path.display())]
     Io {
@@ -63,12 +75,20 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        let refused = [
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::ReadOnlyFilesystem,
+            io::ErrorKind::NotADirectory,
+        ];
         match self {
             Error::NoPlace => Some("set CBDR_CACHE_DIR to a folder".to_owned()),
+            Error::NotOwned { .. } => {
+                Some("set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned())
+            }
             Error::Io { source, .. } if full.contains(&source.kind()) => {
                 Some("make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned())
             }
-            Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Error::Io { source, .. } if refused.contains(&source.kind()) => {
                 Some("set CBDR_CACHE_DIR to a folder that you may write".to_owned())
             }
             Error::Io { .. } => None,
@@ -93,7 +113,7 @@ impl Cache {
     /// `CBDR_CACHE_DIR`, else `cargo-cbdr` under the user's cache folder.
     ///
     /// # Errors
-    /// When there is no such place, or it can't be made.
+    /// When there is no such place, it can't be made, or others may write to it.
     pub fn open(place: Option<PathBuf>) -> Result<Self, Error> {
         let root = match place {
             Some(place) => std::path::absolute(&place).map_err(io_error("find", &place))?,
@@ -112,6 +132,7 @@ impl Cache {
         // Worktree paths get into executables: the spelling must not depend
         // on the links through which the cache was reached.
         let root = root.canonicalize().map_err(io_error("find", &root))?;
+        check_owner(&root, &[user_id(), ROOT])?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
@@ -124,7 +145,7 @@ impl Cache {
     /// The room of the repository whose shared git folder is `common`.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// When it can't be made, or others may write to it.
     pub fn room(&self, common: &Path, name: &str) -> Result<Room, Error> {
         let common = common.canonicalize().map_err(io_error("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
@@ -132,6 +153,10 @@ impl Cache {
         let name: String = letters.take(32).collect();
         let path = self.root.join(BUCKET).join(format!("{name}-{}", &hash[..16]));
         make_dir(&path)?;
+        for folder in path.ancestors().take(2) {
+            check_owner(folder, &[user_id()])?;
+            close_to_others(folder)?;
+        }
         let note = path.join(inventory::REPOSITORY);
         if !note.exists() {
             let text = format!("{}\n", common.display());
@@ -139,6 +164,27 @@ impl Cache {
         }
         Ok(Room { path })
     }
+}
+
+/// An error where a folder is none of these users': who can put a build there
+/// chooses what is run.
+fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
+    let owner = path.metadata().map_err(io_error("look at", path))?.uid();
+    if users.contains(&owner) {
+        return Ok(());
+    }
+    Err(Error::NotOwned { path: path.to_owned(), owner })
+}
+
+/// Takes from a folder the right of everybody to write to it, which it has
+/// where the umask is empty.
+fn close_to_others(path: &Path) -> Result<(), Error> {
+    let mode = path.metadata().map_err(io_error("look at", path))?.mode();
+    if mode & EVERYBODY_WRITES == 0 {
+        return Ok(());
+    }
+    let closed = std::fs::Permissions::from_mode(mode & !EVERYBODY_WRITES);
+    std::fs::set_permissions(path, closed).map_err(io_error("close to others", path))
 }
 
 /// SHA-256 in hexadecimal.
@@ -272,34 +318,6 @@ impl Room {
 
     pub(crate) fn builds(&self) -> PathBuf {
         self.path.join("builds")
-    }
-
-    /// Removes what a killed run left half done, artifacts that nobody used
-    /// for 30 days, and the longest unused ones beyond 4 GiB; never those of
-    /// `keep`.
-    pub fn prune(&self, keep: &[String]) {
-        let Ok(entries) = std::fs::read_dir(self.builds()) else {
-            return;
-        };
-        let mut found = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let used = std::fs::metadata(entry.path().join("manifest.json"));
-            let used = used.and_then(|metadata| metadata.modified());
-            match used {
-                Ok(used) if !name.starts_with("new-") => found.push((used, name, entry.path())),
-                _ => drop(std::fs::remove_dir_all(entry.path())),
-            }
-        }
-        found.sort_by_key(|(used, ..)| std::cmp::Reverse(*used));
-        let mut total = 0;
-        for (used, name, path) in found {
-            total += size(&path);
-            let old = used.elapsed().is_ok_and(|age| age > MAX_AGE);
-            if !keep.contains(&name) && (old || total > MAX_BYTES) {
-                let _ = std::fs::remove_dir_all(path);
-            }
-        }
     }
 }
 

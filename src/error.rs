@@ -13,6 +13,18 @@ use crate::{analysis, cache, cargo, config, git, harness, meter, options, proces
 #[error(transparent)]
 pub struct Error(Box<Kind>);
 
+/// What a tool gave as the reason.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Cause(String);
+
+impl Cause {
+    /// Of what was said, if it was anything.
+    pub(crate) fn of(said: String) -> Option<Self> {
+        (!said.is_empty()).then_some(Cause(said))
+    }
+}
+
 /// The kinds of failure; private, so that they may change.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
@@ -38,6 +50,10 @@ pub(crate) enum Kind {
     Tool { command: String, folder: PathBuf, exit: Exit, said: String },
     #[error("the {side} does not build: `{command}` {exit}")]
     Build { side: Side, command: String, exit: Exit },
+    #[error("could not build the {side}: `{command}` {exit}")]
+    Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
+    #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
+    Manifests { side: Side, command: String, exit: Exit, said: String },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {what}: `{command}`")]
@@ -148,6 +164,19 @@ impl<K: Into<Kind>> From<K> for Error {
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
+        let unbuilt = || match &*self.0 {
+            Kind::Unbuilt { side: Side::Base, .. } => Some(
+                "that is not known to be the code's fault, so it is no missing baseline; \
+                 another base may do: `cargo cbdr compare BASE`"
+                    .to_owned(),
+            ),
+            _ => None,
+        };
+        self.own_hint().or_else(|| system_hint(self)).or_else(unbuilt)
+    }
+
+    /// What is known by the kind alone.
+    fn own_hint(&self) -> Option<String> {
         match &*self.0 {
             Kind::Git(error) => error.hint(),
             Kind::Cache(error) => error.hint(),
@@ -209,6 +238,7 @@ impl Error {
     pub fn said(&self) -> Option<&str> {
         match &*self.0 {
             Kind::Tool { said, .. }
+            | Kind::Manifests { said, .. }
             | Kind::Benchmark { said, .. }
             | Kind::Output { said, .. }
             | Kind::Hook { said, .. }
@@ -236,6 +266,36 @@ impl Error {
         let path = path.to_owned();
         move |source| Kind::Io { verb, path, source }.into()
     }
+}
+
+/// What to do about what the system said, wherever it is among the causes.
+pub fn system_hint(error: &dyn std::error::Error) -> Option<String> {
+    const KNOWN: [(&[&str], &str); 5] = [
+        (
+            &["No space left on device", "Disk quota exceeded"],
+            "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary",
+        ),
+        (&["Too many open files"], "allow more open files: `ulimit -n 1024`"),
+        (&["File too large"], "allow larger files: `ulimit -f unlimited`"),
+        (
+            &["Cannot allocate memory", "memory allocation of"],
+            "leave it more memory (`ulimit -v` and the like are limits, too)",
+        ),
+        (
+            &["Resource temporarily unavailable"],
+            "allow more processes: `ulimit -u`, or wait until fewer are running",
+        ),
+    ];
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        let found = KNOWN.iter().find(|(signs, _)| signs.iter().any(|sign| text.contains(sign)));
+        if let Some((_, hint)) = found {
+            return Some((*hint).to_owned());
+        }
+        next = cause.source();
+    }
+    None
 }
 
 /// What to do about a metric that is not among `there`: the name of one that it

@@ -30,11 +30,10 @@ pub enum Event<'a> {
     CheckingOut(Side, &'a Revision),
     /// A side is being built; cargo's own output follows.
     Building(Side, &'a str),
+    /// A side was not built, and it is tried again, to learn why.
+    Diagnosing(Side),
     /// A side was built before.
     Fresh(Side, &'a str),
-    /// What a benchmark's process printed or cargo said, of a build that
-    /// failed where that is no error.
-    Failed(Side, &'a str),
     /// All is built; where the worktrees are.
     Prepared {
         /// Seconds that it took.

@@ -214,6 +214,9 @@ impl Error {
                 "when no git and no cargo cbdr is running here, remove `{}`",
                 lock.display()
             ),
+            Error::Git { source, .. } if is_about_home(&source.0) => {
+                "HOME (or XDG_CONFIG_HOME) names a folder that you may not read".to_owned()
+            }
             Error::Git { .. } | Error::Io { .. } => return None,
         })
     }
@@ -262,7 +265,7 @@ impl Repo {
     pub fn discover(inside: &Path) -> Result<Self, Error> {
         let inner = git2::Repository::discover(inside).map_err(|source| match source.code() {
             git2::ErrorCode::NotFound => Error::NoRepository(inside.to_owned()),
-            git2::ErrorCode::Owner => Error::NotOwned(inside.to_owned()),
+            git2::ErrorCode::Owner => Error::NotOwned(not_owned(inside, &source)),
             _ => refused(inside, source),
         })?;
         let root = match inner.workdir() {
@@ -322,6 +325,23 @@ impl Repo {
         };
         Ok(diff.deltas().filter_map(path).collect())
     }
+}
+
+/// The folder that libgit2 says is another user's: not always the one that it
+/// was asked for, and the one that has to be named as safe.
+fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
+    let named = source.message().split('\'').nth(1).filter(|path| path.starts_with('/'));
+    named.map_or(inside.to_owned(), |path| match path.trim_end_matches('/') {
+        "" => PathBuf::from("/"),
+        path => PathBuf::from(path),
+    })
+}
+
+/// Whether the user's own configuration is what can't be looked at.
+fn is_about_home(source: &git2::Error) -> bool {
+    let said = source.message();
+    let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| said.ends_with(name));
+    said.starts_with("failed to stat '") && is_config
 }
 
 /// libgit2's refusals of a repository's format, by the setting that it names.

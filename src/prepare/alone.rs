@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::build::Checkout;
+use super::scratch::Scratch;
 use super::sides::Artifacts;
 use super::{Program, Request, Work, command, lockfile, settings, surroundings};
 use crate::cache::{Artifact, Lock};
@@ -26,7 +27,7 @@ pub(crate) struct Alone {
     pub(crate) env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     pub(crate) notices: Vec<Notice>,
     /// A folder for what the runs print.
-    pub(crate) scratch: tempfile::TempDir,
+    pub(crate) scratch: Scratch,
     /// Held until the runs are over: they use the worktree.
     pub(crate) _lock: Lock,
 }
@@ -78,14 +79,14 @@ impl Work<'_, '_> {
             // Of HEAD, the table that the user has before them counts.
             settings::table(&user, &self.repo.root().join(&inside), flags)?
         } else {
-            settings::table(&self.workspace(&folder, None)?, &folder, flags)?
+            settings::table(&self.workspace_of(Side::Head, &folder, None)?, &folder, flags)?
         };
         let asked = flags.clone().over(around.clone().unwrap_or_default());
         let toolchain = match asked.toolchain.as_deref() {
             None | Some("each" | "head" | "base") => self.active_toolchain(&folder)?,
             Some(name) => Some(name.to_owned()),
         };
-        let workspace = self.workspace(&folder, toolchain.as_deref())?;
+        let workspace = self.workspace_of(Side::Head, &folder, toolchain.as_deref())?;
         let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
         let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;

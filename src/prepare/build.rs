@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use super::fault;
 use super::surroundings::{config_texts, shaping};
-use super::tools::Tools;
+use super::tools::{Tools, check_whole};
 use crate::cache::{Artifact, Executable, Key, Room, digest};
 use crate::cargo::{self, Build, Invocation, Target};
 use crate::error::{Error, Kind};
@@ -68,7 +69,7 @@ impl Builder<'_, '_> {
     /// leads to it afterwards.
     ///
     /// # Errors
-    /// [`Kind::Build`] when cargo fails; cargo has said why.
+    /// [`Kind::Build`] when the code does not compile; cargo has said why.
     pub(super) fn artifact(&mut self, at: &Checkout, group: &Group) -> Result<Artifact, Error> {
         let spec = spec(&group.build);
         let key = self.key(at, group);
@@ -140,15 +141,17 @@ impl Builder<'_, '_> {
         }
         fs_err::create_dir_all(&new).map_err(Error::io("make", &new))?;
         if other.exists() {
-            self.copy(&other, &new)?;
-            touch(&self.room.tree(side), SystemTime::now())?;
+            // The clock may have been set back since the latest of it was made.
+            let latest = self.copy(&other, &new)? + Duration::from_secs(1);
+            touch(&self.room.tree(side), latest.max(SystemTime::now()))?;
         }
         fs_err::rename(&new, &live).map_err(Error::io("make", &live))
     }
 
-    /// Copies a folder with its files' times.
-    fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
+    /// Copies a folder with its files' times; the latest of them.
+    fn copy(&self, from: &Path, to: &Path) -> Result<SystemTime, Error> {
         self.tools.interrupt.check()?;
+        let mut latest = SystemTime::UNIX_EPOCH;
         for entry in fs_err::read_dir(from).map_err(Error::io("read", from))? {
             let entry = entry.map_err(Error::io("read", from))?;
             let (path, copy) = (entry.path(), to.join(entry.file_name()));
@@ -156,20 +159,21 @@ impl Builder<'_, '_> {
             if kind.is_dir() {
                 if entry.file_name() != "incremental" {
                     fs_err::create_dir(&copy).map_err(Error::io("make", &copy))?;
-                    self.copy(&path, &copy)?;
+                    latest = latest.max(self.copy(&path, &copy)?);
                 }
             } else if kind.is_file() {
-                copy_file(&path, &copy).map_err(Error::io("copy", &path))?;
+                let time = copy_file(&path, &copy).map_err(Error::io("copy", &path))?;
+                latest = latest.max(time);
             } else if let Ok(target) = std::fs::read_link(&path) {
                 let made = std::os::unix::fs::symlink(target, &copy);
                 made.map_err(Error::io("make", &copy))?;
             }
         }
-        Ok(())
+        Ok(latest)
     }
 
     fn build(
-        &self,
+        &mut self,
         at: &Checkout,
         build: &Build,
         (folder, target): &Wanted,
@@ -179,11 +183,14 @@ impl Builder<'_, '_> {
         let messages = messages.map_err(Error::io("make a file in", &self.tools.scratch))?;
         let args = cargo::build_args(target, build, into, &at.configs);
         let command = self.cargo(at, args, folder, into);
-        let shown = command.shown();
-        let exit = self.tools.aloud(command, Sink::File(messages.path().to_owned()))?;
+        let exit = self.tools.aloud(command.clone(), Sink::File(messages.path().to_owned()))?;
         if !exit.success() {
-            return Err(Kind::Build { side: at.side, command: shown, exit }.into());
+            (self.tell)(Event::Diagnosing(at.side));
+            let of = (at.side, &*self.room.tree(at.side));
+            let printed = self.tools.again(command, of, fault::of_cargo)?;
+            return Ok(cargo::read_messages(printed.as_bytes(), target, folder)?);
         }
+        check_whole(messages.path())?;
         let reader = BufReader::new(messages.as_file());
         Ok(cargo::read_messages(reader, target, folder)?)
     }
@@ -234,8 +241,12 @@ impl Builder<'_, '_> {
         let command = self.cargo(at, args, folder, &into);
         let shown = command.shown();
         let (exit, _, log) = self.tools.quietly(command)?;
+        let (side, benchmark, what) = (at.side, target.name.clone(), exit.to_string());
+        if !exit.success() {
+            return Err(Kind::Benchmark { side, benchmark, what, command: shown, said: log }.into());
+        }
         let found = cargo::invocation_from_log(&log, executable, &[]);
-        found.filter(|_| exit.success()).ok_or_else(|| {
+        found.ok_or_else(|| {
             Kind::Tool { command: shown, folder: folder.clone(), exit, said: log }.into()
         })
     }
@@ -272,12 +283,14 @@ fn needed(out_dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Copies a file with its time, which is returned.
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     std::fs::copy(from, to)?;
     let modified = std::fs::metadata(from)?.modified()?;
     // Opened for reading: the copy has the permissions of the original, which
     // may not be writable.
-    std::fs::File::open(to)?.set_modified(modified)
+    std::fs::File::open(to)?.set_modified(modified)?;
+    Ok(modified)
 }
 
 /// Gives every file of a worktree the time `now`.

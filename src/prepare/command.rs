@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fault;
 use super::tools::Tools;
 use crate::cache::digest;
 use crate::error::{Error, Kind};
-use crate::process::{Command, Sink};
+use crate::event::Event;
+use crate::process::{Command, Exit, RunError, Sink};
 use crate::side::Side;
 
 /// The file beside a worktree that says what was built in it.
@@ -46,9 +48,24 @@ pub(super) struct Site<'a> {
     pub(super) toolchain: Option<&'a str>,
 }
 
+impl Site<'_> {
+    /// The side's worktree.
+    fn worktree(&self) -> PathBuf {
+        self.side_folder.join("tree")
+    }
+}
+
 /// Runs the build command, unless it has built this tree before in these
-/// surroundings.
-pub(super) fn build(tools: &Tools<'_>, site: &Site<'_>, words: &[String]) -> Result<(), Error> {
+/// surroundings. Tells when it has to be run again, to learn why it failed.
+///
+/// # Errors
+/// [`Kind::Build`] when the code does not compile or lacks the command.
+pub(super) fn build(
+    tools: &Tools<'_>,
+    site: &Site<'_>,
+    words: &[String],
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<(), Error> {
     let command = command(tools, site, words);
     let about = digest(format!("{command:?}").as_bytes());
     let stamp = stamp(&site.side_folder);
@@ -58,13 +75,30 @@ pub(super) fn build(tools: &Tools<'_>, site: &Site<'_>, words: &[String]) -> Res
     if same_tree && lines.any(|line| line == about) {
         return Ok(());
     }
-    let shown = command.shown();
-    let exit = tools.aloud(command, Sink::Stderr)?;
+    let exit = match tools.aloud(command.clone(), Sink::Stderr) {
+        Err(error) if lacks(site, &command, &error) => {
+            let (side, command, exit) = (site.side, command.shown(), Exit::Code(127));
+            return Err(Kind::Build { side, command, exit }.into());
+        }
+        exit => exit?,
+    };
     if !exit.success() {
-        return Err(Kind::Build { side: site.side, command: shown, exit }.into());
+        tell(Event::Diagnosing(site.side));
+        tools.again(command, (site.side, &site.worktree()), fault::of_command)?;
     }
     let before = if same_tree { built } else { format!("{}\n", site.tree) };
     fs_err::write(&stamp, format!("{before}{about}\n")).map_err(Error::io("write", &stamp))
+}
+
+/// Whether a command could not be started because it is a file of the
+/// worktree that is not there.
+fn lacks(site: &Site<'_>, command: &Command, error: &Error) -> bool {
+    let Kind::Process(RunError::Spawn { source, .. }) = error.kind() else { return false };
+    let program = command.argv.first().map(|program| command.cwd.join(program));
+    let is_named = command.argv.first().is_some_and(|p| p.as_encoded_bytes().contains(&b'/'));
+    source.kind() == std::io::ErrorKind::NotFound
+        && is_named
+        && program.is_some_and(|program| program.starts_with(site.worktree()) && !program.exists())
 }
 
 /// A command of the user's in a side's package folder.

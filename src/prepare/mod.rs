@@ -5,11 +5,13 @@ mod ask;
 mod build;
 mod clock;
 mod command;
+mod fault;
 mod fetch;
 mod fill;
 mod identical;
 mod lockfile;
 mod overlay;
+mod scratch;
 mod settings;
 mod sides;
 mod surroundings;
@@ -23,6 +25,7 @@ use std::time::{Instant, SystemTime};
 pub(crate) use alone::{Alone, Subject, alone};
 pub(crate) use ask::{base_request, room, table, workspace};
 pub use build::write_down;
+use scratch::Scratch;
 pub(crate) use surroundings::flags;
 pub(crate) use tools::{Tools, tail};
 use workspaces::Workspaces;
@@ -112,7 +115,7 @@ pub(crate) struct Preparation {
     /// The repository's part of the cache.
     pub(crate) room: Room,
     /// A folder for what the runs print.
-    pub(crate) scratch: tempfile::TempDir,
+    pub(crate) scratch: Scratch,
     /// Held until the runs are over: they use the worktrees.
     pub(crate) _lock: Option<Lock>,
 }
@@ -191,11 +194,10 @@ impl<'a, 'b> Work<'a, 'b> {
         helper: &'a Helper,
         interrupt: &'a Interrupt,
         tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
-    ) -> Result<(Self, tempfile::TempDir), Error> {
+    ) -> Result<(Self, Scratch), Error> {
         let repo = Repo::discover(&request.folder)?;
         let room = room(request, &repo)?;
-        let scratch = tempfile::Builder::new().prefix("tmp-").tempdir_in(room.path());
-        let scratch = scratch.map_err(Error::io("make a folder in", room.path()))?;
+        let scratch = Scratch::new(&room)?;
         let executable = request.capture.first().map(Path::new);
         let env = surroundings::clean(request.env.iter().cloned(), executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
@@ -227,24 +229,8 @@ impl<'a, 'b> Work<'a, 'b> {
             }
             Ok(interrupt.check()?)
         })?;
-        self.remove_leftovers();
+        scratch::remove_leftovers(self.room.path());
         Ok(lock)
-    }
-
-    /// Removes what killed runs left; the lock says that none is alive.
-    fn remove_leftovers(&self) {
-        for entry in std::fs::read_dir(self.room.path()).into_iter().flatten().flatten() {
-            let left = entry.file_name().to_string_lossy().starts_with("tmp-");
-            // Those that wait for the lock have theirs, too: the age tells.
-            let age =
-                entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
-            if left
-                && entry.path() != self.tools.scratch
-                && age.is_some_and(|a| a.as_secs() > 86_400)
-            {
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
-        }
     }
 
     fn check_out(&mut self, sides: &mut Sides) -> Result<(), Error> {
@@ -301,7 +287,8 @@ impl<'a, 'b> Work<'a, 'b> {
             // Of HEAD, the table that the user has before them counts.
             None => trees.table.clone(),
             Some(_) => {
-                settings::table(&self.workspace(&folders.head, None)?, &folders.head, flags)?
+                let workspace = self.workspace_of(Side::Head, &folders.head, None)?;
+                settings::table(&workspace, &folders.head, flags)?
             }
         };
         let asked = flags.clone().over(head_own.clone().unwrap_or_default());

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::git::Revision;
 use crate::git::base::Sides;
@@ -143,9 +143,7 @@ impl Work<'_, '_> {
             };
             let artifact = match builder.artifact(at, &group) {
                 Ok(artifact) => Ok(artifact),
-                Err(error) if at.side == Side::Base && !error.is_interrupt() => {
-                    let said = error.said().unwrap_or_default();
-                    (self.tell)(Event::Failed(at.side, said));
+                Err(error) if at.side == Side::Base && is_the_codes(&error) => {
                     Err(error.to_string())
                 }
                 Err(error) => return Err(error),
@@ -242,7 +240,7 @@ impl Work<'_, '_> {
                 toolchain: toolchains[side].as_deref(),
             };
             match self.command_of(benchmark, (words, build), &site) {
-                Err(error) if side == Side::Base && !error.is_interrupt() => {
+                Err(error) if side == Side::Base && is_the_codes(&error) => {
                     Ok(Err(error.to_string()))
                 }
                 program => program.map(Ok),
@@ -266,7 +264,7 @@ impl Work<'_, '_> {
     ) -> Result<Program, Error> {
         if let Some(build) = build {
             (self.tell)(Event::Building(site.side, &benchmark.name));
-            command::build(&self.tools, site, build)?;
+            command::build(&self.tools, site, build, self.tell)?;
         }
         let mut command = command::command(&self.tools, site, words);
         command.argv.extend(benchmark.args.iter().map(Into::into));
@@ -285,6 +283,12 @@ impl Work<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether the code is why there is no build. Of a base that is no error:
+/// there is nothing to compare with. All else is.
+fn is_the_codes(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Build { .. })
 }
 
 /// Whether a file is source, which the executables account for, or prose,

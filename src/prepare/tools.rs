@@ -1,11 +1,13 @@
 //! Runs the tools that a preparation needs, through the helper process.
 
 use std::ffi::OsString;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind};
-use crate::process::{Command, Exit, Helper, Interrupt, Sink};
+use super::fault::Fault;
+use crate::error::{Cause, Error, Kind};
+use crate::process::{Command, Exit, Helper, Interrupt, Sink, is_full};
+use crate::side::Side;
 
 /// How much of a failed program's last words is kept, bytes.
 const TAIL: u64 = 64 << 10;
@@ -49,6 +51,7 @@ impl Tools<'_> {
         command.stderr = Sink::File(err.clone());
         let outcome = self.helper.run(&command, self.interrupt)?;
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
+        check_whole(&out)?;
         let printed = String::from_utf8_lossy(&printed).into_owned();
         Ok((outcome.exit, printed, tail(&err)))
     }
@@ -62,6 +65,35 @@ impl Tools<'_> {
         }
     }
 
+    /// Runs a build of what lies in `tree` again after it failed, with what it
+    /// says kept, to `judge` by that whose fault it is: an error. Where it goes
+    /// well this time, what it printed.
+    pub(super) fn again(
+        &self,
+        mut command: Command,
+        (side, tree): (Side, &Path),
+        judge: fn(Exit, &str, &Path) -> Fault,
+    ) -> Result<String, Error> {
+        command.set_var("CARGO_TERM_COLOR", "never");
+        let shown = command.shown();
+        let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));
+        let (exit, printed, said) = self.quietly(command)?;
+        if exit.success() {
+            return Ok(printed);
+        }
+        let fault = match [&self.scratch, &temporary].into_iter().find(|path| is_full(path)) {
+            Some(full) => Fault::Outside(format!("No space left on device: `{}`", full.display())),
+            None => judge(exit, &said, tree),
+        };
+        let command = shown;
+        Err(match fault {
+            Fault::Code => Kind::Build { side, command, exit }.into(),
+            Fault::Outside(why) => {
+                Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
+            }
+        })
+    }
+
     /// Runs it with standard error streaming through; standard output goes
     /// to `stdout`.
     pub(crate) fn aloud(&self, mut command: Command, stdout: Sink) -> Result<Exit, Error> {
@@ -69,6 +101,13 @@ impl Tools<'_> {
         command.stderr = Sink::Stderr;
         Ok(self.helper.run(&command, self.interrupt)?.exit)
     }
+}
+
+/// An error where what a program wrote to a file may have been cut off: few
+/// tools mind that a disk is full. There has to be room for a byte more.
+pub(super) fn check_whole(path: &Path) -> Result<(), Error> {
+    let opened = std::fs::File::options().append(true).open(path);
+    opened.and_then(|mut file| file.write_all(b"\n")).map_err(Error::io("write", path))
 }
 
 /// The end of a file, as text.

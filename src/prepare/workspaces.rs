@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fault::{self, Fault};
 use super::{Trees, Work, settings};
 use crate::cargo::{self, Workspace};
 use crate::config::Table;
-use crate::error::{Error, Kind};
+use crate::error::{Cause, Error, Kind};
 use crate::side::{Pair, Side};
 
 /// The workspaces of the worktrees.
@@ -36,6 +37,28 @@ impl Work<'_, '_> {
     ) -> Result<Workspace, Error> {
         let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
         Ok(Workspace::parse(&self.tools.output(command)?)?)
+    }
+
+    /// The workspace of a side's worktree.
+    ///
+    /// # Errors
+    /// [`Kind::Manifests`] when its manifests are at fault.
+    pub(super) fn workspace_of(
+        &self,
+        side: Side,
+        folder: &Path,
+        toolchain: Option<&str>,
+    ) -> Result<Workspace, Error> {
+        self.workspace(folder, toolchain).map_err(|error| {
+            let Kind::Tool { command, exit, said, .. } = error.kind() else { return error };
+            let (command, exit) = (command.clone(), *exit);
+            match fault::of_manifests(exit, said) {
+                Fault::Code => Kind::Manifests { side, command, exit, said: said.clone() }.into(),
+                Fault::Outside(why) => {
+                    Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
+                }
+            }
+        })
     }
 
     /// Which toolchain rustup is to take: that of the side that `toolchain`
@@ -69,17 +92,22 @@ impl Work<'_, '_> {
         settings::resolve(&workspaces.head, &folders.head, flags, head_own, base_own, from)
     }
 
-    /// The workspaces of both worktrees. That of the base may be missing or
-    /// broken; then there is nothing to compare with, which is no error.
+    /// The workspaces of both worktrees. That of the base may be missing or its
+    /// manifests broken; then there is nothing to compare with, which is no
+    /// error.
     pub(super) fn workspaces(
         &self,
         folders: &Pair<PathBuf>,
         toolchains: &Pair<Option<String>>,
         trees: &Trees,
     ) -> Result<Workspaces, Error> {
-        let head = self.workspace(&folders.head, toolchains.head.as_deref())?;
+        let of = |side: Side| self.workspace_of(side, &folders[side], toolchains[side].as_deref());
+        let head = of(Side::Head)?;
         let base = match folders.base.is_dir() {
-            true => self.workspace(&folders.base, toolchains.base.as_deref()),
+            true => match of(Side::Base) {
+                Err(error) if !matches!(error.kind(), Kind::Manifests { .. }) => return Err(error),
+                read => read,
+            },
             false => {
                 let folder = trees.inside.display().to_string();
                 Err(Kind::NotCommitted { side: Side::Base, folder }.into())

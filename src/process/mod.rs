@@ -13,6 +13,7 @@ pub mod idle;
 mod isolation;
 mod launch;
 pub mod pages;
+mod space;
 mod spawn;
 pub mod ticks;
 mod unix;
@@ -33,6 +34,8 @@ pub use helper::Helper;
 pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
+pub use space::is_full;
+pub use unix::user_id;
 
 /// A program to run and its surroundings, all of them: nothing is inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,7 +211,8 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Begins to listen for the three signals, but not for one that this
-    /// process was started to ignore (by `nohup`, say).
+    /// process was started to ignore (by `nohup`, say). From now on a file that
+    /// may not grow is an error (EFBIG), not death by SIGXFSZ.
     ///
     /// # Errors
     /// When a handler can't be installed.
@@ -217,6 +221,7 @@ impl Interrupt {
         let signal = Arc::new(AtomicUsize::new(0));
         let armed = Arc::new(AtomicBool::new(false));
         let heeded = |&number: &i32| !unix::is_ignored(number);
+        unix::survive([libc::SIGXFSZ].into_iter().filter(heeded));
         for number in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(heeded) {
             // In this order: the first signal arms, the second finds it so.
             flag::register_conditional_default(number, Arc::clone(&armed))?;

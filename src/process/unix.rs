@@ -68,6 +68,12 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// The number of the user with whose rights this process acts.
+pub fn user_id() -> u32 {
+    // SAFETY: geteuid has no preconditions and can't fail.
+    unsafe { libc::geteuid() }
+}
+
 extern "C" fn nothing(_signal: libc::c_int) {}
 
 /// Catches `signals` and does nothing: the process survives them, and what it

@@ -11,6 +11,8 @@ mod configuration;
 mod doctor;
 mod error_rates;
 mod fetch;
+#[cfg(target_os = "linux")]
+mod forbidden;
 mod golden;
 mod harness;
 mod help;

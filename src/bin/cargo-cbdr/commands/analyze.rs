@@ -65,12 +65,13 @@ pub(super) fn give(
     spec: &Spec,
 ) -> Result<(), Failure> {
     outputs.write(outcome, &Recording::new(None, Units::new()))?;
-    outputs::print(
+    let printed = outputs::print(
         format,
         outcome,
         || report::findings::print(findings, spec),
         || report::findings::print_json(findings, spec),
-    )?;
+    );
+    outputs::printed(printed)?;
     Ok(())
 }
 

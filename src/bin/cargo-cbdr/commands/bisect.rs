@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         outcome => outcome?,
     };
     match args.format {
-        Printed::Human => report::bisect::print(&report)?,
-        Printed::Json => report::bisect::print_json(&report)?,
+        Printed::Human => report::outputs::printed(report::bisect::print(&report))?,
+        Printed::Json => report::outputs::printed(report::bisect::print_json(&report))?,
     }
     Ok(Exit::of_samples(Some(report.verdict), report.on_inconclusive))
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     let kept = outputs.want_runs().then_some(&mut recording);
     let outcome = observed(&options, args.samples.clone(), kept, helper, interrupt, &mut ui);
     ui.end();
-    let report = match outcome {
+    let (report, kept) = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {
             return Ok(Exit::interrupted(interrupt));
         }
@@ -52,8 +52,9 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     if report.sampled.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
+    kept?;
     written?;
-    printed?;
+    outputs::printed(printed)?;
     Ok(Exit::of(&report))
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
     let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
     ui.end();
-    let report = match outcome {
+    let (report, kept) = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {
             return Ok(Exit::interrupted(interrupt));
         }
@@ -72,6 +72,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     if report.sampled.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
+    kept?;
     printed?;
     if report.verdict != Verdict::Regression {
         let what = format!("the demo planted a slowdown, but found: {}", report.verdict);

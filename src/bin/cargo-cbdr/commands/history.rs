@@ -10,6 +10,7 @@ use super::request::{checked, request};
 use crate::cli::{self, Printed};
 use crate::exit::Exit;
 use crate::report;
+use crate::report::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Does what the arguments ask for.
@@ -61,8 +62,8 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
     let failed = recorded.results.iter().filter(|result| result.error.is_some()).count();
     ui.status("Recorded", &text::recorded(&recorded));
     match args.format {
-        Printed::Human => report::history::print_recorded(&recorded)?,
-        Printed::Json => report::history::print_recorded_json(&recorded)?,
+        Printed::Human => printed(report::history::print_recorded(&recorded))?,
+        Printed::Json => printed(report::history::print_recorded_json(&recorded))?,
     }
     Ok(if failed > 0 { Exit::Failed } else { Exit::Success })
 }
@@ -86,8 +87,8 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
     let report = check::check(&options, helper, interrupt)?;
     say_skipped(&report.skipped);
     match args.format {
-        Printed::Human => report::history::print_check(&report)?,
-        Printed::Json => report::history::print_check_json(&report)?,
+        Printed::Human => printed(report::history::print_check(&report))?,
+        Printed::Json => printed(report::history::print_check_json(&report))?,
     }
     Ok(Exit::of_check(&report))
 }

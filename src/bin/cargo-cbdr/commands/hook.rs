@@ -12,7 +12,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use super::compare;
 use crate::cli::{self, Compare, Hook};
 use crate::exit::Exit;
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, about};
 
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
@@ -146,9 +146,12 @@ fn publish(folder: &Path, hook: &Path, script: &str) -> Result<(), Failure> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o755));
     }
-    let mut file = builder.prefix("tmp-").tempfile_in(folder)?;
-    std::io::Write::write_all(&mut file, script.as_bytes())?;
-    file.persist(hook).map_err(|error| error.error)?;
+    let mut write = || {
+        let mut file = builder.prefix("tmp-").tempfile_in(folder)?;
+        std::io::Write::write_all(&mut file, script.as_bytes())?;
+        file.persist(hook).map_err(|error| error.error).map(drop)
+    };
+    write().map_err(|error| about(&format!("can't write `{}`", hook.display()), &error))?;
     Ok(())
 }
 

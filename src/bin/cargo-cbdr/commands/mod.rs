@@ -48,7 +48,8 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     };
     let manner = &cli.manner;
     manner::choose(manner.quiet, manner.verbose, manner.progress.as_deref())?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     match cli.command {
         Command::Compare(args) => compare::run(&args, &helper, &interrupt),
         Command::Init(args) => init::run(&args, &helper, &interrupt),

@@ -12,7 +12,9 @@ use crate::report;
 use crate::ui::{Failure, Ui};
 
 /// Compares, shows what happens and keeps the samples: in files, and in
-/// `recording` where somebody needs them afterwards.
+/// `recording` where somebody needs them afterwards. Beside the report, whether
+/// the files could be written: a comparison goes on without them, but does not
+/// end as though they were there.
 pub(crate) fn observed(
     options: &Options,
     samples: Option<PathBuf>,
@@ -20,9 +22,9 @@ pub(crate) fn observed(
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<Report, Failure> {
+) -> Result<(Report, std::io::Result<()>), Failure> {
     let mut file = report::samples::File::new(samples)?;
-    let mut failed = None;
+    let mut kept = Ok(());
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
         match (&mut recording, event) {
@@ -32,18 +34,16 @@ pub(crate) fn observed(
             (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
             _ => {}
         }
-        if let Err(error) = file.take(&event) {
-            failed.get_or_insert(error);
+        let taken = file.take(&event);
+        if kept.is_ok() {
+            kept = taken;
         }
     });
-    // A comparison goes on when its file can't be written, but does not end
-    // as though it had been.
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
     let report = result?;
-    file.finish(&report)?;
-    Ok(report)
+    if kept.is_ok() {
+        kept = file.finish(&report);
+    }
+    Ok((report, kept))
 }
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.

@@ -36,7 +36,8 @@ pub(crate) fn run(
         match outcome {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
             outcome => {
-                let report = outcome?;
+                let (report, kept) = outcome?;
+                kept?;
                 stopped = report.sampled.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
                     let verdict = text::outcome(&report);
@@ -59,6 +60,6 @@ pub(crate) fn run(
     if stopped {
         return Ok(Exit::interrupted(interrupt));
     }
-    printed?;
+    report::outputs::printed(printed)?;
     Ok(Exit::Success)
 }

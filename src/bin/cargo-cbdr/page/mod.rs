@@ -9,8 +9,6 @@ pub(crate) mod history;
 mod metric;
 mod ratios;
 
-use std::time::SystemTime;
-
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::machine::{self, Description};
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
@@ -309,6 +307,5 @@ fn described(machine: &Description) -> String {
 }
 
 fn now() -> String {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    now.replace('T', " ").replace('Z', " UTC")
+    crate::report::now().replace('T', " ").replace('Z', " UTC")
 }

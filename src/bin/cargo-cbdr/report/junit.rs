@@ -2,7 +2,6 @@
 //! metric that gates. Fits the schema of the Ant task.
 
 use std::fmt::{self, Write};
-use std::time::SystemTime;
 
 use cargo_cbdr::machine;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
@@ -131,6 +130,5 @@ fn seconds(benchmark: &BenchmarkResult) -> f64 {
 
 /// The moment, in the schema's form: no fraction, no zone.
 fn timestamp() -> String {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    now.trim_end_matches('Z').to_owned()
+    super::now().trim_end_matches('Z').to_owned()
 }

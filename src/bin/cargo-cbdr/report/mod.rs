@@ -21,3 +21,35 @@ pub(crate) mod samples;
 pub(crate) mod scale;
 mod several;
 mod whole;
+
+/// The present moment as RFC 3339 has it, to the second. A clock that is set
+/// before 1970 or after 9999, which have no such form, shows the nearest that
+/// has one.
+pub(crate) fn now() -> String {
+    rfc3339(std::time::SystemTime::now())
+}
+
+fn rfc3339(time: std::time::SystemTime) -> String {
+    let seconds = time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let shown = std::time::Duration::from_secs(seconds.min(LAST));
+    humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + shown).to_string()
+}
+
+/// The last second of the year 9999, since 1970.
+const LAST: u64 = 253_402_300_799;
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_to_any_time_is_no_panic() {
+        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(1)), "1970-01-01T00:00:01Z");
+        assert_eq!(rfc3339(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
+        let last = "9999-12-31T23:59:59Z";
+        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(LAST)), last);
+        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(LAST + 1)), last);
+    }
+}

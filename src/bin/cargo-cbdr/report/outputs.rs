@@ -12,7 +12,7 @@ use super::whole::Whole;
 use super::{github, junit, markdown};
 use crate::cli::Format;
 use crate::page;
-use crate::ui::Failure;
+use crate::ui::{Failure, about};
 
 /// The files that are wanted, each proved to be writable before anything is
 /// measured.
@@ -92,4 +92,13 @@ pub(crate) fn print(
         Format::Junit => junit::document(outcome),
     };
     io::stdout().lock().write_all(text.as_bytes())
+}
+
+/// What became of printing a result. A reader that has gone wants no more of
+/// it, which changes nothing about the result: the exit code is still its own.
+pub(crate) fn printed(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.map_err(|error| about("could not write to standard output", &error)),
+    }
 }

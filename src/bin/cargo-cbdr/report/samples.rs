@@ -14,7 +14,7 @@ use super::about::About;
 /// The files that are being written.
 pub(crate) struct File {
     wanted: Option<PathBuf>,
-    writers: Vec<csv::Writer<std::fs::File>>,
+    writers: Vec<(PathBuf, csv::Writer<std::fs::File>)>,
     metrics: Vec<String>,
     rows: u64,
 }
@@ -79,12 +79,13 @@ impl File {
 
     fn open(&mut self, path: &Path) -> io::Result<()> {
         // Flushed after every row instead of when a buffer is full.
-        let opened = fs_err::File::create(path)?.into_parts().0;
-        self.writers.push(csv::Writer::from_writer(opened));
+        let opened = std::fs::File::create(path).map_err(|error| unwritten(path, &error))?;
+        self.writers.push((path.to_owned(), csv::Writer::from_writer(opened)));
         Ok(())
     }
 
-    /// Writes what an event brings.
+    /// Writes what an event brings. A file that can't be written is given up,
+    /// and the others are not.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
         match event {
             Event::Prepared { room, .. } => self.open(&room.join("samples.csv")),
@@ -102,11 +103,18 @@ impl File {
     }
 
     fn write(&mut self, row: &[String]) -> io::Result<()> {
-        for writer in &mut self.writers {
-            writer.write_record(row)?;
-            writer.flush()?;
-        }
-        Ok(())
+        let mut failed = Ok(());
+        self.writers.retain_mut(|(path, writer)| {
+            let written = writer.write_record(row).map_err(io::Error::from);
+            match written.and_then(|()| writer.flush()) {
+                Ok(()) => true,
+                Err(error) => {
+                    failed = Err(unwritten(path, &error));
+                    false
+                }
+            }
+        });
+        failed
     }
 
     /// Writes beside the user's file what it was measured on.
@@ -116,4 +124,10 @@ impl File {
         };
         About::of(report, self.rows).write(&path)
     }
+}
+
+/// What a file could not take. Of no kind: a pipe that nobody reads is no
+/// success here.
+fn unwritten(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("can't write `{}`: {error}", path.display()))
 }

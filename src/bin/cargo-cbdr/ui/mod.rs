@@ -11,6 +11,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
 use cargo_cbdr::analysis::{Findings, MetricFinding};
+use cargo_cbdr::error::system_hint;
 use cargo_cbdr::event::Event;
 
 use crate::exit::Exit;
@@ -68,7 +69,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
         }
-        Failure::Io(error) => (error, None, None, Exit::Failed),
+        Failure::Io(error) => (error, system_hint(error), None, Exit::Failed),
         Failure::Demo(what) | Failure::Refused(what) => {
             line(BAD, "error", what);
             return Exit::Failed;
@@ -176,13 +177,11 @@ impl Ui {
                 self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
             }
             Event::Building(side, what) => self.status("Building", &format!("{side}: {what}")),
+            Event::Diagnosing(side) => {
+                self.status("Diagnosing", &format!("{side}: why it was not built"));
+            }
             Event::Fresh(side, what) => {
                 self.status("Fresh", &format!("{side}: {what} (built before)"));
-            }
-            Event::Failed(_, said) => {
-                for line in text::last_lines(said, 20) {
-                    self.live.line(&format!("  {}", text::clean(line)));
-                }
             }
             Event::Prepared { seconds, room } => {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));

@@ -54,7 +54,7 @@ pub(super) fn value(outcome: &Outcome<'_>, recording: &Recording) -> Result<Valu
     }
     let common = Common {
         run: format!("{commit}-{seconds}-{}", outcome.seed.unwrap_or(0)),
-        time: humantime::format_rfc3339_seconds(now).to_string(),
+        time: crate::report::now(),
         github,
         machine: describe(&machine::describe()),
     };

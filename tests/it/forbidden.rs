@@ -1,0 +1,289 @@
+//! What a machine can refuse: room, files, rights, the time of day. A clear
+//! error or correct work, and never a pass for want of anything.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Cbdr, Ran, Repo, branch_with};
+
+/// The steady fixture with a branch on which the program differs.
+fn branched() -> Repo {
+    branch_with("10_100_000")
+}
+
+/// Says why the rest of a test is left out here.
+#[expect(clippy::print_stderr, reason = "read with --nocapture")]
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// A shell script in the folder around the repository.
+fn script(repo: &Repo, name: &str, text: &str) -> PathBuf {
+    let path = repo.around().join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    path
+}
+
+/// A comparison in which the compiler of a side's library is replaced by a
+/// script, which gets the usual one and its arguments.
+fn with_compiler(repo: &Repo, side: &str, text: &str) -> Cbdr {
+    let text = format!(
+        "case \"$PWD $*\" in */{side}/*\"--crate-name steady\"*) {text} ;; esac\nexec \"$@\""
+    );
+    let wrapper = script(repo, "compiler", &text);
+    repo.cbdr("compare main --max-pairs 1 --warmup 0").env("RUSTC_WRAPPER", wrapper)
+}
+
+/// Demands an error about a base that could not be built, and no verdict.
+#[track_caller]
+fn is_no_verdict(ran: Ran) -> Ran {
+    assert_eq!(ran.stdout, "");
+    ran.code(101).says("error: could not build the base: `").never_says("no baseline")
+}
+
+#[test]
+fn a_base_that_the_machine_can_not_build_is_an_error_and_no_missing_baseline() {
+    let repo = branched();
+    let ran = with_compiler(&repo, "base", "kill -9 $$").run();
+    let ran = is_no_verdict(ran).says("Diagnosing base").says("signal: 9");
+    ran.says("hint: that is not known to be the code's fault");
+    let full = "echo '{\"$message_type\":\"diagnostic\",\"message\":\"failed to write a: No space left on \
+                device (os error 28)\",\"code\":null,\"level\":\"error\",\"spans\":[],\"children\":[],\
+                \"rendered\":\"error: failed to write a: No space left on device (os error 28)\"}' >&2; exit 1";
+    let ran = is_no_verdict(with_compiler(&repo, "base", full).run());
+    ran.says("  failed to write a: No space left on device (os error 28)\nhint: make room");
+    let linker = repo.cbdr("compare main").env("RUSTFLAGS", "-Clinker=no-such-linker");
+    is_no_verdict(linker.run()).says("linker `no-such-linker` not found");
+    // Also of a base that does not compile, when that is not all.
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("src/lib.rs", "this is not Rust");
+    repo.commit("broken");
+    repo.git(&["checkout", "--quiet", "-b", "mended"]);
+    repo.write("src/lib.rs", "pub const ROUNDS: u64 = 3;\n");
+    repo.commit("mended");
+    is_no_verdict(with_compiler(&repo, "base", "kill -9 $$").run());
+    repo.cbdr("compare main").run().code(0).says("no baseline for `work`: the base does not build");
+}
+
+#[test]
+fn a_build_that_fails_once_is_tried_again() {
+    let repo = branched();
+    let once = format!("mkdir {}/failed 2>/dev/null && kill -9 $$", repo.around().display());
+    let ran = with_compiler(&repo, "base", &once).run().code(0);
+    let ran = ran.says("Diagnosing base: why it was not built").never_says("no baseline");
+    assert!(ran.stdout.contains("inconclusive"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_build_command_blames_the_base_in_a_compilers_words_only() {
+    let repo = branched();
+    let run = |build: &str| {
+        let cbdr = repo.cbdr("compare main --max-pairs 1 --warmup 0 --command true");
+        cbdr.args(["--build-command", build]).run()
+    };
+    let at = |what: &str| format!("sh -c 'case $PWD in */base/*) {what} ;; esac'");
+    is_no_verdict(run(&at("exit 1")));
+    is_no_verdict(run(&at("exit 127")));
+    is_no_verdict(run(&at("echo \"x.c:1:2: error: no\" >&2; kill -9 $$")));
+    is_no_verdict(run(&at("echo \"x.c:1:2: error: No space left on device\" >&2; exit 1")));
+    let ran = run(&at("echo \"x.c:1:2: error: no\" >&2; exit 1"));
+    ran.code(0).says("no baseline for `true`: the base does not build");
+    // A script that only the head has.
+    std::fs::rename(script(&repo, "build.sh", "true"), repo.path().join("build.sh")).unwrap();
+    repo.commit("a script");
+    run("./build.sh").code(0).says("no baseline for `true`: the base does not build");
+}
+
+#[test]
+fn manifests_that_lack_what_is_asked_for_are_the_bases_fault() {
+    let repo = branched();
+    repo.replace("Cargo.toml", "[[bench]]", "[features]\nfast = []\n\n[[bench]]");
+    repo.commit("a feature");
+    let ran = repo.cbdr("compare main --features fast").run().code(0);
+    ran.says("no baseline for `work`: the base does not build");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("Cargo.toml", "[package\n");
+    repo.commit("no manifest");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    let ran = repo.cbdr("compare main --exact-base").run().code(0);
+    ran.says("no baseline for `work`: the manifests of the base can't be read: `cargo metadata");
+    // Not read for another reason.
+    let rustup =
+        "case \"$PWD $1\" in */base/*metadata) echo 'error: toolchain gone' >&2; exit 1 ;; esac";
+    let bin = repo.around().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let cargo =
+        script(&repo, "bin/cargo", &format!("{rustup}\nPATH=${{PATH#*:}}\nexec cargo \"$@\""));
+    assert!(cargo.exists());
+    let usual = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(path).unwrap();
+    let ran = repo.cbdr("compare main --exact-base").env("PATH", path).run();
+    is_no_verdict(ran).says("  toolchain gone");
+}
+
+#[test]
+fn a_bisection_goes_around_no_commit_that_the_machine_could_not_build() {
+    let repo = branched();
+    let ran = with_compiler(&repo, "head", "kill -9 $$").run().code(101);
+    ran.says("error: could not build the head: `cargo bench");
+    let wrapper = repo.around().join("compiler");
+    for rounds in ["10_200_000", "10_300_000"] {
+        let last = std::fs::read_to_string(repo.path().join("src/lib.rs")).unwrap();
+        let (before, after) = last.split_once("= ").unwrap();
+        repo.write(
+            "src/lib.rs",
+            &format!("{before}= {rounds}{}", &after[after.find(';').unwrap()..]),
+        );
+        repo.commit(rounds);
+    }
+    let bisect = repo.cbdr("bisect main feature --time-limit 5s").env("RUSTC_WRAPPER", wrapper);
+    bisect.run().code(101).says("error: could not build the head");
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_change_the_verdict() {
+    let repo = branched();
+    // As of a pipe that nobody reads: what is printed fails with EPIPE.
+    let code = |args: &str| {
+        let mut command = repo.cbdr(args).into_command();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        command.stdout(writer).stderr(Stdio::null()).status().unwrap().code()
+    };
+    let compare = "compare main --max-pairs 1 --warmup 0 --on-inconclusive fail";
+    assert_eq!(code(compare), Some(102));
+    assert_eq!(code(&format!("{compare} --format json")), Some(102));
+    assert_eq!(code("cache list"), Some(0));
+}
+
+#[test]
+fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
+    if !Path::new("/dev/full").exists() {
+        return skipped("no /dev/full here");
+    }
+    let repo = branched();
+    let compare = "compare main --max-pairs 1 --warmup 0";
+    for (option, file) in
+        [("--samples", "/dev/full"), ("--report", "/dev/full"), ("--export", "bencher=/dev/full")]
+    {
+        let ran = repo.cbdr(compare).args([option, file]).run().code(101);
+        assert!(ran.stdout.contains("inconclusive"), "{option}: {}", ran.stdout);
+        ran.says("error: can't write `/dev/full`: No space left on device").says("hint: make room");
+    }
+    // What was measured is in the cache all the same.
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    let kept = std::fs::read_to_string(room.unwrap().path().join("samples.csv")).unwrap();
+    assert_eq!(kept.lines().count(), 3, "{kept}");
+    let mut command = repo.cbdr(compare).into_command();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command.stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(101), "{said}");
+    assert!(said.contains("error: could not write to standard output: No space"), "{said}");
+}
+
+#[test]
+fn a_cache_of_somebody_else_is_not_trusted() {
+    let repo = branched();
+    let compare = "compare main --max-pairs 1 --warmup 0";
+    std::fs::create_dir(repo.cache()).unwrap();
+    // All may write to the place itself, as to `/tmp`, but not to what is made there.
+    let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(repo.cache(), all(0o1777)).unwrap();
+    repo.cbdr(compare).run().code(0);
+    let bucket = repo.cache().join("repositories-v1");
+    std::fs::set_permissions(&bucket, all(0o777)).unwrap();
+    repo.cbdr(compare).run().code(0);
+    let mode = std::os::unix::fs::MetadataExt::mode(&bucket.metadata().unwrap());
+    assert_eq!(mode & 0o777, 0o775);
+    let room = std::fs::read_dir(&bucket).unwrap().next().unwrap().unwrap().path();
+    for folder in [&room, &bucket, &repo.cache()] {
+        if std::os::unix::fs::chown(folder, Some(12345), None).is_err() {
+            return skipped("only root can give a folder away");
+        }
+        let ran = repo.cbdr(compare).run().code(101);
+        let at = format!(
+            "error: the cache at `{}` belongs to another user (number 12345)",
+            folder.display()
+        );
+        ran.says(&at).says("hint: set CBDR_CACHE_DIR to a folder of your own");
+        std::os::unix::fs::chown(folder, Some(0), None).unwrap();
+    }
+}
+
+#[test]
+fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
+    let repo = branched();
+    let file = repo.around().join("file");
+    std::fs::write(&file, "").unwrap();
+    let ran = repo.cbdr("compare main").env("CBDR_CACHE_DIR", file.join("cache")).run().code(101);
+    ran.says("error: could not make `").says("hint: set CBDR_CACHE_DIR to a folder");
+}
+
+/// The binary behind a shell that limits it first.
+fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
+    let mut command = Command::new("sh");
+    command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", repo.cache());
+    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" {args}")]);
+    let output = command.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+#[test]
+fn too_few_file_descriptors_are_an_error_that_says_so() {
+    let repo = branched();
+    let compare = "compare main --max-pairs 1 --warmup 0";
+    for count in [5, 6, 8, 10, 12, 13, 15] {
+        let ran = limited(&repo, &format!("-n {count}"), compare).code(101);
+        assert_eq!(ran.stdout, "", "{count}");
+        ran.says("Too many open files").says("hint: allow more open files: `ulimit -n 1024`");
+    }
+    limited(&repo, "-n 64", compare).code(0);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_no_death() {
+    let repo = branched();
+    for blocks in [0, 1] {
+        let ran = limited(&repo, &format!("-f {blocks}"), "compare main").code(101);
+        ran.says("error: could not ").says("hint: allow larger files");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_in_every_phase() {
+    let repo = branched();
+    let place = repo.around().join("small");
+    std::fs::create_dir(&place).unwrap();
+    let mounted = |kilobytes: u32, then: &str| {
+        let mut command = Command::new("unshare");
+        let mount = format!("mount -t tmpfs -o size={kilobytes}k none '{}'", place.display());
+        let run = format!("{mount} || exit 77; {then}");
+        command.args(["-m", "sh", "-c", &run, env!("CARGO_BIN_EXE_cargo-cbdr")]);
+        command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", &place);
+        command.output()
+    };
+    if !mounted(4, "true").is_ok_and(|output| output.status.success()) {
+        return skipped("no file system can be mounted here");
+    }
+    let before = repo.git(&["status", "--porcelain"]);
+    let compare = "\"$0\" compare main --max-pairs 1 --warmup 0";
+    // Full, then with room: what was left half done is made anew.
+    let more = format!(
+        "{compare}; code=$?; mount -o remount,size=64m '{}'; {compare} >&2 && exit $code",
+        place.display()
+    );
+    for kilobytes in [4, 8, 16, 64, 140, 200, 640] {
+        let output = mounted(kilobytes, &more).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(101), "{kilobytes}: {said}");
+        assert!(output.stdout.is_empty(), "{kilobytes}");
+        assert!(said.contains("hint: make room"), "{kilobytes}: {said}");
+        assert!(said.contains("inconclusive: "), "{kilobytes}: {said}");
+    }
+    assert_eq!(repo.git(&["status", "--porcelain"]), before);
+}
