@@ -18,19 +18,6 @@ fn artifact(scratch: &Scratch, name: &str, bytes: u64, age: Duration) {
 }
 
 #[test]
-fn what_nobody_used_for_30_days_goes_but_for_what_is_kept() {
-    let scratch = Scratch::new();
-    artifact(&scratch, "young", 1, 29 * DAY);
-    artifact(&scratch, "old", 1, 31 * DAY);
-    artifact(&scratch, "old and kept", 1, 31 * DAY);
-    artifact(&scratch, "of the future", 1, Duration::ZERO);
-    let manifest = scratch.room.builds().join("of the future/manifest.json");
-    File::open(manifest).unwrap().set_modified(SystemTime::now() + 100 * DAY).unwrap();
-    scratch.room.prune(&["old and kept".to_owned()]);
-    assert_eq!(scratch.builds(), ["of the future", "old and kept", "young"]);
-}
-
-#[test]
 fn beyond_4_gib_those_go_that_were_not_used_longest() {
     const GIB: u64 = 1 << 30;
     let scratch = Scratch::new();
