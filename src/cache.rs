@@ -24,7 +24,6 @@ mod tests;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,6 +33,7 @@ use sha2::{Digest, Sha256};
 
 use crate::process::user_id;
 use crate::side::Side;
+use crate::system::{canonical, mode, owner, permissions, relink};
 
 /// The folder of all rooms; its number counts up when their layout changes.
 const BUCKET: &str = "repositories-v1";
@@ -131,7 +131,7 @@ impl Cache {
         make_dir(&root)?;
         // Worktree paths get into executables: the spelling must not depend
         // on the links through which the cache was reached.
-        let root = root.canonicalize().map_err(io_error("find", &root))?;
+        let root = canonical(&root).map_err(io_error("find", &root))?;
         check_owner(&root, &[user_id(), ROOT])?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
@@ -147,7 +147,7 @@ impl Cache {
     /// # Errors
     /// When it can't be made, or others may write to it.
     pub fn room(&self, common: &Path, name: &str) -> Result<Room, Error> {
-        let common = common.canonicalize().map_err(io_error("find", common))?;
+        let common = canonical(common).map_err(io_error("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
@@ -169,22 +169,23 @@ impl Cache {
 /// An error where a folder is none of these users': who can put a build there
 /// chooses what is run.
 fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
-    let owner = path.metadata().map_err(io_error("look at", path))?.uid();
-    if users.contains(&owner) {
-        return Ok(());
+    match owner(&path.metadata().map_err(io_error("look at", path))?) {
+        Some(owner) if !users.contains(&owner) => {
+            Err(Error::NotOwned { path: path.to_owned(), owner })
+        }
+        _ => Ok(()),
     }
-    Err(Error::NotOwned { path: path.to_owned(), owner })
 }
 
 /// Takes from a folder the right of everybody to write to it, which it has
 /// where the umask is empty.
 fn close_to_others(path: &Path) -> Result<(), Error> {
-    let mode = path.metadata().map_err(io_error("look at", path))?.mode();
-    if mode & EVERYBODY_WRITES == 0 {
-        return Ok(());
-    }
-    let closed = std::fs::Permissions::from_mode(mode & !EVERYBODY_WRITES);
-    std::fs::set_permissions(path, closed).map_err(io_error("close to others", path))
+    let mode = mode(&path.metadata().map_err(io_error("look at", path))?);
+    let open = mode.filter(|mode| mode & EVERYBODY_WRITES != 0);
+    let closed = open.and_then(|mode| permissions(mode & !EVERYBODY_WRITES));
+    closed.map_or(Ok(()), |closed| {
+        std::fs::set_permissions(path, closed).map_err(io_error("close to others", path))
+    })
 }
 
 /// SHA-256 in hexadecimal.
@@ -265,10 +266,7 @@ impl Room {
     /// When it can't be made.
     pub fn point(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
         let link = self.target(side, spec);
-        let new = link.with_extension("new");
-        let _ = std::fs::remove_file(&new);
-        std::os::unix::fs::symlink(to, &new).map_err(io_error("make", &new))?;
-        std::fs::rename(&new, &link).map_err(io_error("make", &link))
+        relink(to, &link).map_err(io_error("make", &link))
     }
 
     /// A file of the room that lives for this comparison.

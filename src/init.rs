@@ -13,6 +13,7 @@ use crate::error::{Error, Kind};
 use crate::options::{self, Choice, Subject};
 use crate::prepare::{self, Request};
 use crate::process::{Helper, Interrupt};
+use crate::system::{canonical, permissions};
 
 pub use trial::{Trial, try_out};
 
@@ -89,9 +90,9 @@ pub fn propose(
     } else if has(&workspace.metadata) {
         there = Some("workspace.metadata.cbdr".to_owned());
     }
-    let canonical = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-    let root = canonical(&root)?;
-    let folder = canonical(&workspace.root)?;
+    let found = |path: &Path| canonical(path).map_err(Error::io("find", path));
+    let root = found(&root)?;
+    let folder = found(&workspace.root)?;
     let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
     let manifest = match (&there, package) {
         (Some(name), Some(package)) if name.starts_with("package") => &package.folder,
@@ -189,7 +190,7 @@ pub fn edited(proposal: &Proposal) -> Result<(String, String), Error> {
 /// When it can't be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     // The file itself, not the link to it.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = canonical(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
     let written = || -> std::io::Result<()> {
@@ -207,13 +208,6 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
 
 /// Gives a new file what a new file usually has; a script can be run.
 fn set_usual(file: &std::fs::File, is_script: bool) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = if is_script { 0o755 } else { 0o644 };
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
-    }
-    #[cfg(not(unix))]
-    let _ = (file, is_script);
-    Ok(())
+    let usual = permissions(if is_script { 0o755 } else { 0o644 });
+    usual.map_or(Ok(()), |usual| file.set_permissions(usual))
 }

@@ -23,6 +23,7 @@
 //! - [`verdict`]: the question, the answer, and what a finished comparison
 //!   says.
 //! - [`question`]: one metric from its first pair to its verdict.
+//! - [`system`]: where systems differ in paths, links and permissions.
 //! - [`git`]: the user's repository, read only, and the private one with the
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has
@@ -69,6 +70,8 @@ pub mod gate;
 pub mod verdict;
 
 pub mod question;
+
+pub mod system;
 
 pub mod git;
 

@@ -51,7 +51,7 @@ impl Store {
         let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
         let database = self.repository().odb().map_err(failed())?;
         for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
-            let file = PathBuf::from(super::worktree::bytes_to_path(&entry.path));
+            let file = crate::system::from_git(&entry.path);
             let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
             let Ok(Some(filter)) = filter else { continue };
             if filter == "lfs" {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::{ConfigLevel, ErrorCode};
 
 use super::{Error, Repo};
+use crate::system::mode;
 
 /// The setting that moves the hooks.
 const SETTING: &str = "core.hooksPath";
@@ -96,15 +97,7 @@ pub fn pushes(lines: &str) -> Result<Vec<Push>, String> {
 
 /// Whether a file is a hook that can be run: on Unix, one that is executable.
 pub fn is_active(hook: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        hook.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        hook.is_file()
-    }
+    hook.metadata().is_ok_and(|file| file.is_file() && mode(&file).is_none_or(|mode| mode & 0o111 != 0))
 }
 
 fn is_object(word: &str) -> bool {

@@ -2,8 +2,6 @@
 //! ignored ones not. Index and stash of the user are not touched; the objects
 //! go to the private repository.
 
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Index, IndexEntry, IndexTime, Oid, Repository, Status, StatusOptions};
@@ -11,6 +9,7 @@ use git2::{ErrorCode, Index, IndexEntry, IndexTime, Oid, Repository, Status, Sta
 use super::base::head_commit;
 use super::worktree::Store;
 use super::{Error, Repo};
+use crate::system::{from_git, git_bytes, is_executable};
 
 const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
@@ -25,8 +24,7 @@ pub(super) fn changes(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     let statuses =
         repository.statuses(Some(&mut options)).map_err(Error::git("read", "the working tree"))?;
     let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-    let path = |bytes: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()));
-    Ok(changed.map(|entry| path(entry.path_bytes())).collect())
+    Ok(changed.map(|entry| from_git(entry.path_bytes())).collect())
 }
 
 impl Repo {
@@ -62,15 +60,17 @@ impl Repo {
         };
         let (mode, content) = if metadata.is_symlink() {
             let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
-            (LINK, target.into_os_string().into_vec())
+            (LINK, git_bytes(&target))
         } else if metadata.is_dir() {
             // A submodule or a repository inside this one: what the commit
             // says of it stays.
             return Ok(());
         } else {
-            let mode = metadata.permissions().mode();
+            // Where files do not say it, git does.
+            let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
+            let executable = is_executable(&metadata).unwrap_or_else(known);
             let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
-            (if mode & 0o100 == 0 { FILE } else { EXECUTABLE }, content)
+            (if executable { EXECUTABLE } else { FILE }, content)
         };
         let blob = store.repository().blob(&content).map_err(Error::git("snapshot", &*shown))?;
         index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
@@ -91,6 +91,6 @@ fn entry(path: &Path, mode: u32, id: Oid) -> IndexEntry {
         id,
         flags: 0,
         flags_extended: 0,
-        path: path.as_os_str().as_bytes().to_vec(),
+        path: git_bytes(path),
     }
 }

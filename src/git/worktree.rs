@@ -12,6 +12,7 @@ use git2::{ObjectType, Oid, Repository, Tree, WorktreeAddOptions, WorktreePruneO
 
 use super::{Error, Repo, Revision};
 use crate::side::Side;
+use crate::system::{canonical, from_git, git_bytes};
 
 /// The settings of the user's repository that shape a checkout.
 const SETTINGS: [&str; 6] = [
@@ -176,7 +177,7 @@ fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Err
         .map_err(Error::git("look through", path.display().to_string()))?;
     for entry in statuses.iter() {
         let extra = git2::Status::WT_NEW | git2::Status::IGNORED;
-        let relative = PathBuf::from(bytes_to_path(entry.path_bytes()));
+        let relative = from_git(entry.path_bytes());
         if !entry.status().intersects(extra) {
             continue;
         }
@@ -230,7 +231,7 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<En
     let mut left = vec![(PathBuf::new(), tree.clone())];
     while let Some((folder, tree)) = left.pop() {
         for entry in &tree {
-            let path = folder.join(bytes_to_path(entry.name_bytes()));
+            let path = folder.join(from_git(entry.name_bytes()));
             if entry.kind() == Some(ObjectType::Tree) {
                 let failed = Error::git("read", path.display().to_string());
                 let tree = repository.find_tree(entry.id()).map_err(failed)?;
@@ -240,10 +241,6 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<En
         }
     }
     Ok(found)
-}
-
-pub(super) fn bytes_to_path(bytes: &[u8]) -> std::ffi::OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
 }
 
 pub(super) fn remove(path: &Path) -> Result<(), Error> {
@@ -256,15 +253,15 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+    matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Names the user's objects in `objects/info/alternates`.
 fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
-    let objects = objects.canonicalize().map_err(Error::io("find", &objects))?;
+    let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
     let file = path.join("objects/info/alternates");
-    let mut line = std::os::unix::ffi::OsStringExt::into_vec(objects.into_os_string());
+    let mut line = git_bytes(&objects);
     line.push(b'\n');
     write_if_changed(&file, &line)
 }

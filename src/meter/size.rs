@@ -8,6 +8,7 @@ use super::Error;
 use crate::metric::{Metric, Unit};
 use crate::process::Command;
 use crate::side::{Pair, Side};
+use crate::system::canonical;
 
 const TEXT: &str = "text_bytes";
 
@@ -47,7 +48,7 @@ pub fn program(command: &Command) -> PathBuf {
         return name.to_owned();
     }
     let path = command.cwd.join(name);
-    path.canonicalize().unwrap_or(path)
+    canonical(&path).unwrap_or(path)
 }
 
 /// The bytes of all sections with machine code in them; `None` when it is no

@@ -15,6 +15,7 @@ use crate::error::{Error, Kind};
 use crate::event::Event;
 use crate::process::Sink;
 use crate::side::Side;
+use crate::system::{link, set_modified};
 
 /// One side, checked out, with all that shapes its builds but the build
 /// itself.
@@ -165,7 +166,7 @@ impl Builder<'_, '_> {
                 let time = copy_file(&path, &copy).map_err(Error::io("copy", &path))?;
                 latest = latest.max(time);
             } else if let Ok(target) = std::fs::read_link(&path) {
-                let made = std::os::unix::fs::symlink(target, &copy);
+                let made = link(&target, &copy);
                 made.map_err(Error::io("make", &copy))?;
             }
         }
@@ -287,9 +288,7 @@ fn needed(out_dir: &Path) -> Vec<PathBuf> {
 fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     std::fs::copy(from, to)?;
     let modified = std::fs::metadata(from)?.modified()?;
-    // Opened for reading: the copy has the permissions of the original, which
-    // may not be writable.
-    std::fs::File::open(to)?.set_modified(modified)?;
+    set_modified(to, modified)?;
     Ok(modified)
 }
 
@@ -302,7 +301,7 @@ fn touch(folder: &Path, now: SystemTime) -> Result<(), Error> {
         if kind.is_dir() {
             touch(&path, now)?;
         } else if kind.is_file() && entry.file_name() != ".git" {
-            let touched = std::fs::File::open(&path).and_then(|file| file.set_modified(now));
+            let touched = set_modified(&path, now);
             touched.map_err(Error::io("touch", &path))?;
         }
     }

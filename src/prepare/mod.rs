@@ -41,6 +41,7 @@ use crate::git::{Repo, Revision};
 use crate::options::{Benchmark, Settings};
 use crate::process::{Command, Helper, Interrupt};
 use crate::side::{Pair, Side};
+use crate::system::canonical;
 
 /// What a comparison is asked to do.
 #[derive(Clone, Debug)]
@@ -211,9 +212,9 @@ impl<'a, 'b> Work<'a, 'b> {
 
     /// The folder that we were called in, from the repository's root.
     fn inside(&self) -> Result<PathBuf, Error> {
-        let canonical = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-        let root = canonical(self.repo.root())?;
-        let folder = canonical(&self.request.folder)?;
+        let found = |path: &Path| canonical(path).map_err(Error::io("find", path));
+        let root = found(self.repo.root())?;
+        let folder = found(&self.request.folder)?;
         Ok(folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned())
     }
 

@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use crate::system::HOME;
+
 /// Variables that an outer cargo, or a hook, sets for its own children.
 const DROPPED: [&str; 15] = [
     "CARGO",
@@ -26,8 +28,12 @@ const DROPPED: [&str; 15] = [
 /// The same, by how they begin.
 const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"];
 
+/// Where shared libraries are looked for: on Linux and on macOS. On Windows it
+/// is `PATH`, which stays as it is, because cargo is found there.
+const LIBRARIES: [&str; 2] = ["DYLD_FALLBACK_LIBRARY_PATH", "LD_LIBRARY_PATH"];
+
 /// Variables that shape a build, and so belong to the key of an artifact.
-const SHAPING: [&str; 12] = [
+const SHAPING: [&str; 13] = [
     "AR",
     "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_HOME",
@@ -36,6 +42,7 @@ const SHAPING: [&str; 12] = [
     "CFLAGS",
     "CXX",
     "CXXFLAGS",
+    "DYLD_FALLBACK_LIBRARY_PATH",
     "LDFLAGS",
     "LD_LIBRARY_PATH",
     "RUSTC",
@@ -72,7 +79,7 @@ pub(crate) fn clean(
         if is_dropped(&name, cargo.is_some()) {
             continue;
         }
-        if name == "LD_LIBRARY_PATH" && cargo.is_some() {
+        if LIBRARIES.iter().any(|libraries| name == *libraries) && cargo.is_some() {
             let own = own_libraries(&value, cargo.as_deref(), rustup.as_deref(), executable);
             if let Some(own) = own {
                 kept.push((name, own));
@@ -160,7 +167,7 @@ pub(crate) fn outer_configs(
 /// Cargo's home in an environment.
 fn cargo_home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let var = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, v)| v);
-    let usual = || var("HOME").map(|home| Path::new(home).join(".cargo"));
+    let usual = || var(HOME).map(|home| Path::new(home).join(".cargo"));
     var("CARGO_HOME").map(PathBuf::from).or_else(usual)
 }
 
@@ -207,11 +214,17 @@ mod tests {
                 ("RUSTUP_TOOLCHAIN", "stable"),
                 ("CARGO_HOME", "/c"),
                 ("CARGO_PROFILE_RELEASE_LTO", "true"),
+                ("DYLD_FALLBACK_LIBRARY_PATH", "/w/target/release/deps:/usr/lib"),
                 ("LD_LIBRARY_PATH", "/w/target/release/deps:/r/toolchains/s/lib:/mine"),
             ],
             Some("/w/target/release/cargo-cbdr"),
         );
-        let kept = ["CARGO_HOME=/c", "CARGO_PROFILE_RELEASE_LTO=true", "LD_LIBRARY_PATH=/mine"];
+        let kept = [
+            "CARGO_HOME=/c",
+            "CARGO_PROFILE_RELEASE_LTO=true",
+            "DYLD_FALLBACK_LIBRARY_PATH=/usr/lib",
+            "LD_LIBRARY_PATH=/mine",
+        ];
         assert_eq!(got, kept);
     }
 

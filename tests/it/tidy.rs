@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
-const LAYERS: [&str; 29] = [
+const LAYERS: [&str; 30] = [
     "side",
     "metric",
     "sample",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 29] = [
     "gate",
     "verdict",
     "question",
+    "system",
     "git",
     "process",
     "machine",

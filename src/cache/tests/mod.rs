@@ -1,5 +1,7 @@
 //! Rooms, locks, artifacts and their end, in scratch folders.
 
+#![cfg(unix)]
+
 mod ending;
 
 use std::time::SystemTime;

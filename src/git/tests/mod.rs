@@ -1,5 +1,7 @@
 //! The rooms of this folder, on repositories made with libgit2 in scratch folders.
 
+#![cfg(unix)]
+
 mod base;
 mod filters;
 mod hooks;

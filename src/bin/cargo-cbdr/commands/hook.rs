@@ -8,6 +8,7 @@ use cargo_cbdr::Error;
 use cargo_cbdr::git::Repo;
 use cargo_cbdr::git::hooks::{Push, is_active, pushes};
 use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::system::permissions;
 
 use super::compare;
 use crate::cli::{self, Compare, Hook};
@@ -118,7 +119,9 @@ fn script(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fa
     };
     let args: Vec<String> = args.iter().map(|word| quoted(word)).collect::<Result<_, _>>()?;
     let args = if args.is_empty() { String::new() } else { format!(" -- {}", args.join(" ")) };
-    let enter = match inside {
+    // A shell has no other separator, on Windows either.
+    let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
+    let enter = match inside.as_str() {
         "" => String::new(),
         inside => format!("cd -- {} || exit 0\n", quoted(inside)?),
     };
@@ -141,10 +144,8 @@ fn script(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fa
 /// Writes the hook whole, executable, in one step.
 fn publish(folder: &Path, hook: &Path, script: &str) -> Result<(), Failure> {
     let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o755));
+    if let Some(usual) = permissions(0o755) {
+        builder.permissions(usual);
     }
     let mut write = || {
         let mut file = builder.prefix("tmp-").tempfile_in(folder)?;

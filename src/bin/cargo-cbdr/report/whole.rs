@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use cargo_cbdr::system::permissions;
+
 /// A file to be written at the end, proved to be writable at the beginning.
 #[derive(Debug)]
 pub(crate) struct Whole {
@@ -61,8 +63,9 @@ fn target(path: &Path) -> io::Result<Target> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".cargo-cbdr-");
     // As any new file would have, and not for the user alone.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    if let Some(usual) = permissions(0o666) {
+        builder.permissions(usual);
+    }
     if place.file_name().is_none() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -95,13 +98,12 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_leads_to_the_file_that_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         std::fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
+        cargo_cbdr::system::link(&file, &link).unwrap();
         Whole::new(&link).unwrap().write("new").unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
