@@ -23,11 +23,12 @@
 //! - [`verdict`]: the question, the answer, and what a finished comparison
 //!   says.
 //! - [`question`]: one metric from its first pair to its verdict.
-//! - [`system`]: where systems differ in paths, links and permissions.
+//! - [`system`]: where systems differ in paths, links and permissions. These
+//!   three alone know which system it is: this one, `process` and `meter`.
 //! - [`git`]: the user's repository, read only, and the private one with the
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has
-//!   `unsafe` or names libc.
+//!   `unsafe` or names libc, signal-hook and windows-sys.
 //! - [`machine`]: facts about this machine, from `/proc` and `/sys`.
 //! - [`meter`]: the sources of numbers: the kernel's account of a run,
 //!   counters, cachegrind, sizes.

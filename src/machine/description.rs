@@ -63,7 +63,7 @@ pub fn describe() -> Description {
 
 /// The machine's name in its network.
 pub fn host() -> String {
-    text("/proc/sys/kernel/hostname").unwrap_or_else(|| "localhost".to_owned())
+    crate::process::host_name().unwrap_or_else(|| "localhost".to_owned())
 }
 
 /// A small file's text, if there is any.
@@ -107,5 +107,12 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Some: CPU\nmodel name\t: Other\n";
         assert_eq!(value(text, "model name"), Some("Some: CPU".to_owned()));
         assert_eq!(value(text, "cores"), None);
+    }
+
+    #[test]
+    fn a_machine_has_the_name_that_its_kernel_says() {
+        let said = text("/proc/sys/kernel/hostname");
+        assert!(said.is_none_or(|said| said == host()));
+        assert!(!host().is_empty());
     }
 }

@@ -8,13 +8,13 @@
 //! starts from what its parent had counted.)
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Refusal};
 use crate::metric::{Metric, Unit};
 use crate::process::{Command, Sink};
 use crate::sample::Sample;
+use crate::system::replace;
 
 const INSTRUCTIONS: &str = "instructions_cachegrind";
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
@@ -67,8 +67,7 @@ impl Cachegrind {
     /// `folder`.
     pub(super) fn wrap(&self, command: &Command, folder: &Path) -> Command {
         // A percent sign means something to valgrind.
-        let folder = folder.as_os_str().as_bytes().split(|&byte| byte == b'%');
-        let folder = OsString::from_vec(folder.collect::<Vec<_>>().join(&b"%%"[..]));
+        let folder = replace(folder.as_os_str(), '%', "%%");
         let mut out = OsString::from("--cachegrind-out-file=");
         out.push(Path::new(&folder).join(format!("{FILE}%p")));
         let simulates = self.metrics.iter().any(|(name, _)| *name == CYCLES);
@@ -126,12 +125,14 @@ pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 fn missing(metric: &'static str) -> Refusal {
-    Refusal {
-        metric,
-        why: "`valgrind` is not in the PATH".to_owned(),
-        hint: Some("install it, as with `apt-get install valgrind`".to_owned()),
-        source: None,
-    }
+    let (why, hint) = match super::HAS_VALGRIND {
+        true => (
+            "`valgrind` is not in the PATH",
+            Some("install it, as with `apt-get install valgrind`"),
+        ),
+        false => ("there is no valgrind for this system", None),
+    };
+    Refusal { metric, why: why.to_owned(), hint: hint.map(str::to_owned), source: None }
 }
 
 /// What one file says: cachegrind's events, whole program.
@@ -260,7 +261,7 @@ mod tests {
         let refused = Cachegrind::for_metrics(&names, Some(empty.path().as_os_str())).unwrap_err();
         assert_eq!(refused.len(), 1);
         assert_eq!(refused[0].metric, INSTRUCTIONS);
-        assert!(refused[0].why.contains("`valgrind`"));
+        assert!(refused[0].why.contains("valgrind"));
         let unasked = Cachegrind::for_metrics(&names[1..], None);
         assert!(unasked.unwrap().is_none());
     }

@@ -159,7 +159,8 @@ fn unknown_interrupts(name: &'static str) -> Refusal {
 fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &Machine) -> Refusal {
     let is_virtual = machine.processor.is_virtual;
     let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine".to_owned();
-    let elsewhere = (!matches!(counter.event, Event::Software(_))).then_some(elsewhere);
+    let helps = !matches!(counter.event, Event::Software(_)) && super::HAS_VALGRIND;
+    let elsewhere = helps.then_some(elsewhere);
     // Without a privilege, one may count oneself: in user mode up to 2, in the
     // kernel up to 1.
     let enough = if counter.kernel { 1 } else { 2 };
@@ -191,7 +192,9 @@ fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &M
         (Reason::NoCall, _) => ("this system has no `perf_event_open`".to_owned(), elsewhere),
         (Reason::Other, _) => ("the system refuses it".to_owned(), elsewhere),
     };
-    Refusal { metric, why, hint, source: Some(error) }
+    // What has no number was not said by the system.
+    let source = error.raw_os_error().map(|_| error);
+    Refusal { metric, why, hint, source }
 }
 
 #[cfg(test)]
@@ -208,7 +211,7 @@ impl Counters {
 }
 
 /// The refusal that this error would be.
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 pub(super) fn refused(metric: &'static str, error: io::Error, machine: &Machine) -> Refusal {
     refusal(metric, counters(metric, &machine.processor).0, error, machine)
 }

@@ -25,9 +25,12 @@ pub use size::{program, sizes};
 
 use crate::machine::Machine;
 use crate::metric::{Metric, Unit};
-use crate::process::{Command, Outcome};
+use crate::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::sample::Sample;
 use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
+
+/// Whether there is a valgrind for this system at all.
+const HAS_VALGRIND: bool = !cfg!(windows);
 
 /// Why a metric can't be had on this machine.
 #[derive(Debug, thiserror::Error)]
@@ -151,7 +154,7 @@ pub fn of_runs() -> impl Iterator<Item = Metric> {
 /// The metrics that not every machine has, and why this one lacks them, where
 /// it does.
 pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
-    let costly = of_runs().filter(|metric| rusage::METRICS.iter().all(|(n, _)| *n != metric.name));
+    let costly = of_runs().filter(|metric| !rusage::is_told(&metric.name));
     let of = |metric: Metric| {
         let names = [metric.name.clone()];
         let refusal = Meters::for_metrics(&names, path, machine).take_refused().pop();
@@ -194,6 +197,7 @@ impl Meters {
         let mut refused = Vec::new();
         let mut counters = Counters::default();
         for name in names {
+            refused.extend(rusage::refusal(name, TELLS_FAULTS_AND_SWITCHES));
             refused.extend(counters.add(name, machine).err());
         }
         let cachegrind = Cachegrind::for_metrics(names, path).unwrap_or_else(|refusals| {

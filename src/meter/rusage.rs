@@ -2,8 +2,9 @@
 //! faults and switches, of itself and of those of its descendants that were
 //! waited for.
 
+use super::Refusal;
 use crate::metric::{Metric, Unit};
-use crate::process::Outcome;
+use crate::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::sample::Sample;
 
 /// The metrics, in the order of the outputs.
@@ -19,9 +20,32 @@ pub(super) const METRICS: [(&str, Unit); 9] = [
     ("involuntary_switches", Unit::Count),
 ];
 
-/// The same as metrics.
+/// Those of them that not every system tells.
+const RARE: [&str; 4] =
+    ["minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
+
+/// Those that this system tells, as metrics.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {
-    METRICS.into_iter().map(|(name, unit)| Metric::cost(name, unit))
+    let told = METRICS.into_iter().filter(|(name, _)| is_told(name));
+    told.map(|(name, unit)| Metric::cost(name, unit))
+}
+
+/// Whether it is one of these, and this system tells it.
+pub(super) fn is_told(metric: &str) -> bool {
+    METRICS.iter().any(|(name, _)| *name == metric)
+        && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()
+}
+
+/// Why a metric can't be had where the system does or does not tell the rare
+/// ones, if it can't.
+pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
+    let rare = RARE.into_iter().find(|rare| *rare == metric).filter(|_| !tells)?;
+    Some(Refusal {
+        metric: rare,
+        why: "this system does not tell it of a program that has ended".to_owned(),
+        hint: Some("Linux, macOS and the BSDs do".to_owned()),
+        source: None,
+    })
 }
 
 /// The values of a run.
@@ -38,5 +62,27 @@ pub(super) fn read(outcome: &Outcome) -> Sample {
         usage.voluntary_switches as f64,
         usage.involuntary_switches as f64,
     ];
-    METRICS.into_iter().map(|(name, _)| name).zip(values).collect()
+    let named = METRICS.into_iter().map(|(name, _)| name).zip(values);
+    named.filter(|(name, _)| is_told(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_system_does_not_tell_is_refused_by_name() {
+        for (metric, _) in METRICS {
+            assert!(refusal(metric, true).is_none());
+            let refused = refusal(metric, false).map(|refusal| refusal.to_string());
+            let expected = RARE.contains(&metric).then(|| {
+                format!(
+                    "`{metric}` can't be measured: this system does not tell it of a program \
+                     that has ended"
+                )
+            });
+            assert_eq!(refused, expected);
+        }
+        assert!(refusal("instructions", false).is_none() && !is_told("instructions"));
+    }
 }

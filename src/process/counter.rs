@@ -91,12 +91,16 @@ pub enum Reason {
 
 /// What an error of [`probe`] means.
 pub fn reason(error: &io::Error) -> Reason {
+    #[cfg(target_os = "linux")]
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => Reason::NoEvent,
         Some(libc::EACCES | libc::EPERM) => Reason::Forbidden,
         Some(libc::ENOSYS) => Reason::NoCall,
         _ => Reason::Other,
     }
+    // Nobody was asked.
+    #[cfg(not(target_os = "linux"))]
+    if error.kind() == io::ErrorKind::Unsupported { Reason::NoCall } else { Reason::Other }
 }
 
 /// Open counters, of this thread and of whatever it starts from now on.
@@ -197,15 +201,17 @@ impl Counters {
     pub(super) fn open(counters: &[Counter]) -> io::Result<Self> {
         match counters {
             [] => Ok(Counters),
-            _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+            _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
+    #[cfg(unix)]
     pub(super) fn read(&self) -> io::Result<Vec<Count>> {
         Ok(Vec::new())
     }
 }
 
+#[cfg(unix)]
 impl Counter {
     /// In ten bytes, for the way to the helper.
     pub(super) fn encode(self) -> [u8; 10] {
@@ -231,6 +237,7 @@ impl Counter {
     }
 }
 
+#[cfg(unix)]
 const HARDWARE: [Hardware; 5] = [
     Hardware::Cycles,
     Hardware::Instructions,
@@ -239,9 +246,11 @@ const HARDWARE: [Hardware; 5] = [
     Hardware::BranchMisses,
 ];
 
+#[cfg(unix)]
 const SOFTWARE: [Software; 3] =
     [Software::TaskClock, Software::PageFaults, Software::ContextSwitches];
 
+#[cfg(unix)]
 impl Count {
     pub(super) fn encode(self) -> [u8; 24] {
         let mut bytes = [0; 24];
@@ -263,7 +272,7 @@ impl Count {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

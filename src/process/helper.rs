@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::counter::Counters;
 use super::launch::Launch;
+#[cfg(not(target_os = "linux"))]
+use super::plain::Spawner;
+#[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
 use super::wire::{

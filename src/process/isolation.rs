@@ -47,7 +47,7 @@ pub fn allowed_cpus() -> Vec<u16> {
 
 /// The least time that processor time is told apart by in user and kernel
 /// mode, seconds: the kernel's tick, which decides in which of the two a
-/// process was. Their sum is finer.
+/// process was. Their sum is finer, but on Windows.
 pub fn tick() -> f64 {
     #[cfg(target_os = "linux")]
     {
@@ -60,7 +60,7 @@ pub fn tick() -> f64 {
             return step.tv_sec as f64 + step.tv_nsec as f64 / 1e9;
         }
     }
-    1e-6
+    if cfg!(windows) { 1.0 / 64.0 } else { 1e-6 }
 }
 
 impl Isolation {
@@ -74,11 +74,11 @@ impl Isolation {
             return Ok(());
         }
         let ready = self.ready();
-        let tried = std::thread::scope(|scope| scope.spawn(move || ready.apply()).join());
+        let tried = std::thread::scope(|scope| scope.spawn(move || ready.rehearse()).join());
         let (step, number) = match tried {
             Ok(Ok(())) => return Ok(()),
             Ok(Err((step, number))) => (step, number),
-            Err(_) => (Step::Addresses, libc::EINVAL),
+            Err(_) => return Err(Refused::Addresses(io::ErrorKind::Other.into())),
         };
         let error = io::Error::from_raw_os_error(number);
         Err(match step {
@@ -89,6 +89,7 @@ impl Isolation {
     }
 
     /// For the wire.
+    #[cfg(unix)]
     pub(super) fn encode(&self) -> [u8; 5] {
         let [low, high] = self.cpu.unwrap_or_default().to_ne_bytes();
         let cpu = u8::from(self.cpu.is_some());
@@ -96,6 +97,7 @@ impl Isolation {
     }
 
     /// What [`Isolation::encode`] made.
+    #[cfg(unix)]
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let &[fixed, has_cpu, low, high, nice] = bytes else { return None };
         let cpu = (has_cpu == 1).then_some(u16::from_ne_bytes([low, high]));
@@ -125,6 +127,12 @@ impl Isolation {
     }
 }
 
+/// "This system has no such thing."
+#[cfg(all(unix, not(target_os = "linux")))]
+const NOT_SUPPORTED: i32 = libc::ENOTSUP;
+#[cfg(windows)]
+const NOT_SUPPORTED: i32 = 50;
+
 /// A step of [`Ready::apply`].
 #[derive(Clone, Copy)]
 pub(super) enum Step {
@@ -141,7 +149,7 @@ pub(super) struct Ready {
     cpus: Option<libc::cpu_set_t>,
     #[cfg(not(target_os = "linux"))]
     has_cpu: bool,
-    nice: libc::c_int,
+    nice: i32,
 }
 
 impl Ready {
@@ -149,7 +157,7 @@ impl Ready {
     /// may do it between clone and exec. Else the step that failed and the
     /// system's error number.
     #[cfg(target_os = "linux")]
-    pub(super) fn apply(&self) -> Result<(), (Step, libc::c_int)> {
+    pub(super) fn apply(&self) -> Result<(), (Step, i32)> {
         // SAFETY: plain system calls; the set outlives its call.
         unsafe {
             if self.fixed_addresses {
@@ -177,22 +185,36 @@ impl Ready {
         Ok(())
     }
 
-    /// Elsewhere only the niceness can be had.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn apply(&self) -> Result<(), (Step, libc::c_int)> {
-        if self.fixed_addresses {
-            return Err((Step::Addresses, libc::ENOTSUP));
-        }
-        if self.has_cpu {
-            return Err((Step::Cpu, libc::ENOTSUP));
-        }
-        Ok(())
+    /// Whether the machine would refuse it; to be asked on a thread that ends.
+    #[cfg(target_os = "linux")]
+    fn rehearse(&self) -> Result<(), (Step, i32)> {
+        self.apply()
     }
 
-    /// The niceness, where std starts the program.
+    /// Elsewhere only the niceness can be had, and on Windows not even that.
+    /// It is the whole process's there, so that it can't be tried.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn nice(&self) -> libc::c_int {
-        self.nice
+    fn rehearse(&self) -> Result<(), (Step, i32)> {
+        if self.fixed_addresses {
+            return Err((Step::Addresses, NOT_SUPPORTED));
+        }
+        if self.has_cpu {
+            return Err((Step::Cpu, NOT_SUPPORTED));
+        }
+        #[cfg(unix)]
+        // Only root may be less nice than its parent.
+        // SAFETY: geteuid has no preconditions.
+        let refused = (self.nice < 0 && unsafe { libc::geteuid() } != 0).then_some(libc::EACCES);
+        #[cfg(windows)]
+        let refused = (self.nice != 0).then_some(NOT_SUPPORTED);
+        refused.map_or(Ok(()), |number| Err((Step::Nice, number)))
+    }
+
+    /// The niceness, where std starts the program; what else there is was
+    /// refused.
+    #[cfg(all(unix, any(test, not(target_os = "linux"))))]
+    pub(super) fn nice(&self) -> Option<libc::c_int> {
+        (self.nice != 0).then_some(self.nice)
     }
 }
 

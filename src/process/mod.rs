@@ -5,37 +5,69 @@
 //! reports as its peak memory starts at the size of the process that spawned
 //! it. The helper holds the clock, puts each program into a process group of
 //! its own, and ends that group when the program outlives its time, when it
-//! is told to, and when this process is gone, however it went.
+//! is told to, and when this process is gone, however it went. On Windows a
+//! job object does that.
 
 pub mod counter;
+#[cfg(unix)]
 mod helper;
 pub mod idle;
+#[cfg(unix)]
+mod interrupt;
 mod isolation;
+#[cfg(unix)]
 mod launch;
 pub mod pages;
+#[cfg(all(unix, any(test, not(target_os = "linux"))))]
+mod plain;
+mod program;
+#[cfg(unix)]
 mod space;
+#[cfg(target_os = "linux")]
 mod spawn;
 pub mod ticks;
+#[cfg(unix)]
 mod unix;
-mod watch;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
 mod wire;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use counter::{Count, Counter};
+#[cfg(unix)]
 pub use helper::Helper;
+#[cfg(unix)]
+use interrupt::signal_name;
+#[cfg(unix)]
+pub use interrupt::{Interrupt, die_of, standard_input};
 pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
+#[cfg(unix)]
 pub use space::is_full;
-pub use unix::user_id;
+#[cfg(unix)]
+pub use unix::{host_name, user_id};
+#[cfg(windows)]
+use windows::signal_name;
+#[cfg(windows)]
+pub use windows::{Helper, Interrupt, die_of, host_name, is_full, standard_input, user_id};
+
+/// Whether this system tells of a program's page faults by kind and of how
+/// often the processor was given away and taken; else [`Usage`] has zeros.
+pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
+
+/// The environment of this process; where the case of a name means nothing
+/// (Windows), all names are in capitals.
+pub fn environment() -> Vec<(OsString, OsString)> {
+    let vars = std::env::vars_os();
+    if cfg!(windows) {
+        return vars.map(|(name, value)| (name.to_ascii_uppercase(), value)).collect();
+    }
+    vars.collect()
+}
 
 /// A program to run and its surroundings, all of them: nothing is inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +115,7 @@ impl Command {
     /// When there is no such program, or it may not be executed.
     pub fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.cwd.join(launch::look_up(name, self)?))
+        Ok(self.cwd.join(program::look_up(name, self)?))
     }
 
     /// The command line as a person would type it.
@@ -127,8 +159,10 @@ impl Exit {
 impl std::fmt::Display for Exit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
+            // A crash, on Windows: known by these digits.
+            Exit::Code(code) if code < 0 => write!(f, "exited with code {code:#x}"),
             Exit::Code(code) => write!(f, "exited with code {code}"),
-            Exit::Signal(number) => match low_level::signal_name(number) {
+            Exit::Signal(number) => match signal_name(number) {
                 Some(name) => write!(f, "was killed by {name}"),
                 None => write!(f, "was killed by signal {number}"),
             },
@@ -137,7 +171,8 @@ impl std::fmt::Display for Exit {
 }
 
 /// What a program used, by `wait4` on that very child: itself and those of
-/// its descendants that were waited for.
+/// its descendants that were waited for. On Windows, by its job object: itself
+/// and all of its descendants, but for the memory, which is its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Processor time in user mode, seconds.
@@ -199,73 +234,4 @@ pub enum RunError {
     /// The helper process is gone; the program was ended.
     #[error("the helper process that runs the programs is gone")]
     Helper(#[source] io::Error),
-}
-
-/// The wish to stop, as SIGINT, SIGTERM and SIGHUP bring it. The second such
-/// signal ends the process at once.
-#[derive(Clone, Debug)]
-pub struct Interrupt {
-    signal: Arc<AtomicUsize>,
-    wake: Arc<UnixStream>,
-}
-
-impl Interrupt {
-    /// Begins to listen for the three signals, but not for one that this
-    /// process was started to ignore (by `nohup`, say). From now on a file that
-    /// may not grow is an error (EFBIG), not death by SIGXFSZ.
-    ///
-    /// # Errors
-    /// When a handler can't be installed.
-    pub fn listen() -> io::Result<Self> {
-        let (wake, ring) = UnixStream::pair()?;
-        let signal = Arc::new(AtomicUsize::new(0));
-        let armed = Arc::new(AtomicBool::new(false));
-        let heeded = |&number: &i32| !unix::is_ignored(number);
-        unix::survive([libc::SIGXFSZ].into_iter().filter(heeded));
-        for number in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(heeded) {
-            // In this order: the first signal arms, the second finds it so.
-            flag::register_conditional_default(number, Arc::clone(&armed))?;
-            flag::register(number, Arc::clone(&armed))?;
-            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-            low_level::pipe::register(number, ring.try_clone()?)?;
-        }
-        Ok(Interrupt { signal, wake: Arc::new(wake) })
-    }
-
-    /// One that never comes.
-    ///
-    /// # Errors
-    /// When the system has no file descriptors left.
-    pub fn never() -> io::Result<Self> {
-        let (wake, ring) = UnixStream::pair()?;
-        // Kept open for good: a closed end would read as a wake-up.
-        std::mem::forget(ring);
-        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake) })
-    }
-
-    /// The signal that arrived, if one did.
-    pub fn signal(&self) -> Option<i32> {
-        let number = self.signal.load(Ordering::Relaxed);
-        (number != 0).then_some(number as i32)
-    }
-
-    /// An error once a signal has arrived.
-    ///
-    /// # Errors
-    /// [`RunError::Interrupted`].
-    pub fn check(&self) -> Result<(), RunError> {
-        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
-    }
-
-    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.wake.as_fd()
-    }
-}
-
-/// Ends this process by `signal`, as though it had never been caught.
-///
-/// # Errors
-/// When the signal's default does not end a process.
-pub fn die_of(signal: i32) -> io::Result<()> {
-    low_level::emulate_default_handler(signal)
 }

@@ -40,7 +40,7 @@ pub fn evict(path: &Path) -> io::Result<Cached> {
 /// Always.
 #[cfg(not(target_os = "linux"))]
 pub fn evict(_path: &Path) -> io::Result<Cached> {
-    Err(io::Error::from_raw_os_error(libc::ENOTSUP))
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Reads a file, so that it is in the page cache.

@@ -1,31 +1,19 @@
-//! Starts a program. On Linux with `clone` itself, elsewhere through std.
+//! Starts a program, on Linux: with `clone` itself. (Elsewhere: `plain`.)
 
 use std::ffi::CString;
-#[cfg(not(target_os = "linux"))]
-use std::ffi::OsStr;
-#[cfg(target_os = "linux")]
 use std::fs::File;
 use std::io;
-#[cfg(target_os = "linux")]
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, OwnedFd};
-#[cfg(target_os = "linux")]
 use std::os::fd::{FromRawFd, IntoRawFd};
-#[cfg(not(target_os = "linux"))]
-use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
-#[cfg(target_os = "linux")]
 use super::isolation::Ready;
 use super::launch::Launch;
-#[cfg(not(target_os = "linux"))]
-use super::unix::{Child, mask};
-#[cfg(target_os = "linux")]
 use super::unix::{Child, signals, wait_for};
 
 /// Where programs are started from: what can be had once is had once.
-#[cfg(target_os = "linux")]
 pub(super) struct Spawner {
     /// The child's, until it has its own.
     stack: Vec<u8>,
@@ -37,7 +25,6 @@ pub(super) struct Spawner {
 }
 
 /// What the child works from between clone and exec, and what it tells.
-#[cfg(target_os = "linux")]
 struct Start {
     program: *const libc::c_char,
     argv: *const *const libc::c_char,
@@ -57,7 +44,6 @@ struct Start {
 
 /// The child's way to its program; only system calls. Its signals' handlers
 /// become defaults with exec (see [`survive`]).
-#[cfg(target_os = "linux")]
 extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
     // while it shares this memory.
@@ -87,12 +73,10 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
 }
 
 /// The list of pointers that the system wants: one to each, and a null.
-#[cfg(target_os = "linux")]
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-#[cfg(target_os = "linux")]
 impl Spawner {
     pub(super) fn new() -> Self {
         let peak = File::options().write(true).open("/proc/self/clear_refs");
@@ -167,7 +151,6 @@ impl Spawner {
 
 /// Where files are mapped of which this process has written nothing, and
 /// can't, its code above all: starts and lengths.
-#[cfg(target_os = "linux")]
 fn unwritten() -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let Ok(maps) = File::open("/proc/self/smaps") else {
@@ -185,7 +168,6 @@ fn unwritten() -> Vec<(usize, usize)> {
 
 /// The place in a line that begins a mapping, if it is a file's and can't be
 /// written to.
-#[cfg(target_os = "linux")]
 fn read_only(line: &str) -> Option<(usize, usize)> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
@@ -194,53 +176,4 @@ fn read_only(line: &str) -> Option<(usize, usize)> {
     let number = |text| usize::from_str_radix(text, 16).ok();
     let (start, end) = (number(start)?, number(end)?);
     (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, end - start))
-}
-
-/// Where programs are started from.
-#[cfg(not(target_os = "linux"))]
-pub(super) struct Spawner;
-
-#[cfg(not(target_os = "linux"))]
-impl Spawner {
-    pub(super) fn new() -> Self {
-        Spawner
-    }
-
-    /// Starts a program.
-    pub(super) fn spawn(
-        &mut self,
-        launch: &Launch,
-        running: &AtomicI32,
-    ) -> io::Result<(Child, Instant)> {
-        use std::os::unix::process::CommandExt;
-        let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
-        let [stdin, stdout, stderr] = &launch.files;
-        let mut command = std::process::Command::new(text(&launch.program));
-        command.arg0(text(&launch.argv[0])).args(launch.argv[1..].iter().map(text));
-        command.env_clear().current_dir(text(&launch.cwd)).process_group(0);
-        for variable in &launch.env {
-            let bytes = variable.as_bytes();
-            let at = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
-            let value = bytes.get(at + 1..).unwrap_or_default();
-            command.env(OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(value));
-        }
-        let isolation = launch.isolation;
-        isolation.apply().map_err(|(_, number)| io::Error::from_raw_os_error(number))?;
-        // SAFETY: one system call, which is async-signal-safe.
-        unsafe {
-            command.pre_exec(move || {
-                libc::nice(isolation.nice());
-                Ok(())
-            })
-        };
-        command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-        // The program starts with the signals that are blocked here.
-        mask(libc::SIG_UNBLOCK, libc::SIGCHLD);
-        let began = Instant::now();
-        let child = command.spawn();
-        mask(libc::SIG_BLOCK, libc::SIGCHLD);
-        let pid = child?.id() as i32;
-        running.store(pid, Ordering::Release);
-        Ok((Child { pid, ended: None }, began))
-    }
 }

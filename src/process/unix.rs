@@ -58,6 +58,16 @@ pub(super) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// The machine's name in its network, if it has one.
+pub fn host_name() -> Option<String> {
+    let mut name = [0u8; 256];
+    // SAFETY: the pointer and the length describe the array, and its last byte
+    // stays a zero.
+    let got = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let name = std::ffi::CStr::from_bytes_until_nul(&name).ok().filter(|_| got == 0)?;
+    Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+}
+
 /// Whether this process ignores `signal`.
 pub(super) fn is_ignored(signal: i32) -> bool {
     // SAFETY: the action is zeroed and only written to.
@@ -145,11 +155,18 @@ pub(super) struct Seen {
 /// Waits until `child` has ended, `control` can be read or `patience` is over;
 /// sometimes also returns for nothing. The ended child stays a zombie, so that
 /// its process group still names only its own family.
+///
+/// Without a descriptor that tells of the end, SIGCHLD does, which is blocked:
+/// but not while std starts a program, so that one which ended as soon as it
+/// began may have been missed.
 pub(super) fn wait_for_event(
     child: &Child,
     control: Option<BorrowedFd<'_>>,
     patience: Option<Duration>,
 ) -> Seen {
+    if child.ended.is_none() && has_ended(child.pid) {
+        return Seen { at: Instant::now(), ended: true, asked: false };
+    }
     let limit = patience.map(|patience| libc::timespec {
         tv_sec: patience.as_secs().min(1 << 30) as _,
         tv_nsec: patience.subsec_nanos() as libc::c_long,
@@ -205,7 +222,7 @@ pub(super) fn poll_two(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Res
 }
 
 /// True when the child `pid` has ended; it stays a zombie.
-fn has_ended(pid: i32) -> bool {
+pub(super) fn has_ended(pid: i32) -> bool {
     // SAFETY: `info` is zeroed and outlives the call.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();

@@ -16,6 +16,7 @@ mod forbidden;
 mod golden;
 mod harness;
 mod help;
+#[cfg(unix)]
 mod history;
 #[cfg(unix)]
 mod hook;
@@ -28,20 +29,26 @@ mod lookback;
 mod manner;
 #[cfg(target_os = "linux")]
 mod measuring;
+#[cfg(unix)]
 mod meter;
 mod odd_input;
+#[cfg(unix)]
 mod odd_repositories;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;
 mod properties;
 mod reports;
+#[cfg(unix)]
 mod same_work;
+#[cfg(unix)]
 mod sample;
 mod schema;
 mod shards;
+#[cfg(unix)]
 mod sides;
 mod support;
 mod tidy;
+#[cfg(unix)]
 mod traps;
 mod waivers;

@@ -1,5 +1,8 @@
 //! Programs that run beside the test: what they heed, and which of them live.
 
+// What looks into `/proc` is used on Linux alone.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;

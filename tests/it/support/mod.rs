@@ -1,5 +1,6 @@
 //! A repository made from a fixture, and the binary run in it.
 
+#[cfg(unix)]
 pub(crate) mod live;
 
 use std::ffi::OsStr;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::iter::once;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use cargo_cbdr::config::Table;
 use cargo_cbdr::event::{Event, Notice};
 use cargo_cbdr::metric::Units;
 use cargo_cbdr::options::{self, threshold_flag};
-use cargo_cbdr::process::Interrupt;
+use cargo_cbdr::process::{Interrupt, standard_input};
 use cargo_cbdr::stats::estimator::Estimator;
 use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
 
@@ -90,7 +89,7 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
             let what = "standard input is a terminal: give a file, or pipe samples in";
             return Err(Failure::Arguments(what.to_owned()));
         }
-        let file = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        let file = standard_input()?;
         Ok(Source { name: "standard input".to_owned(), file, regular: false })
     };
     let open = |path: &std::path::PathBuf| {
@@ -197,7 +196,7 @@ fn analyse(
                 ui.samples(&analysis.findings(StoppedBy::MaxPairs));
                 drawn = Instant::now();
             }
-            match interrupt.wait_readable(source.file.as_fd()) {
+            match interrupt.wait_readable(&source.file) {
                 Ok(false) => Flow::Stop,
                 // What can't be waited for is an error when it is read.
                 Ok(true) | Err(_) => Flow::Go,

@@ -7,7 +7,7 @@ use std::path::Path;
 use cargo_cbdr::config::Table;
 use cargo_cbdr::git::make::Maker;
 use cargo_cbdr::prepare::Request;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::process::{Helper, Interrupt, environment};
 use cargo_cbdr::side::Side;
 use cargo_cbdr::verdict::{StoppedBy, Verdict};
 use cargo_cbdr::{Error, Options};
@@ -55,7 +55,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         filter: None,
         policy_from: Side::Base,
         cache: Some(folder.path().join("cache")),
-        env: std::env::vars_os().collect(),
+        env: environment(),
         capture: capture()?,
     };
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };

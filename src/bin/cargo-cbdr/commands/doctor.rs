@@ -5,7 +5,7 @@ use std::time::Duration;
 use cargo_cbdr::config::Table;
 use cargo_cbdr::doctor::{Request, examine};
 use cargo_cbdr::options;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::process::{Helper, Interrupt, environment};
 
 use super::observe::random_seed;
 use crate::cli::{Doctor, Shape};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Resu
     let time = time(&args.time_limit)?;
     let request = Request {
         work: vec![std::env::current_exe()?.into(), WORK.into()],
-        env: std::env::vars_os().collect(),
+        env: environment(),
         time,
         seed: random_seed(),
         confidence: 0.95,

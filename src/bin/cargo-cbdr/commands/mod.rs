@@ -32,7 +32,7 @@ const CAPTURE: &str = "__capture";
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
     if args.nth(1).is_some_and(|first| first == CAPTURE) {
-        cargo_cbdr::prepare::write_down(args, std::env::vars_os())?;
+        cargo_cbdr::prepare::write_down(args, cargo_cbdr::process::environment().into_iter())?;
         return Ok(Exit::Success);
     }
     if let Some(rounds) = doctor::asked_to_work() {
@@ -86,7 +86,7 @@ fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
 /// The environment that we were called in. Who wants quiet wants it of cargo,
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let mut env = cargo_cbdr::process::environment();
     if manner::manner().is_quiet {
         env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
         env.push(("CARGO_TERM_QUIET".into(), "true".into()));

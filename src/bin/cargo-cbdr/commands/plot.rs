@@ -1,13 +1,12 @@
 //! `cargo cbdr plot`.
 
-use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::analysis::{self, Analysis, Flow, Recording};
 use cargo_cbdr::metric::Metric;
+use cargo_cbdr::process::standard_input;
 use cargo_cbdr::verdict::StoppedBy;
 
 use super::analyze;
@@ -97,7 +96,7 @@ fn texts(files: &[std::path::PathBuf]) -> Result<Vec<Text>, Failure> {
             return Err(Failure::Arguments(what.to_owned()));
         }
         let mut text = Vec::new();
-        File::from(std::io::stdin().as_fd().try_clone_to_owned()?).read_to_end(&mut text)?;
+        standard_input()?.read_to_end(&mut text)?;
         Ok(("standard input".to_owned(), text))
     };
     files.iter().map(text).collect()

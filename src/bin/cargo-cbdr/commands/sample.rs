@@ -2,12 +2,11 @@
 
 use std::io::Write;
 use std::iter::once;
-use std::os::fd::AsFd;
 
 use cargo_cbdr::config::Table;
 use cargo_cbdr::event::Event;
 use cargo_cbdr::options;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::process::{Helper, Interrupt, environment};
 use cargo_cbdr::sampler::{Sampling, commands, sample};
 use cargo_cbdr::verdict::StoppedBy;
 
@@ -20,7 +19,7 @@ use crate::ui::{Failure, Ui};
 /// Runs the commands and writes rows.
 pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let sampling = sampling(args)?;
-    interrupt.stop_with_reader(std::io::stdout().as_fd().try_clone_to_owned()?)?;
+    interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
     // Whole rounds only: they wait here until one is complete.
     let mut rows = Rows::new();
@@ -53,7 +52,7 @@ fn sampling(args: &Sample) -> Result<Sampling, Failure> {
     Ok(Sampling {
         commands: commands(&args.commands).map_err(Failure::usage)?,
         folder: super::current_folder()?,
-        env: std::env::vars_os().collect(),
+        env: environment(),
         metrics: args.metric.clone(),
         limits,
         warmup: args.warmup,

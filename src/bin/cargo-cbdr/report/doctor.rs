@@ -6,6 +6,7 @@ use anstyle::Style;
 use cargo_cbdr::doctor::{Checkup, Noise};
 use cargo_cbdr::machine::Machine;
 use cargo_cbdr::metric::Unit;
+use cargo_cbdr::process::TELLS_FAULTS_AND_SWITCHES;
 use serde_json::{Value, json};
 
 use crate::ui::{GOOD, WARNING, text};
@@ -261,8 +262,11 @@ fn meters(checkup: &Checkup) -> Vec<Line> {
         let named = all.filter(|(_, refusal)| refusal.as_ref().map(|r| &*r.why) == wanted);
         named.map(|(metric, _)| format!("`{}`", metric.name)).collect::<Vec<_>>().join(", ")
     };
-    let mut lines =
-        vec![fine("metrics", "times, memory, faults and switches of every run".to_owned())];
+    let usual = match TELLS_FAULTS_AND_SWITCHES {
+        true => "times, memory, faults and switches of every run",
+        false => "times and memory of every run",
+    };
+    let mut lines = vec![fine("metrics", usual.to_owned())];
     let more = names(None);
     if !more.is_empty() {
         lines.push(fine("metrics", format!("when they are asked for, {more}")));

@@ -1,0 +1,115 @@
+//! Starts a program through std, where the system is not Linux.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
+
+use super::launch::Launch;
+use super::unix::{Child, mask};
+
+/// Where programs are started from.
+pub(super) struct Spawner;
+
+impl Spawner {
+    pub(super) fn new() -> Self {
+        Spawner
+    }
+
+    /// Starts a program; returns when, too: just before it was asked for, as
+    /// nobody tells of its exec.
+    pub(super) fn spawn(
+        &mut self,
+        launch: &Launch,
+        running: &AtomicI32,
+    ) -> io::Result<(Child, Instant)> {
+        let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
+        let [stdin, stdout, stderr] = &launch.files;
+        let mut command = std::process::Command::new(text(&launch.program));
+        command.arg0(text(&launch.argv[0])).args(launch.argv[1..].iter().map(text));
+        command.env_clear().current_dir(text(&launch.cwd)).process_group(0);
+        for variable in &launch.env {
+            let bytes = variable.as_bytes();
+            // The first letter of a name may be any.
+            let at = bytes.iter().skip(1).position(|&byte| byte == b'=');
+            let (name, value) = bytes.split_at(at.map_or(bytes.len(), |at| at + 1));
+            command.env(OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or(b"")));
+        }
+        if let Some(nice) = launch.isolation.nice() {
+            // Only then: without it, std has a faster way.
+            // SAFETY: one system call, which is async-signal-safe.
+            unsafe {
+                command.pre_exec(move || {
+                    libc::nice(nice);
+                    Ok(())
+                })
+            };
+        }
+        command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+        // The program starts with the signals that are blocked here.
+        mask(libc::SIG_UNBLOCK, libc::SIGCHLD);
+        let began = Instant::now();
+        let child = command.spawn();
+        mask(libc::SIG_BLOCK, libc::SIGCHLD);
+        let pid = child?.id() as i32;
+        running.store(pid, Ordering::Release);
+        Ok((Child { pid, ended: None }, began))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::unix::{has_ended, reap, wait_for_event};
+    use super::super::{Command, Exit, Sink};
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+
+    fn started(script: &str, cwd: &std::path::Path, output: &std::fs::File) -> (Child, i32) {
+        let mut command = Command {
+            argv: ["sh", "-c", script, "zero", "one"].map(Into::into).to_vec(),
+            cwd: cwd.to_owned(),
+            stdout: Sink::Null,
+            ..Command::default()
+        };
+        command.set_var("PATH", "/bin:/usr/bin");
+        command.set_var("A", "b=c");
+        let file = || OwnedFd::from(output.try_clone().unwrap());
+        let launch = Launch::new(&command, [file(), file(), file()]).unwrap();
+        let running = AtomicI32::new(0);
+        let (child, _) = Spawner::new().spawn(&launch, &running).unwrap();
+        (child, running.into_inner())
+    }
+
+    #[test]
+    fn it_starts_what_it_is_told_in_a_group_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        let output = std::fs::File::create_new(cwd.join("output")).unwrap();
+        let script = "echo \"$A $0 $1 $(pwd) $(env | grep -c ^HOME)\"; kill -9 0";
+        let (child, running) = started(script, &cwd, &output);
+        let (exit, usage) = reap(child.pid).unwrap();
+        assert_eq!((exit, running), (Exit::Signal(9), child.pid));
+        assert!((1 << 16..1 << 30).contains(&usage.max_rss), "{} bytes", usage.max_rss);
+        let said = std::fs::read_to_string(cwd.join("output")).unwrap();
+        assert_eq!(said, format!("b=c zero one {} 0\n", cwd.display()));
+    }
+
+    #[test]
+    fn one_that_ended_before_anybody_waited_is_seen() {
+        let output = tempfile::tempfile().unwrap();
+        let (child, _) = started("exit 3", "/".as_ref(), &output);
+        while !has_ended(child.pid) {
+            std::thread::yield_now();
+        }
+        // Readable, so that waiting for SIGCHLD would not last for ever.
+        let (control, mut other) = UnixStream::pair().unwrap();
+        other.write_all(b"x").unwrap();
+        let seen = wait_for_event(&child, Some(control.as_fd()), None);
+        assert!(seen.ended && !seen.asked);
+        assert_eq!(reap(child.pid).unwrap().0, Exit::Code(3));
+    }
+}

@@ -1,0 +1,82 @@
+//! Which file a program's name means.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+
+use super::Command;
+#[cfg(unix)]
+use super::unix::may_execute;
+#[cfg(windows)]
+use super::windows::may_execute;
+
+/// What a file that can be run is called beyond the name that one types.
+#[cfg(unix)]
+const ENDINGS: [&str; 1] = [""];
+#[cfg(windows)]
+const ENDINGS: [&str; 4] = ["", ".exe", ".bat", ".cmd"];
+
+/// The number of "there is no such file", on every system.
+const NOT_FOUND: i32 = 2;
+
+/// Where programs are when nobody says it.
+#[cfg(unix)]
+const USUAL: &str = "/bin:/usr/bin";
+#[cfg(windows)]
+const USUAL: &str = r"C:\Windows\System32";
+
+/// The path of the program `name`, as a shell would find it in the command's
+/// own `PATH`.
+pub(super) fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
+    if name.as_encoded_bytes().iter().any(|&byte| std::path::is_separator(byte.into())) {
+        return Ok(name.into());
+    }
+    let mut error = io::Error::from_raw_os_error(NOT_FOUND);
+    for folder in std::env::split_paths(command.var("PATH").unwrap_or(USUAL.as_ref())) {
+        for ending in ENDINGS {
+            let mut name = name.to_owned();
+            name.push(ending);
+            let path = command.cwd.join(&folder).join(name);
+            if !path.is_file() {
+                continue;
+            }
+            match may_execute(&path) {
+                Ok(()) => return Ok(path),
+                Err(refused) => error = refused,
+            }
+        }
+    }
+    Err(error)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, path: &str, cwd: &str) -> Result<PathBuf, Option<i32>> {
+        let mut command = Command { cwd: cwd.into(), ..Command::default() };
+        command.set_var("PATH", path);
+        look_up(name.as_ref(), &command).map_err(|error| error.raw_os_error())
+    }
+
+    #[test]
+    fn a_program_is_looked_up_in_its_own_path() {
+        assert_eq!(found("sh", "/nowhere:/bin", "/"), Ok("/bin/sh".into()));
+        assert_eq!(found("sh", "/nowhere", "/"), Err(Some(NOT_FOUND)));
+        // Folders count from the program's working directory, and an empty
+        // one is that.
+        assert_eq!(found("sh", "bin", "/"), Ok("/bin/sh".into()));
+        assert_eq!(found("sh", "/nowhere:", "/bin"), Ok("/bin/sh".into()));
+        // With a slash there is nothing to look up.
+        assert_eq!(found("./sh", "/bin", "/"), Ok("./sh".into()));
+    }
+
+    #[test]
+    fn what_may_not_be_executed_is_passed_over_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("sh"), "").unwrap();
+        let path = folder.path().to_str().unwrap();
+        assert_eq!(found("sh", &format!("{path}:/bin"), "/"), Ok("/bin/sh".into()));
+        assert_eq!(found("sh", path, "/"), Err(Some(libc::EACCES)));
+    }
+}
