@@ -117,6 +117,10 @@ mod tests {
     #[test]
     fn of_a_program_only_what_is_loaded_counts() {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        if elf(&program).is_none() {
+            // Of other programs, every byte counts.
+            return;
+        }
         let at = |name: &str| {
             let file = object::File::parse(&*program).unwrap();
             let section = file.section_by_name(name).unwrap();
