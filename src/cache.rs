@@ -18,6 +18,7 @@
 
 mod artifact;
 mod inventory;
+mod outside;
 mod prune;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use artifact::{Artifact, Executable};
 pub use inventory::{Cleaned, Kept};
+pub use outside::Outside;
 use sha2::{Digest, Sha256};
 
 use crate::process::user_id;

@@ -1,7 +1,7 @@
 //! What we ask of cargo and what it answers: arguments, metadata, messages.
 //! Nothing is run here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -82,6 +82,8 @@ pub struct Package {
     pub targets: Vec<Target>,
     /// The source file of each of them, absolute.
     pub sources: BTreeMap<Target, PathBuf>,
+    /// The packages that it needs from other folders, with these.
+    pub beside: Vec<(String, PathBuf)>,
     /// `[package.metadata]`.
     pub metadata: Value,
 }
@@ -116,6 +118,7 @@ impl Workspace {
             folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
             targets: package.targets.iter().filter_map(target).collect(),
             sources: package.targets.iter().filter_map(source).collect(),
+            beside: package.dependencies.iter().filter_map(beside).collect(),
             metadata: package.metadata.clone(),
         });
         Ok(Workspace {
@@ -137,6 +140,10 @@ impl Workspace {
         let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
         around.max_by_key(|package| package.folder.components().count())
     }
+}
+
+fn beside(needed: &cargo_metadata::Dependency) -> Option<(String, PathBuf)> {
+    Some((needed.name.clone(), needed.path.clone()?.into()))
 }
 
 fn source(of: &cargo_metadata::Target) -> Option<(Target, PathBuf)> {
@@ -268,6 +275,8 @@ pub struct Built {
     pub files: Vec<PathBuf>,
     /// The `OUT_DIR`s of build scripts.
     pub out_dirs: Vec<PathBuf>,
+    /// The folders of the packages that are no registry's and no git's.
+    pub packages: BTreeSet<PathBuf>,
 }
 
 /// The longest line that is a message, bytes; a longer one comes in pieces,
@@ -314,6 +323,9 @@ pub fn read_messages(
                     if is_it && artifact.profile.test == (target.kind == Kind::Bench) {
                         executable = Some(path.into());
                     }
+                }
+                if artifact.package_id.repr.contains("path+file:") {
+                    built.packages.extend(artifact.manifest_path.parent().map(PathBuf::from));
                 }
                 let is_macro = artifact.target.kind.contains(&TargetKind::ProcMacro);
                 let files = artifact.filenames.iter().filter(|_| !is_macro);

@@ -54,6 +54,11 @@ pub(crate) enum Kind {
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
     Manifests { side: Side, command: String, exit: Exit, said: String },
+    #[error(
+        "the {side}'s package `{package}` needs `{needed}` in `{}`, and that is outside of the \
+         repository", .folder.display()
+    )]
+    Beside { side: Side, package: String, needed: String, folder: PathBuf },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {what}: `{command}`")]
@@ -191,6 +196,11 @@ impl Error {
             {
                 Some("allow more with `--run-timeout`".to_owned())
             }
+            Kind::Beside { .. } => Some(
+                "a worktree holds what the commit does: make it a submodule, or name it by git, \
+                 by a version or by an absolute path"
+                    .to_owned(),
+            ),
             Kind::Meter(error) => error.hint(),
             Kind::Waiver { .. } => {
                 Some("correct it, or take it out of the table of the head".to_owned())

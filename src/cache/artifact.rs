@@ -8,12 +8,12 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Key, Room, digest_file, io_error, make_dir};
+use super::{Error, Key, Outside, Room, digest_file, io_error, make_dir};
 use crate::cargo::Invocation;
 
 impl Room {
-    /// The artifact of a key, if it is there and whole. A damaged one is
-    /// removed.
+    /// The artifact of a key, if it is there and whole, and what it was built of
+    /// outside of the worktrees is as it was. Another one is removed.
     ///
     /// # Errors
     /// When a damaged one can't be removed.
@@ -36,7 +36,8 @@ impl Room {
     }
 
     /// Publishes the files `from` (paths below `root`, copied as they are) as
-    /// the artifact of a key, with the empty `folders`.
+    /// the artifact of a key, with the empty `folders`, built of what lay
+    /// `outside`, too.
     ///
     /// # Errors
     /// When they can't be copied.
@@ -47,6 +48,7 @@ impl Room {
         from: &[PathBuf],
         folders: &[PathBuf],
         executables: Vec<Executable>,
+        outside: Vec<Outside>,
     ) -> Result<Artifact, Error> {
         let builds = self.builds();
         make_dir(&builds)?;
@@ -70,7 +72,8 @@ impl Room {
         for folder in &folders {
             make_dir(&staging.path().join("files").join(folder))?;
         }
-        let manifest = Manifest { key: key.text.clone(), files, folders, executables };
+        let key_text = key.text.clone();
+        let manifest = Manifest { key: key_text, files, folders, executables, outside };
         let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
         let at = staging.path().join("manifest.json");
         std::fs::write(&at, text).map_err(io_error("write", &at))?;
@@ -87,6 +90,7 @@ struct Manifest {
     /// Folders that are there although they may be empty.
     folders: Vec<PathBuf>,
     executables: Vec<Executable>,
+    outside: Vec<Outside>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -119,6 +123,9 @@ impl Artifact {
     fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
         let manifest: Manifest = serde_json::from_str(&text).ok()?;
+        if !manifest.outside.iter().all(Outside::is_unchanged) {
+            return None;
+        }
         let artifact = Artifact { path: path.to_owned(), manifest };
         for entry in &artifact.manifest.files {
             let full = artifact.files().join(&entry.path);

@@ -93,7 +93,7 @@ mod tests {
         let room = Cache::open(Some(folder.join("cache"))).unwrap().room(folder, "r").unwrap();
         let artifact = |&age: &u64| {
             let key = Key::new([("age", age.to_string())]);
-            room.publish(&key, folder, &[], &[], Vec::new()).unwrap();
+            room.publish(&key, folder, &[], &[], Vec::new(), Vec::new()).unwrap();
             let manifest = room.builds().join(key.name()).join("manifest.json");
             let used = now - Duration::from_secs(age * DAY);
             File::open(manifest).unwrap().set_modified(used).unwrap();

@@ -10,7 +10,7 @@ use crate::git::{Repo, Revision};
 use crate::metric::Metric;
 use crate::options::{Benchmark, Subject};
 use crate::prepare::{self, Alone, Request};
-use crate::process::{Helper, Interrupt};
+use crate::process::{Helper, Interrupt, may_write};
 use crate::runner::Run;
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
@@ -49,8 +49,11 @@ pub fn record(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Recorded, Error> {
-    let alone = prepare::alone(&options.request, helper, interrupt, tell)?;
     let repo = Repo::discover(&options.request.folder)?;
+    // Known before anything is built and run.
+    let objects = repo.common_dir().join("objects");
+    may_write(&objects).map_err(Error::io("store results in", &objects))?;
+    let alone = prepare::alone(&options.request, helper, interrupt, tell)?;
     let mut notices = alone.notices.clone();
     let mut tracks = tracks(&alone, options.request.filter.as_deref())?;
     let hands = Hands { helper, interrupt };

@@ -87,6 +87,7 @@ impl Work<'_, '_> {
             Some(name) => Some(name.to_owned()),
         };
         let workspace = self.workspace_of(Side::Head, &folder, toolchain.as_deref())?;
+        self.check_beside(Side::Head, &workspace)?;
         let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
         let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;

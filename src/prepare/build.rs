@@ -1,6 +1,6 @@
 //! Builds one side and publishes what a run of it needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::fault;
 use super::surroundings::{config_texts, shaping};
 use super::tools::{Tools, check_whole};
-use crate::cache::{Artifact, Executable, Key, Room, digest};
+use crate::cache::{Artifact, Executable, Key, Outside, Room, digest};
 use crate::cargo::{self, Build, Invocation, Target};
 use crate::error::{Error, Kind};
 use crate::event::Event;
@@ -85,6 +85,8 @@ impl Builder<'_, '_> {
         let live = self.room.live(at.side, &spec);
         self.room.point(at.side, &spec, &live)?;
         let target_folder = self.room.target(at.side, &spec);
+        let began = SystemTime::now();
+        let mut packages = BTreeSet::new();
         let mut files = BTreeMap::new();
         let mut folders = Vec::new();
         let mut executables = Vec::new();
@@ -99,9 +101,13 @@ impl Builder<'_, '_> {
             files.extend(all.map(|path| (path, ())));
             folders.extend(built.out_dirs);
             folders.extend(scratch_folder(&built.executable));
+            packages.extend(built.packages);
         }
+        packages.retain(|folder| !folder.starts_with(self.room.side(at.side)));
+        let outside = packages.into_iter().map(|folder| Outside::since(folder, began)).collect();
         let files: Vec<_> = files.into_keys().filter(|path| path.is_file()).collect();
-        let artifact = self.room.publish(&key, &target_folder, &files, &folders, executables)?;
+        let artifact =
+            self.room.publish(&key, &target_folder, &files, &folders, executables, outside)?;
         self.room.point(at.side, &spec, &artifact.files())?;
         Ok(artifact)
     }

@@ -59,9 +59,10 @@ const DAMAGE: [&str; 7] = [
 
 /// What cargo says of manifests that do not have what is asked for, or are no
 /// manifests; how the line begins, and how it goes on.
-const MANIFESTS: [(&str, &str); 12] = [
+const MANIFESTS: [(&str, &str); 13] = [
     ("error: failed to parse manifest", ""),
     ("error: failed to load manifest", ""),
+    ("error: failed to parse lock file", ""),
     ("error: invalid ", ""),
     ("error: the package '", "does not contain this feature"),
     ("error: the package '", "does not contain these features"),

@@ -29,6 +29,18 @@ impl Workspaces {
     }
 }
 
+/// What lies where `path` does from `there`, but from `here`; `path` itself
+/// where the two have nothing in common but the root.
+fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
+    let common = there.ancestors().find(|folder| path.starts_with(folder));
+    let Some(common) = common.filter(|folder| folder.parent().is_some()) else {
+        return path.to_owned();
+    };
+    let up = there.strip_prefix(common).map_or(0, |below| below.components().count());
+    let around = here.ancestors().nth(up).unwrap_or(Path::new("/"));
+    around.join(path.strip_prefix(common).unwrap_or(path))
+}
+
 impl Work<'_, '_> {
     pub(super) fn workspace(
         &self,
@@ -59,6 +71,26 @@ impl Work<'_, '_> {
                 }
             }
         })
+    }
+
+    /// An error where a package needs another one that lay beside the repository
+    /// and does not lie beside the worktree.
+    pub(super) fn check_beside(&self, side: Side, workspace: &Workspace) -> Result<(), Error> {
+        let tree = self.room.tree(side);
+        for package in &workspace.packages {
+            for (needed, folder) in &package.beside {
+                if folder.starts_with(&tree) || folder.join("Cargo.toml").exists() {
+                    continue;
+                }
+                // As it would be named in the user's tree.
+                let inside = package.folder.strip_prefix(&tree).unwrap_or(Path::new(""));
+                let user = self.repo.root().join(inside);
+                let folder = seen_from(&user, folder, &package.folder);
+                let (package, needed) = (package.name.clone(), needed.clone());
+                return Err(Kind::Beside { side, package, needed, folder }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Which toolchain rustup is to take: that of the side that `toolchain`
@@ -114,6 +146,9 @@ impl Work<'_, '_> {
             }
         };
         self.tools.interrupt.check()?;
+        for (side, workspace) in [(Side::Base, base.as_ref().ok()), (Side::Head, Some(&head))] {
+            workspace.map_or(Ok(()), |workspace| self.check_beside(side, workspace))?;
+        }
         Ok(Workspaces { head, base, user_root: trees.user.root.clone(), overlaid: None })
     }
 }

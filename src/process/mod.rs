@@ -49,11 +49,11 @@ pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
 #[cfg(unix)]
 pub use space::is_full;
 #[cfg(unix)]
-pub use unix::{host_name, user_id};
+pub use unix::{host_name, may_write, user_id};
 #[cfg(windows)]
 use windows::signal_name;
 #[cfg(windows)]
-pub use windows::{Helper, Interrupt, die_of, host_name, is_full, standard_input, user_id};
+pub use windows::{Helper, Interrupt, die_of, host_name, is_full, may_write, standard_input, user_id};
 
 /// Whether this system tells of a program's page faults by kind and of how
 /// often the processor was given away and taken; else [`Usage`] has zeros.

@@ -128,9 +128,21 @@ pub(super) fn mask(how: libc::c_int, signal: i32) {
 
 /// Whether this process may execute the file.
 pub(super) fn may_execute(path: &Path) -> io::Result<()> {
+    may(path, libc::X_OK)
+}
+
+/// Whether this process may write to the file or make files in the folder.
+///
+/// # Errors
+/// When it may not; why.
+pub fn may_write(path: &Path) -> io::Result<()> {
+    may(path, libc::W_OK)
+}
+
+fn may(path: &Path, mode: libc::c_int) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the path is a string that ends with a zero.
-    match unsafe { libc::access(path.as_ptr(), libc::X_OK) } {
+    match unsafe { libc::access(path.as_ptr(), mode) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

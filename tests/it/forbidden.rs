@@ -287,3 +287,51 @@ fn a_full_disk_is_an_error_in_every_phase() {
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), before);
 }
+
+#[test]
+fn a_clock_that_was_set_back_between_the_builds_does_not_make_one_side_the_other() {
+    let repo = Repo::new("steady");
+    // Afterwards all that was built of the base lies in the future.
+    let text = "case $1 in */base/*) find -L \"${1%/release/*}\" -exec touch -d '+1 hour' {} + ;; \
+                esac\nexec \"$@\"";
+    let runner = script(&repo, "runner", text);
+    let table = format!("[target.'cfg(unix)']\nrunner = {runner:?}\n");
+    repo.write(".cargo/config.toml", &table);
+    repo.commit("a runner");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "10_100_000");
+    repo.commit("change the work");
+    let ran = repo.cbdr("compare main --max-pairs 1 --warmup 0").run().code(0);
+    ran.says("/head/tree)").never_says("the same program");
+}
+
+/// Whether a folder can't be written to: it takes its owner's right, which root
+/// does not need.
+fn is_closed(folder: &Path) -> bool {
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o555);
+    std::fs::set_permissions(folder, mode).unwrap();
+    std::fs::write(folder.join("tried"), "").is_err()
+}
+
+fn open_again(folder: &Path) {
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder, mode).unwrap();
+}
+
+#[test]
+fn a_repository_that_can_only_be_read_is_compared_and_what_writes_to_it_says_so_at_once() {
+    let repo = branched();
+    let folders =
+        [repo.path().to_owned(), repo.path().join(".git"), repo.path().join(".git/objects")];
+    let closed = folders.iter().filter(|folder| is_closed(folder)).count();
+    if closed == folders.len() {
+        repo.cbdr("compare main --max-pairs 1 --warmup 0").run().code(0);
+        let ran = repo.cbdr("history record --runs 2").run().code(101).never_says("Building");
+        ran.says("error: could not store results in `").says("Permission denied");
+        let ran = repo.cbdr("init").run().code(101).never_says("Building");
+        ran.says("error: can't write `").says("Permission denied");
+    } else {
+        skipped("root may write everywhere");
+    }
+    folders.iter().for_each(|folder| open_again(folder));
+}

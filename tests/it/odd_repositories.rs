@@ -218,3 +218,60 @@ fn a_damaged_pack_is_not_a_repository_without_commits() {
     }
     repo.cbdr("compare main").run().code(101).never_says("no commits yet").says("error: could not");
 }
+
+/// A package beside the repository, of which the benchmark prints something.
+fn beside(repo: &Repo, path: &str) -> PathBuf {
+    let other = repo.around().join("other");
+    std::fs::create_dir_all(other.join("src")).unwrap();
+    let manifest = "[package]\nname = \"other\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    std::fs::write(other.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(other.join("src/lib.rs"), "pub const A: u64 = 1;\n").unwrap();
+    let manifest = read(&repo.path().join("Cargo.toml"));
+    repo.write(
+        "Cargo.toml",
+        &format!("{manifest}\n[dependencies]\nother = {{ path = \"{path}\" }}\n"),
+    );
+    let bench = read(&repo.path().join("benches/work.rs"));
+    repo.write(
+        "benches/work.rs",
+        &bench.replace("fn main() {", "fn main() {\n    assert_ne!(other::A, 3);"),
+    );
+    repo.commit("a dependency");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "10_100_000");
+    repo.commit("change the work");
+    other
+}
+
+#[test]
+fn a_package_beside_the_repository_is_said_to_be_in_no_commit() {
+    let repo = Repo::new("steady");
+    let other = beside(&repo, "../other");
+    let said = format!(
+        "error: the base's package `steady` needs `other` in `{}`, and that is outside of the \
+         repository\nhint: a worktree holds what the commit does",
+        other.display()
+    );
+    repo.cbdr("compare main").run().code(101).says(&said);
+    let ran = repo.cbdr("history record --runs 2").run().code(101);
+    ran.says("error: the head's package `steady` needs `other`");
+}
+
+#[test]
+fn a_package_elsewhere_is_built_again_when_it_has_changed() {
+    let repo = Repo::new("steady");
+    let at = repo.around().join("other");
+    let other = beside(&repo, at.to_str().unwrap());
+    let compare = || repo.cbdr("compare main --max-pairs 1 --warmup 0").run();
+    compare().code(0).says("Building base").says("Building head");
+    // Not known to be as it was: it was made in the second of the build.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    for file in ["src/lib.rs", "Cargo.toml"] {
+        std::fs::File::open(other.join(file)).unwrap().set_modified(long_ago).unwrap();
+    }
+    compare().code(0);
+    compare().code(0).says("Fresh base").says("Fresh head");
+    std::fs::write(other.join("src/lib.rs"), "pub const A: u64 = 3;\n").unwrap();
+    let ran = compare().code(101).says("Building base").says("Building head");
+    ran.says("of `work` exited with code 101");
+}

@@ -177,6 +177,15 @@ pub fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
+/// Whether the file or folder is there: who may write to it stands in access
+/// lists, which only an attempt asks.
+///
+/// # Errors
+/// When it is not there.
+pub fn may_write(path: &std::path::Path) -> io::Result<()> {
+    path.metadata().map(drop)
+}
+
 /// Files belong to no user with a number here: see `system::owner`.
 pub fn user_id() -> u32 {
     0

@@ -16,7 +16,7 @@ use super::capture;
 use super::observe::{observed, random_seed};
 use crate::exit::Exit;
 use crate::report;
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, about};
 
 /// The files of the first commit.
 const FILES: [(&str, &str); 4] = [
@@ -32,7 +32,8 @@ const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 /// Makes the repository, compares, and says what to do next.
 pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
-    let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir()?;
+    let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
+    let folder = folder.map_err(|error| about("could not make a folder for the demo", &error))?;
     let repository = folder.path().join("wordcount");
     make(&repository)?;
     let mut out = anstream::stdout().lock();

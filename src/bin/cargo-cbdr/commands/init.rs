@@ -17,6 +17,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use super::request::{checked, request};
 use crate::cli::Init;
 use crate::exit::Exit;
+use crate::report::whole::Whole;
 use crate::ui::{Failure, Ui, text};
 use patch::patch;
 
@@ -64,6 +65,9 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
         proposal.there.is_none() || workflow.is_none() || !request.flags.entries().is_empty();
     if is_new {
         edited(&proposal)?;
+        if !args.dry_run {
+            drop(Whole::new(&proposal.manifest)?);
+        }
         say_chosen(ui, &proposal);
         if !time.is_zero() {
             let request = request_of(&request, &proposal);
