@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use git2::{AttrCheckFlags, ObjectType, Oid, Repository};
+use git2::{AttrCheckFlags, Index, ObjectType, Odb, Oid, Repository};
 
 use super::worktree::Store;
 use super::{Error, Repo, Revision};
@@ -40,16 +39,14 @@ impl Store {
         let failed = || Error::git("find the filtered files of", path.display().to_string());
         let worktree = Repository::open(path).map_err(failed())?;
         let index = worktree.index().map_err(failed())?;
-        let is_attributes = |bytes: &[u8]| bytes.ends_with(b".gitattributes");
-        let has_info = user.inner.commondir().join("info/attributes").exists();
-        if !has_info && !index.iter().any(|entry| is_attributes(&entry.path)) {
+        let database = self.repository().odb().map_err(failed())?;
+        if !speaks_of_filters(&index, &database, &user.inner.commondir().join("info/attributes")) {
             return Ok(Filtered::default());
         }
         let (known, settings) = drivers(&user.inner)?;
         let mut filtered = Filtered { settings, ..Filtered::default() };
         let head = Oid::from_str(&revision.commit).and_then(|id| self.repository().find_commit(id));
         let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
-        let database = self.repository().odb().map_err(failed())?;
         for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
             let file = crate::system::from_git(&entry.path);
             let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
@@ -70,19 +67,27 @@ impl Store {
         Ok(filtered)
     }
 
-    /// Sees to it that the worktree at `path`, whose index was just written,
-    /// is believed to be as the index says: of files as young as it is libgit2
-    /// compares the contents, which filters have changed.
+    /// Sees to it that the index of the worktree at `path`, which was just written, is
+    /// believed: of files as young as it is libgit2 compares the contents, which
+    /// filters have changed.
     ///
     /// # Errors
     /// When the index can't be touched.
     pub fn settle(&self, path: &Path) -> Result<(), Error> {
-        let failed = || Error::git("open", path.display().to_string());
-        let index = Repository::open(path).map_err(failed())?.path().join("index");
-        let later = SystemTime::now() + Duration::from_secs(2);
-        let touched = std::fs::File::open(&index).and_then(|file| file.set_modified(later));
-        touched.map_err(Error::io("touch", &index))
+        let failed = Error::git("open", path.display().to_string());
+        let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
+        super::times::settle(&index)
     }
+}
+
+/// Whether any attributes of a tree, or those at `own`, can name a filter. Asking them
+/// of every file takes long.
+fn speaks_of_filters(index: &Index, database: &Odb<'_>, own: &Path) -> bool {
+    let speaks = |text: &[u8]| text.windows(6).any(|word| word == b"filter");
+    let mut files = index.iter().filter(|entry| entry.path.ends_with(b".gitattributes"));
+    // What can't be read may.
+    std::fs::read(own).is_ok_and(|text| speaks(&text))
+        || files.any(|entry| database.read(entry.id).map_or(true, |file| speaks(file.data())))
 }
 
 /// The filters that the user's configuration knows, and their settings.

@@ -13,6 +13,7 @@ pub mod snapshot;
 mod submodules;
 #[cfg(test)]
 mod tests;
+pub mod times;
 pub mod worktree;
 
 use std::io;

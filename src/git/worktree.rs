@@ -110,6 +110,7 @@ impl Store {
         let commit =
             Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
         let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
+        let is_new = !path.exists();
         let worktree = self.worktree(side, path, commit)?;
         let tree = worktree.find_tree(tree);
         let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
@@ -123,7 +124,8 @@ impl Store {
             .map_err(Error::git("check out", &revision.rev))?;
         let stamps = path.with_extension("modules");
         let linked = self.fill_submodules(&user.inner, &entries, path, Some(&stamps))?;
-        sweep(&worktree, path, &[keep, &linked].concat())
+        // In a new folder there is nothing else.
+        if is_new { Ok(()) } else { sweep(&worktree, path, &[keep, &linked].concat()) }
     }
 
     /// Opens the worktree of `side` at `path`, made anew where it is not in
@@ -172,6 +174,7 @@ fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Err
     let mut options = git2::StatusOptions::new();
     options.include_untracked(true).include_ignored(true).exclude_submodules(true);
     options.recurse_untracked_dirs(false).recurse_ignored_dirs(false);
+    options.show(git2::StatusShow::Workdir);
     let statuses = worktree
         .statuses(Some(&mut options))
         .map_err(Error::git("look through", path.display().to_string()))?;

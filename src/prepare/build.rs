@@ -13,6 +13,7 @@ use crate::cache::{Artifact, Executable, Key, Outside, Room, digest};
 use crate::cargo::{self, Build, Invocation, Target};
 use crate::error::{Error, Kind};
 use crate::event::Event;
+use crate::git::times::change_times;
 use crate::process::Sink;
 use crate::side::Side;
 use crate::system::{link, set_modified};
@@ -150,7 +151,8 @@ impl Builder<'_, '_> {
         if other.exists() {
             // The clock may have been set back since the latest of it was made.
             let latest = self.copy(&other, &new)? + Duration::from_secs(1);
-            touch(&self.room.tree(side), latest.max(SystemTime::now()))?;
+            let tree = self.room.tree(side);
+            change_times(&tree, || touch(&tree, latest.max(SystemTime::now())))?;
         }
         fs_err::rename(&new, &live).map_err(Error::io("make", &live))
     }

@@ -1,0 +1,137 @@
+//! The times of a worktree's files: changed, and the index told of it. Else every
+//! file would be read anew to find that it is what it was.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use git2::{Index, IndexEntry, IndexTime, Repository};
+
+use super::Error;
+use super::worktree::bytes_to_path;
+
+/// Lets `change` give other times to the files of the worktree at `path`. What the
+/// index knew to be as it says, it knows afterwards, too; of all else it goes on
+/// knowing nothing.
+///
+/// # Errors
+/// Those of `change`, and when the index can't be read or written.
+pub fn change_times<E: From<Error>>(
+    path: &Path,
+    change: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let failed = || Error::git("read the index of", path.display().to_string());
+    let mut index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed())?;
+    let known = known(&index, path)?;
+    change()?;
+    for mut entry in known {
+        if let Ok(about) = path.join(bytes_to_path(&entry.path)).symlink_metadata() {
+            (entry.mtime, entry.ctime) = (mtime(&about), ctime(&about));
+            index.add(&entry).map_err(failed())?;
+        }
+    }
+    index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
+    Ok(settle(&index)?)
+}
+
+/// The files that are as the index says, as far as times and sizes tell.
+fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
+    let Some(file) = index.path() else { return Ok(Vec::new()) };
+    let written = file.symlink_metadata().map_err(Error::io("read", file))?;
+    let is_known = |entry: &IndexEntry| {
+        let about = path.join(bytes_to_path(&entry.path)).symlink_metadata();
+        about.is_ok_and(|about| {
+            about.is_file()
+                && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
+                && entry.ino == about.ino() as u32
+                && entry.mtime == mtime(&about)
+                && entry.ctime == ctime(&about)
+                // One as young as the index may have been written after it.
+                && entry.mtime < mtime(&written)
+        })
+    };
+    Ok(index.iter().filter(is_known).collect())
+}
+
+/// Sees to it that the index, which was just written, is believed: of files as young
+/// as it is libgit2 compares the contents.
+///
+/// # Errors
+/// When the index can't be touched.
+pub(super) fn settle(index: &Index) -> Result<(), Error> {
+    let Some(file) = index.path() else { return Ok(()) };
+    let later = SystemTime::now() + Duration::from_secs(2);
+    let touched = std::fs::File::open(file).and_then(|file| file.set_modified(later));
+    touched.map_err(Error::io("touch", file))
+}
+
+fn mtime(about: &Metadata) -> IndexTime {
+    IndexTime::new(about.mtime() as i32, about.mtime_nsec() as u32)
+}
+
+fn ctime(about: &Metadata) -> IndexTime {
+    IndexTime::new(about.ctime() as i32, about.ctime_nsec() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use git2::{Status, StatusOptions};
+
+    #[test]
+    fn what_was_known_stays_known_and_what_was_changed_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let repository = Repository::init(path).unwrap();
+        let set = |name: &str, text: &str, time: SystemTime| {
+            let file = path.join(name);
+            std::fs::write(&file, text).unwrap();
+            std::fs::File::open(&file).unwrap().set_modified(time).unwrap();
+        };
+        let now = SystemTime::now();
+        let mut index = repository.index().unwrap();
+        for name in ["same", "other"] {
+            set(name, "text", now - Duration::from_secs(60));
+            index.add_path(Path::new(name)).unwrap();
+        }
+        index.write().unwrap();
+        set("other", "test", now - Duration::from_secs(30));
+        let later = now + Duration::from_secs(1);
+        change_times::<Error>(path, || {
+            set("same", "text", later);
+            set("other", "test", later);
+            Ok(())
+        })
+        .unwrap();
+        let repository = Repository::open(path).unwrap();
+        let index = repository.index().unwrap();
+        let time = |name: &str| index.get_path(Path::new(name), 0).unwrap().mtime;
+        let about = path.join("same").symlink_metadata().unwrap();
+        assert_eq!(time("same"), mtime(&about));
+        assert_ne!(time("other"), mtime(&about));
+        let mut options = StatusOptions::new();
+        let statuses = repository.statuses(Some(&mut options)).unwrap();
+        let of =
+            |name: &str| statuses.iter().find(|entry| entry.path() == Ok(name)).unwrap().status();
+        assert_eq!(of("same"), Status::INDEX_NEW);
+        assert_eq!(of("other"), Status::INDEX_NEW | Status::WT_MODIFIED);
+    }
+
+    #[test]
+    fn a_file_as_young_as_the_index_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path()).unwrap();
+        std::fs::write(folder.path().join("young"), "text").unwrap();
+        let mut index = repository.index().unwrap();
+        index.add_path(Path::new("young")).unwrap();
+        index.write().unwrap();
+        let file = index.path().unwrap();
+        let young = folder.path().join("young").symlink_metadata().unwrap().modified().unwrap();
+        std::fs::File::open(file).unwrap().set_modified(young).unwrap();
+        assert!(known(&index, folder.path()).unwrap().is_empty());
+        let later = young + Duration::from_secs(1);
+        std::fs::File::open(file).unwrap().set_modified(later).unwrap();
+        assert_eq!(known(&index, folder.path()).unwrap().len(), 1);
+    }
+}
