@@ -40,8 +40,8 @@ pub struct Question {
     gate: Option<Gate>,
     running: Running,
     shape: Shape,
-    /// What was said when it was decided.
-    decided: Option<MetricResult>,
+    /// The answer. Unless a warning is open, no pair is taken in after it.
+    decided: Option<Verdict>,
     warning: Warning,
     /// Other estimators, fed alongside, with the pairs that each needed for a
     /// verdict: the mean, which is always shown, and all of a metric that gates.
@@ -84,26 +84,14 @@ impl Question {
 
     /// What is to be said of it: of one that is decided, what was said then.
     pub fn result(&self) -> MetricResult {
-        match &self.decided {
-            Some(decided) if self.warning == Warning::No => decided.clone(),
-            Some(decided) => MetricResult {
-                warned: self.warning == Warning::Given,
-                verdict: decided.verdict,
-                ..self.now()
-            },
-            None => self.now(),
-        }
-    }
-
-    /// What the pairs so far say.
-    fn now(&self) -> MetricResult {
         let threshold = self.threshold();
         let summary = match threshold {
             Some(threshold) => self.running.held_against(threshold),
             None => self.running.summary(),
         };
-        let verdict = threshold.map(|_| Verdict::Inconclusive);
+        let verdict = threshold.map(|_| self.decided.unwrap_or(Verdict::Inconclusive));
         MetricResult {
+            warned: self.warning == Warning::Given,
             mean: self.mean(),
             overruled: self.running.overruled(),
             ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
@@ -132,7 +120,7 @@ impl Question {
 
     /// The answer, once there is one.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.decided.as_ref().and_then(|result| result.verdict)
+        self.decided
     }
 
     /// Whether it gates and has no answer yet, or a warning is still open.
@@ -156,9 +144,8 @@ impl Question {
             Warning::Open(_) => self.weigh_warning(),
             _ => {
                 if let Some(decision) = self.running.decide(gate.limit()) {
-                    let verdict = Some(Verdict::from(Some(decision)));
+                    self.decided = Some(Verdict::from(Some(decision)));
                     let warn = gate.warn.filter(|_| gate.waiver.is_none());
-                    self.decided = Some(MetricResult { verdict, ..self.now() });
                     let exceeds = warn.is_some_and(|warn| self.running.exceeds(warn));
                     if exceeds && decision == Decision::NoRegression {
                         self.warning = Warning::Open(self.running.pairs());

@@ -89,7 +89,7 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
         if enough >= CAP {
             return None;
         }
-        below = enough + 1;
+        below = enough;
         enough = (2 * enough).min(CAP);
     }
     while below < enough {
@@ -147,6 +147,26 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_repeats_is_decided_when_it_was_forecast() {
+        // Three to one on a side of the threshold, the one being half as far.
+        let pattern = [-0.05, -0.04, 0.02, -0.045];
+        for (round, estimator) in Estimator::ALL.into_iter().cycle().take(10).enumerate() {
+            let side = if round < 5 { 1.0 } else { -1.0 };
+            let mut running = running(estimator);
+            let mut repeat = |times: usize| {
+                for offset in pattern.repeat(times) {
+                    running.push(1.0, 1.02 * (1.0 + side * offset));
+                }
+                (running.decide(0.02), pairs_to_verdict(&running, 0.02))
+            };
+            let (None, Forecast::Pairs(forecast)) = repeat(1) else { panic!("{estimator}") };
+            let verdict = (2..).find(|_| repeat(1).0.is_some()).unwrap();
+            assert!(forecast.abs_diff(4 * verdict) <= 4, "{estimator}: {forecast} {verdict}");
+            assert!(verdict > 2, "{estimator}: there was something to forecast");
+        }
+    }
+
+    #[test]
     fn what_the_forecast_goes_by_is_what_the_verdict_goes_by() {
         let mut noise = Noise::seeded(42);
         let mut decided = 0;
@@ -156,7 +176,9 @@ mod tests {
             let mut running = Running::new(estimator, direction, Levels::new(0.95, 1 + round % 3));
             let (threshold, effect) = (0.1 * noise.uniform(), 0.2 * (noise.uniform() - 0.5));
             for pairs in 1..60 {
-                running.push(1.0 + 0.03 * noise.normal(), 1.0 + effect + 0.03 * noise.normal());
+                let tail = if round % 3 == 0 && pairs % 7 == 4 { 2.0 } else { 1.0 };
+                let (one, other) = (0.03 * noise.normal(), 0.03 * noise.normal());
+                running.push(1.0 + one, tail * (1.0 + effect + other));
                 let prospects = running.prospects(threshold).unwrap();
                 let found = |prospect: &Prospect, level: f64| {
                     let needed = ln_needed(level).unwrap();
@@ -178,6 +200,17 @@ mod tests {
             }
         }
         assert!(decided > 4_000, "{decided}");
+    }
+
+    #[test]
+    fn a_mean_on_the_other_side_than_the_signs_adds_nothing() {
+        let at = |higher, above, below| {
+            evidence(Signal::Both { higher, share: 0.9, above, below }, 2.3, 10, 20)
+        };
+        assert!(at(true, 8, 2) > at(false, 8, 2) && at(false, 2, 8) > at(true, 2, 8));
+        // As many above as below: the question is then whether it is below.
+        assert!(at(false, 5, 5) > at(true, 5, 5));
+        assert!(!above(Signal::Signs { above: 5, below: 5 }));
     }
 
     #[test]

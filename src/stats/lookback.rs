@@ -242,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn a_window_is_of_commits_however_many_results_each_has() {
+        let point = |(place, value)| Point { place, value };
+        let points = [(3, 1.0), (3, 2.0), (5, 3.0), (6, 4.0), (6, 5.0), (6, 6.0)].map(point);
+        for (window, results, mean) in [(1, 3, 5.0), (2, 4, 4.5), (3, 6, 3.5), (9, 6, 3.5)] {
+            let found = Distribution::of(&points, &[], window);
+            assert_eq!((found.commits, found.results), (window.min(3), results));
+            assert_eq!(found.mean, Some(mean));
+        }
+    }
+
+    #[test]
     fn rounding_makes_no_spread() {
         let third = Distribution {
             mean: Some(1.0 / 3.0),

@@ -59,7 +59,7 @@ pub fn weights(machines: &[Vec<(f64, f64)>]) -> Vec<f64> {
         }
         let level = (all.iter().sum::<f64>() / all.len() as f64).exp();
         let relative = (PRIOR * typical + n * variance) / ((PRIOR + n) * typical);
-        1.0 / (level * if typical > 0.0 && relative > 0.0 { relative } else { 1.0 })
+        1.0 / (level * if typical > 0.0 { relative } else { 1.0 })
     };
     logarithms.iter().zip(&variances).map(weight).collect()
 }
@@ -123,6 +123,37 @@ mod tests {
         let [plain, slow, noisy] = weights(&machines)[..] else { panic!() };
         assert!((slow / plain - 0.5).abs() < 0.1, "{slow} {plain}");
         assert!((noisy / plain - 0.04).abs() < 0.02, "{noisy} {plain}");
+    }
+
+    #[test]
+    fn a_variance_of_few_pairs_is_drawn_to_the_typical_one() {
+        // By logarithms each step is of one size, so the variance is half its square.
+        let steps = |sizes: &[f64]| -> Vec<(f64, f64)> {
+            let mut sum = 0.0f64;
+            let mut one = |size: &f64| {
+                sum += size;
+                (sum.exp(), sum.exp())
+            };
+            sizes.iter().map(&mut one).collect()
+        };
+        // Variances 2, 8 and 0.5, the typical one 2, and two machines of one pair.
+        let machines = [
+            steps(&[0.0, 2.0, -2.0, 2.0]),
+            steps(&[0.0, 4.0, -4.0, 4.0]),
+            steps(&[0.0, 1.0]),
+            steps(&[1.0]),
+            steps(&[0.0]),
+        ];
+        let relative = [1.0, (3.0 + 3.0 * 4.0) / 6.0, (3.0 + 0.25) / 4.0, 1.0, 1.0];
+        let levels = [1.0f64, 2.0, 0.5, 1.0, 0.0].map(f64::exp);
+        for (number, weight) in weights(&machines).into_iter().enumerate() {
+            let expected = 1.0 / (levels[number] * relative[number]);
+            assert!((weight / expected - 1.0).abs() < 1e-12, "{number}: {weight} {expected}");
+        }
+        // Where the typical machine does not vary, nothing is drawn to anything.
+        let exact = [steps(&[0.0, 0.0]), steps(&[0.0, 0.0]), steps(&[-1.0, 2.0])];
+        assert_eq!(weights(&exact)[..2], [1.0, 1.0]);
+        assert!((weights(&exact)[2] - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -291,6 +291,8 @@ fn a_change_that_equals_the_threshold_is_no_regression() {
     for (direction, pair) in [(LowerIsBetter, (4.0, 5.0)), (HigherIsBetter, (5.0, 4.0))] {
         let ties = |estimator| filled(estimator, direction, &[pair; 3]).ties(0.25);
         assert_eq!([Estimator::Robust, Estimator::Median, Estimator::Mean].map(ties), [3, 3, 0]);
+        let none = filled(Estimator::Robust, direction, &[pair; 3]);
+        assert_eq!((none.ties(0.2), none.ties(0.3), none.ties(-1.0)), (0, 0, 0));
     }
 }
 

@@ -111,6 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_at_a_value_is_that_value() {
+        let far = [0.1, 1e17, 3e17];
+        assert_eq!([0.0, 0.5, 1.0].map(|q| quantile(&far, q)), far.map(Some));
+        assert_eq!(quantile(&[1.0, 2.0, 6.0], 0.75), Some(4.0));
+        assert_eq!(quantile(&[1.0, 2.0, 6.0], 0.125), Some(1.25));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
     fn nothing_and_one_value_have_no_outlier() {
         assert!(outliers(&[], 100).is_empty());
         assert_eq!(outliers(&[1.0], 100), [false]);
