@@ -21,12 +21,9 @@ impl Store {
         path: &Path,
         stamps: Option<&Path>,
     ) -> Result<Vec<PathBuf>, Error> {
-        let links = || entries.iter().filter(|entry| entry.mode == SUBMODULE);
-        if let Some(stamps) = stamps {
-            forget_others(stamps, links())?;
-        }
+        let links = entries.iter().filter(|entry| entry.mode == SUBMODULE);
         let mut filled = Vec::new();
-        for Entry { path: link, id: commit, .. } in links() {
+        for Entry { path: link, id: commit, .. } in links {
             let target = path.join(link);
             // Written anew only when it is another commit: the files' times
             // tell cargo what changed.
@@ -72,20 +69,8 @@ impl Store {
     }
 }
 
-/// Removes the stamps of paths that are submodules no longer: what lies there
-/// now is something else.
-fn forget_others<'a>(stamps: &Path, links: impl Iterator<Item = &'a Entry>) -> Result<(), Error> {
-    let known: Vec<String> = links.map(|link| escape(&link.path)).collect();
-    for stamp in std::fs::read_dir(stamps).into_iter().flatten().flatten() {
-        if !known.iter().any(|name| stamp.file_name() == name.as_str()) {
-            remove(&stamp.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a path is a folder with something in it. A checkout around a
-/// submodule makes its folder again, empty.
+/// Whether a path is a folder with something in it. A checkout makes a
+/// submodule's folder, empty, where there was none or something else.
 fn holds_something(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_some())
 }

@@ -99,6 +99,8 @@ fn a_folder_may_take_a_submodules_place_and_the_other_way_round() {
         check_out(&scratch, plain).unwrap();
         assert_eq!(names(&lib), ["file", "other"]);
         assert_eq!(read(&lib.join("file")), "plain");
+        // Of a build.
+        std::fs::write(lib.join("made"), "").unwrap();
     }
 }
 
