@@ -117,6 +117,35 @@ pub fn owner(file: &Metadata) -> Option<u32> {
     }
 }
 
+/// What git's index knows a file by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The lower bits of its number in the file system.
+    pub number: u32,
+    /// When its content was last changed: seconds since 1970, and nanoseconds.
+    pub modified: (i32, u32),
+    /// When anything about it was last changed.
+    pub changed: (i32, u32),
+}
+
+/// What git's index knows a file by; `None` where std does not tell it.
+pub fn stamp(file: &Metadata) -> Option<Stamp> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(Stamp {
+            number: file.ino() as u32,
+            modified: (file.mtime() as i32, file.mtime_nsec() as u32),
+            changed: (file.ctime() as i32, file.ctime_nsec() as u32),
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
 /// Whether a file may be executed by its owner; `None` where files do not say.
 pub fn is_executable(file: &Metadata) -> Option<bool> {
     mode(file).map(|mode| mode & 0o100 != 0)

@@ -2,14 +2,13 @@
 //! file would be read anew to find that it is what it was.
 
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use git2::{Index, IndexEntry, IndexTime, Repository};
 
 use super::Error;
-use super::worktree::bytes_to_path;
+use crate::system::{Stamp, from_git, set_modified, stamp};
 
 /// Lets `change` give other times to the files of the worktree at `path`. What the
 /// index knew to be as it says, it knows afterwards, too; of all else it goes on
@@ -26,8 +25,10 @@ pub fn change_times<E: From<Error>>(
     let known = known(&index, path)?;
     change()?;
     for mut entry in known {
-        if let Ok(about) = path.join(bytes_to_path(&entry.path)).symlink_metadata() {
-            (entry.mtime, entry.ctime) = (mtime(&about), ctime(&about));
+        if let Ok(about) = path.join(from_git(&entry.path)).symlink_metadata()
+            && let Some(stamp) = stamp(&about)
+        {
+            (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));
             index.add(&entry).map_err(failed())?;
         }
     }
@@ -39,17 +40,19 @@ pub fn change_times<E: From<Error>>(
 fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     let Some(file) = index.path() else { return Ok(Vec::new()) };
     let written = file.symlink_metadata().map_err(Error::io("read", file))?;
+    let Some(written) = stamp(&written) else { return Ok(Vec::new()) };
+    let is_as = |entry: &IndexEntry, about: &Metadata, stamp: Stamp| {
+        about.is_file()
+            && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
+            && entry.ino == stamp.number
+            && entry.mtime == time(stamp.modified)
+            && entry.ctime == time(stamp.changed)
+            // One as young as the index may have been written after it.
+            && stamp.modified < written.modified
+    };
     let is_known = |entry: &IndexEntry| {
-        let about = path.join(bytes_to_path(&entry.path)).symlink_metadata();
-        about.is_ok_and(|about| {
-            about.is_file()
-                && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
-                && entry.ino == about.ino() as u32
-                && entry.mtime == mtime(&about)
-                && entry.ctime == ctime(&about)
-                // One as young as the index may have been written after it.
-                && entry.mtime < mtime(&written)
-        })
+        let about = path.join(from_git(&entry.path)).symlink_metadata();
+        about.is_ok_and(|about| stamp(&about).is_some_and(|stamp| is_as(entry, &about, stamp)))
     };
     Ok(index.iter().filter(is_known).collect())
 }
@@ -62,16 +65,11 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
 pub(super) fn settle(index: &Index) -> Result<(), Error> {
     let Some(file) = index.path() else { return Ok(()) };
     let later = SystemTime::now() + Duration::from_secs(2);
-    let touched = std::fs::File::open(file).and_then(|file| file.set_modified(later));
-    touched.map_err(Error::io("touch", file))
+    set_modified(file, later).map_err(Error::io("touch", file))
 }
 
-fn mtime(about: &Metadata) -> IndexTime {
-    IndexTime::new(about.mtime() as i32, about.mtime_nsec() as u32)
-}
-
-fn ctime(about: &Metadata) -> IndexTime {
-    IndexTime::new(about.ctime() as i32, about.ctime_nsec() as u32)
+fn time((seconds, nanoseconds): (i32, u32)) -> IndexTime {
+    IndexTime::new(seconds, nanoseconds)
 }
 
 #[cfg(test)]
@@ -106,10 +104,11 @@ mod tests {
         .unwrap();
         let repository = Repository::open(path).unwrap();
         let index = repository.index().unwrap();
-        let time = |name: &str| index.get_path(Path::new(name), 0).unwrap().mtime;
+        let known = |name: &str| index.get_path(Path::new(name), 0).unwrap().mtime;
         let about = path.join("same").symlink_metadata().unwrap();
-        assert_eq!(time("same"), mtime(&about));
-        assert_ne!(time("other"), mtime(&about));
+        let modified = time(stamp(&about).unwrap().modified);
+        assert_eq!(known("same"), modified);
+        assert_ne!(known("other"), modified);
         let mut options = StatusOptions::new();
         let statuses = repository.statuses(Some(&mut options)).unwrap();
         let of =

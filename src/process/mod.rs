@@ -53,7 +53,9 @@ pub use unix::{host_name, may_write, user_id};
 #[cfg(windows)]
 use windows::signal_name;
 #[cfg(windows)]
-pub use windows::{Helper, Interrupt, die_of, host_name, is_full, may_write, standard_input, user_id};
+pub use windows::{
+    Helper, Interrupt, die_of, host_name, is_full, may_write, standard_input, user_id,
+};
 
 /// Whether this system tells of a program's page faults by kind and of how
 /// often the processor was given away and taken; else [`Usage`] has zeros.

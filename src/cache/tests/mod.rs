@@ -49,7 +49,7 @@ impl Scratch {
             path: "release/bench".into(),
             invocation: crate::cargo::Invocation::default(),
         };
-        self.room.publish(key, &root, &files, &folders, vec![executable]).unwrap()
+        self.room.publish(key, &root, &files, &folders, vec![executable], Vec::new()).unwrap()
     }
 
     /// What is below `builds`.
