@@ -35,15 +35,17 @@ use sha2::{Digest, Sha256};
 
 use crate::process::user_id;
 use crate::side::Side;
-use crate::system::{canonical, mode, owner, permissions, relink};
+use crate::system::{canonical, make_private_dir, mode, owner, relink};
 
 /// The folder of all rooms; its number counts up when their layout changes.
 const BUCKET: &str = "repositories-v1";
 
 /// The number of the user who may do everything.
 const ROOT: u32 = 0;
-/// The right of everybody to write, in a file's mode.
-const EVERYBODY_WRITES: u32 = 0o002;
+/// In a folder's mode, the right of its group and of everybody to write.
+const OTHERS_WRITE: u32 = 0o022;
+/// In a folder's mode: nobody removes or renames what is another's.
+const ONLY_ADDED: u32 = 0o1000;
 
 /// What went wrong in the cache.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +63,9 @@ pub enum Error {
         /// Whose it is.
         owner: u32,
     },
+    /// Others may write where programs are kept that are run.
+    #[error("the cache's folder `{}` may be written by others", .0.display())]
+    Open(PathBuf),
     /// A file of it could not be read or written.
     #[error("could not {verb} `{}`", .path.display())]
     Io {
@@ -86,6 +91,12 @@ impl Error {
             Error::NoPlace => Some("set CBDR_CACHE_DIR to a folder".to_owned()),
             Error::NotOwned { .. } => {
                 Some("set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned())
+            }
+            Error::Open(path) => {
+                let path = path.to_string_lossy();
+                let path = shlex::try_quote(&path).unwrap_or("PATH".into());
+                let own = "set CBDR_CACHE_DIR to a folder of your own";
+                Some(format!("`chmod go-w {path}` if nobody else has, or {own}"))
             }
             Error::Io { source, .. } if full.contains(&source.kind()) => {
                 Some("make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned())
@@ -135,6 +146,7 @@ impl Cache {
         // on the links through which the cache was reached.
         let root = canonical(&root).map_err(io_error("find", &root))?;
         check_owner(&root, &[user_id(), ROOT])?;
+        check_mode(&root)?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
@@ -153,18 +165,20 @@ impl Cache {
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
-        let path = self.root.join(BUCKET).join(format!("{name}-{}", &hash[..16]));
-        make_dir(&path)?;
-        for folder in path.ancestors().take(2) {
+        let bucket = self.root.join(BUCKET);
+        let path = bucket.join(format!("{name}-{}", &hash[..16]));
+        let room = Room { path };
+        make_dir(&room.builds())?;
+        for folder in [&bucket, &room.path, &room.builds()] {
             check_owner(folder, &[user_id()])?;
-            close_to_others(folder)?;
+            check_mode(folder)?;
         }
-        let note = path.join(inventory::REPOSITORY);
+        let note = room.path.join(inventory::REPOSITORY);
         if !note.exists() {
             let text = format!("{}\n", common.display());
             std::fs::write(&note, text).map_err(io_error("write", &note))?;
         }
-        Ok(Room { path })
+        Ok(room)
     }
 }
 
@@ -179,15 +193,15 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     }
 }
 
-/// Takes from a folder the right of everybody to write to it, which it has
-/// where the umask is empty.
-fn close_to_others(path: &Path) -> Result<(), Error> {
-    let mode = mode(&path.metadata().map_err(io_error("look at", path))?);
-    let open = mode.filter(|mode| mode & EVERYBODY_WRITES != 0);
-    let closed = open.and_then(|mode| permissions(mode & !EVERYBODY_WRITES));
-    closed.map_or(Ok(()), |closed| {
-        std::fs::set_permissions(path, closed).map_err(io_error("close to others", path))
-    })
+/// An error where others may write to a folder, and so change what is run; but
+/// not where they may only add to it, as to `/tmp`.
+fn check_mode(path: &Path) -> Result<(), Error> {
+    match path.metadata().ok().and_then(|about| mode(&about)) {
+        Some(mode) if mode & OTHERS_WRITE != 0 && mode & ONLY_ADDED != ONLY_ADDED => {
+            Err(Error::Open(path.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// SHA-256 in hexadecimal.
@@ -211,12 +225,12 @@ fn digest_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Makes a folder and those around it.
+/// Makes a folder and those around it, for the user alone.
 ///
 /// # Errors
 /// When it can't be made.
 pub fn make_dir(path: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(path).map_err(io_error("make", path))
+    make_private_dir(path).map_err(io_error("make", path))
 }
 
 /// The part of the cache that belongs to one repository.

@@ -172,8 +172,7 @@ impl Build {
     fn args(&self, kind: Kind) -> Vec<OsString> {
         let mut args = Vec::new();
         for feature in &self.features {
-            args.push("--features".into());
-            args.push(feature.into());
+            args.push(format!("--features={feature}").into());
         }
         if self.all_features {
             args.push("--all-features".into());
@@ -183,8 +182,7 @@ impl Build {
         }
         let usual = (kind != Kind::Bench).then_some("release");
         if let Some(profile) = self.profile.as_deref().or(usual) {
-            args.push("--profile".into());
-            args.push(profile.into());
+            args.push(format!("--profile={profile}").into());
         }
         args
     }
@@ -242,8 +240,8 @@ fn common_args(
     configs: &[PathBuf],
 ) -> Vec<OsString> {
     let mut args = vec![OsString::from(verb)];
-    args.push(format!("--{}", target.kind.name()).into());
-    args.push((&target.name).into());
+    // In one word each, so that no name is taken for an option.
+    args.push(format!("--{}={}", target.kind.name(), target.name).into());
     args.extend(build.args(target.kind));
     args.push("--target-dir".into());
     args.push(into.into());

@@ -140,6 +140,8 @@ pub(crate) enum Kind {
     },
     #[error("the {which} commit can't be compared: {why}")]
     Bisect { which: &'static str, why: String },
+    #[error("there is no remote `{0}` to fetch from")]
+    NoRemote(String),
     #[error("`{0}` is no remote: a name or an address")]
     RemoteName(String),
     #[error("not one pair fitted into the time limit of {}", seconds(.0))]
@@ -235,6 +237,7 @@ impl Error {
             Kind::NoResult { others, .. } if *others > 0 => {
                 Some("there are results of other machines: `--all-machines` takes them".to_owned())
             }
+            Kind::NoRemote(_) => Some("`git remote -v` shows those that there are".to_owned()),
             Kind::NoResult { .. } => Some("`cargo cbdr history record` measures one".to_owned()),
             Kind::Configured { .. } => {
                 Some("edit it; `cargo cbdr compare` uses what it says".to_owned())

@@ -3,6 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// The longest name of a metric, a benchmark or a label, bytes.
+const LONGEST: usize = 1000;
+
+/// What makes a text no name of a metric, a benchmark or a label, all of which
+/// stand in tables and rows; `None` where nothing does.
+pub fn unfit(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > LONGEST {
+        Some("it is longer than 1000 bytes")
+    } else if name.chars().any(char::is_control) {
+        Some("it holds a line end or another control character")
+    } else {
+        None
+    }
+}
+
 /// The unit of a metric's values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {

@@ -20,7 +20,7 @@ use crate::cargo::{Build, Target};
 use crate::config::{Scale, Table};
 use crate::gate::{Gate, Waiver};
 use crate::harness::Dialect;
-use crate::metric::Units;
+use crate::metric::{Units, unfit};
 use crate::stats::estimator::{Estimator, UnknownEstimator};
 use crate::verdict::Policy;
 
@@ -190,8 +190,12 @@ pub fn benchmark(
         }
     };
     let (waivers, expired) = waivers(table, SystemTime::now())?;
+    let name = name.map_or(own, str::to_owned);
+    if let Some(why) = unfit(&name) {
+        return Err(Error::Bad { what: "name of a benchmark", value: name, why: why.to_owned() });
+    }
     Ok(Benchmark {
-        name: name.map_or(own, str::to_owned),
+        name,
         package: package.name.clone(),
         subject,
         args: table.args.clone().unwrap_or_default(),

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::machine::Machine;
 use crate::meter::{self, Meters};
-use crate::metric::DEFAULT_METRIC;
+use crate::metric::{DEFAULT_METRIC, unfit};
 use crate::options::{self, Limits};
 use crate::process::{Command, Helper, Interrupt};
 use crate::runner::Run;
@@ -54,8 +54,8 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, options:
             .split_once(':')
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| bad("it is written `NAME:COMMAND`"))?;
-        if name.contains(['\n', '\r']) {
-            return Err(bad("a name has one line"));
+        if let Some(why) = unfit(name) {
+            return Err(bad(&format!("of its name, {why}")));
         }
         if all.iter().any(|(other, _)| other == name) {
             return Err(bad("another one has this name"));

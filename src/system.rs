@@ -164,6 +164,18 @@ pub fn permissions(mode: u32) -> Option<Permissions> {
     }
 }
 
+/// Makes a folder and those around it, for the user alone where folders have
+/// permissions.
+///
+/// # Errors
+/// When the system refuses it.
+pub fn make_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
 /// Sets when a file was last changed; also of one that may not be written.
 ///
 /// # Errors

@@ -15,6 +15,9 @@ const LONGEST: usize = 1 << 24;
 /// The most metrics of a file.
 const MOST_METRICS: usize = 1000;
 
+/// The longest label and the longest name of a metric, bytes.
+const LONGEST_NAME: usize = 4096;
+
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
@@ -138,6 +141,10 @@ impl Parser<'_> {
             if name.is_empty() {
                 return Err(self.bad(number + 1, "the metric has no name".to_owned()));
             }
+            if name.len() > LONGEST_NAME {
+                let what = format!("its name is longer than {LONGEST_NAME} bytes");
+                return Err(self.bad(number + 1, what));
+            }
             if cells[..number].contains(name) {
                 return Err(self.bad(number + 1, format!("`{name}` is there twice")));
             }
@@ -169,6 +176,9 @@ impl Parser<'_> {
         };
         if label.is_empty() {
             return Err(self.bad(1, "the label is missing".to_owned()));
+        }
+        if label.len() > LONGEST_NAME {
+            return Err(self.bad(1, format!("the label is longer than {LONGEST_NAME} bytes")));
         }
         // Files that were put one behind the other.
         if label == b"benchmark" && split(cut_line(text).0) == self.header {
@@ -341,8 +351,8 @@ mod tests {
 
     #[test]
     fn lines_may_be_longer_than_what_is_read_at_once() {
-        let label = "x".repeat(3 * CHUNK);
-        let text = format!("benchmark,t\n{label},1\ny,2\n{label},3");
+        let blanks = " ".repeat(3 * CHUNK);
+        let text = format!("benchmark,t\nx,{blanks}1\ny,2\nx,{blanks}3");
         assert_eq!(notes(text.as_bytes(), CHUNK).len(), 4);
         let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
         let mut notes = Notes::default();

@@ -22,7 +22,7 @@ impl Room {
         if !path.exists() {
             return Ok(None);
         }
-        match Artifact::read(&path) {
+        match Artifact::read(&path, key) {
             Some(artifact) => {
                 let used = File::open(path.join("manifest.json"));
                 let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
@@ -118,20 +118,27 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Reads it and checks every file; what is not in the manifest (a
-    /// benchmark's own output of last time) is removed.
-    fn read(path: &Path) -> Option<Self> {
+    /// Reads it and checks that it is of this key, every file, and that nothing
+    /// else is run; what is not in the manifest (a benchmark's own output of
+    /// last time) is removed.
+    fn read(path: &Path, key: &Key) -> Option<Self> {
         let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
         let manifest: Manifest = serde_json::from_str(&text).ok()?;
-        if !manifest.outside.iter().all(Outside::is_unchanged) {
+        let artifact = Artifact { path: path.to_owned(), manifest };
+        let Manifest { key: of, files, folders, executables, outside } = &artifact.manifest;
+        let is_known = |run: &Executable| files.iter().any(|entry| entry.path == run.path);
+        if *of != key.text || !executables.iter().all(is_known) {
             return None;
         }
-        let artifact = Artifact { path: path.to_owned(), manifest };
-        for entry in &artifact.manifest.files {
-            let full = artifact.files().join(&entry.path);
-            if full.symlink_metadata().ok()?.is_symlink()
-                || digest_file(&full).ok()? != entry.sha256
-            {
+        if !outside.iter().all(Outside::is_unchanged) {
+            return None;
+        }
+        let named = files.iter().map(|entry| &entry.path).chain(folders);
+        if !named.clone().all(|path| artifact.holds(path)) {
+            return None;
+        }
+        for entry in files {
+            if digest_file(&artifact.files().join(&entry.path)).ok()? != entry.sha256 {
                 return None;
             }
         }
@@ -142,11 +149,17 @@ impl Artifact {
         Some(artifact)
     }
 
+    /// Whether a path is one below the files, and no link leads elsewhere on the
+    /// way.
+    fn holds(&self, path: &Path) -> bool {
+        let is_plain = |part| matches!(part, std::path::Component::Normal(_));
+        let root = self.files();
+        path.components().all(is_plain)
+            && path.ancestors().all(|part| !root.join(part).is_symlink())
+            && !self.path.is_symlink()
+    }
+
     fn remove_strangers(&self, folder: &Path) -> io::Result<()> {
-        if folder.is_symlink() {
-            // What it leads to is not ours to clear.
-            return Err(io::ErrorKind::InvalidData.into());
-        }
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();

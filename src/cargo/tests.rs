@@ -13,7 +13,7 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let args = build_args(&target(Kind::Bench), &build, Path::new("/t"), &[]);
     assert_eq!(
         words(&args),
-        "bench --bench it --features a,b --target-dir /t --no-run \
+        "bench --bench=it --features=a,b --target-dir /t --no-run \
          --message-format=json-render-diagnostics"
     );
     let build = Build { no_default_features: true, all_features: true, ..Build::default() };
@@ -21,7 +21,7 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let args = build_args(&target(Kind::Bin), &build, Path::new("/t"), &configs);
     assert_eq!(
         words(&args),
-        "build --bin it --all-features --no-default-features --profile release \
+        "build --bin=it --all-features --no-default-features --profile=release \
          --target-dir /t --config /c.toml --config build.build-dir=\"/t\" \
          --message-format=json-render-diagnostics"
     );
@@ -36,7 +36,7 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     );
     assert_eq!(
         words(&args),
-        "run --example it --profile fast --target-dir /t \
+        "run --example=it --profile=fast --target-dir /t \
          --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] -- --x"
     );
 }

@@ -66,6 +66,9 @@ pub enum Error {
         /// The format.
         what: &'static str,
     },
+    /// A path that can't be written down for git.
+    #[error("the path of the repository holds a line end: `{}`", .0.display())]
+    LineEnd(PathBuf),
     /// HEAD has no commit yet.
     #[error("the repository has no commits yet")]
     Unborn,
@@ -150,6 +153,9 @@ pub enum Error {
         /// How many objects.
         count: usize,
     },
+    /// A submodule at a place that git would not take it to, either.
+    #[error("the submodule `{}` lies outside of the repository, or behind a link", .0.display())]
+    OddSubmodule(PathBuf),
     /// A submodule whose commit the clone does not have.
     #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
     Submodule {
@@ -166,21 +172,28 @@ impl Error {
         Some(match self {
             Error::NoRepository(_) => "run it inside a git repository".to_owned(),
             Error::NotOwned(path) => {
-                format!("git config --global --add safe.directory '{}'", path.display())
+                let path = quoted(&path.to_string_lossy());
+                format!("`git config --global --add safe.directory {path}`")
             }
             Error::Bare(_) => "run it in a worktree: `git worktree add ../work`".to_owned(),
             Error::Format { .. } => {
                 "clone it with the default formats (SHA-1 objects, files for references)".to_owned()
             }
+            Error::LineEnd(_) => "move or rename it".to_owned(),
             Error::Unborn => "commit something first".to_owned(),
+            // Git would take it for an option.
+            Error::Unknown { name, .. } if name.starts_with('-') => {
+                "name another base: `cargo cbdr compare BASE`".to_owned()
+            }
             Error::Unknown { name, shallow: false, .. } => format!(
-                "`git fetch origin {name}` (or `--fetch`) if it is a branch of the remote, \
-                 or name another base: `cargo cbdr compare BASE`"
+                "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
+                 or name another base: `cargo cbdr compare BASE`",
+                quoted(name)
             ),
             Error::Unknown { name, shallow: true, .. } => format!(
                 "this is a shallow clone: `--fetch` brings what is missing, and so does \
-                 `git fetch --unshallow origin +refs/heads/{name}:refs/remotes/origin/{name}` \
-                 (in actions/checkout: `fetch-depth: 0`)"
+                 `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
+                quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
             ),
             Error::NoBase(_) => {
                 "name one: `cargo cbdr compare BASE`; `--fetch` brings what is not \
@@ -203,7 +216,9 @@ impl Error {
                     .to_owned()
             }
             Error::NotAncestor { good, bad, .. } => format!(
-                "the good commit comes first; `git merge-base {good} {bad}` is one for both"
+                "the good commit comes first; `git merge-base {} {}` is one for both",
+                quoted(good),
+                quoted(bad)
             ),
             Error::OffTheLine { .. } => {
                 "`--all-parents` also looks at the commits of merged branches".to_owned()
@@ -218,7 +233,7 @@ impl Error {
             Error::Git { source, .. } if is_about_home(&source.0) => {
                 "HOME (or XDG_CONFIG_HOME) names a folder that you may not read".to_owned()
             }
-            Error::Git { .. } | Error::Io { .. } => return None,
+            Error::Git { .. } | Error::Io { .. } | Error::OddSubmodule(_) => return None,
         })
     }
 
@@ -231,6 +246,11 @@ impl Error {
         let thing = path.display().to_string();
         move |source| Error::Io { verb, thing, source }
     }
+}
+
+/// A word as a shell takes it for itself: hints are pasted.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
 
 /// A commit, or the working tree on top of one.

@@ -22,10 +22,9 @@ pub const REFERENCE: &str = "refs/notes/cbdr";
 /// How large a note may be, bytes. Others write notes, too.
 pub const MAX_NOTE: usize = 16 << 20;
 
-/// How many notes are looked at.
+/// How many notes are looked at, and how many folders of them: as many as two
+/// levels have.
 const MAX_NOTES: usize = 1_000_000;
-
-/// How many folders of them are looked at: as many as two levels have.
 const MAX_FOLDERS: usize = 1 + 256 + 65_536;
 
 /// How often a writer begins again before it gives up.
@@ -124,8 +123,12 @@ impl Repo {
             return Ok(Merged::default());
         }
         let is_behind = ours.is_none_or(|ours| self.is_on(ours, theirs).unwrap_or(false));
-        if is_behind && self.advance(ours, theirs, "Take the notes of a remote")? {
-            return self.news(ours, theirs);
+        // Whoever went on from ours may have left lines out.
+        if is_behind
+            && let Some(news) = self.news(ours, theirs)?
+            && self.advance(ours, theirs, "Take the notes of a remote")?
+        {
+            return Ok(news);
         }
         let other = self.notes_at(Some(theirs))?;
         let other_blobs = other.blobs()?;
@@ -157,21 +160,26 @@ impl Repo {
         Ok(merged)
     }
 
-    /// How many lines the notes at `theirs` have more than those at `ours`.
-    fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Merged, Error> {
+    /// How many lines the notes at `theirs` have more than those at `ours`;
+    /// `None` when they lack one of ours.
+    fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
         let (ours, theirs) = (self.notes_at(ours)?, self.notes_at(Some(theirs))?);
-        let known = ours.blobs()?;
+        let (known, others) = (ours.blobs()?, theirs.blobs()?);
         let mut merged = Merged::default();
-        for (commit, blob) in theirs.blobs()? {
-            if known.get(&commit) == Some(&blob) {
+        for (commit, blob) in &others {
+            if known.get(commit) == Some(blob) {
                 continue;
             }
-            match (ours.text(&commit), theirs.text(&commit)) {
+            match (ours.text(commit), theirs.text(commit)) {
+                (Ok(ours), Ok(theirs)) if add_missing(&mut theirs.clone(), &ours) > 0 => {
+                    return Ok(None);
+                }
                 (Ok(mut ours), Ok(theirs)) => merged.lines += add_missing(&mut ours, &theirs),
+                _ if known.contains_key(commit) => return Ok(None),
                 _ => merged.skipped += 1,
             }
         }
-        Ok(merged)
+        Ok(known.keys().all(|commit| others.contains_key(commit)).then_some(merged))
     }
 
     /// Removes a reference that was ours for a moment.

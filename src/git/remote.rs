@@ -21,6 +21,15 @@ const LOCAL: [&str; 11] = [
     "GIT_WORK_TREE",
 ];
 
+/// Settings for a git that talks to a remote: it runs none of the user's hooks
+/// and starts no work of its own behind our back.
+const PLAIN: [(&str, &str); 4] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
+
 impl Repo {
     /// The remote of a name, and what the name is there: `upstream/main` is
     /// `main` of `upstream` where there is such a remote, all else is of
@@ -33,6 +42,12 @@ impl Repo {
             return (first.to_owned(), rest.to_owned());
         }
         ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
+    }
+
+    /// Whether there is a remote of this name. Git takes a name that is none for a
+    /// folder, which a branch may bring along.
+    pub fn has_remote(&self, name: &str) -> bool {
+        self.inner.find_remote(name).is_ok()
     }
 
     /// The commits at which the history of `names` was cut off, in hexadecimal.
@@ -102,8 +117,23 @@ impl Repo {
         env.retain(|(name, _)| name != "GIT_TERMINAL_PROMPT" && name != "LC_ALL");
         env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
         env.push(("LC_ALL".into(), "C".into()));
+        with_settings(&mut env);
         env
     }
+}
+
+/// Adds [`PLAIN`] to the settings that git takes from its environment, behind
+/// those that are there: a service may pass a token in them.
+fn with_settings(env: &mut Vec<(OsString, OsString)>) {
+    const COUNT: &str = "GIT_CONFIG_COUNT";
+    let there = env.iter().find(|(name, _)| name == COUNT);
+    let count = there.and_then(|(_, value)| value.to_str()?.parse::<usize>().ok()).unwrap_or(0);
+    env.retain(|(name, _)| name != COUNT);
+    for (number, (key, value)) in (count..).zip(PLAIN) {
+        env.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        env.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+    }
+    env.push((COUNT.into(), (count + PLAIN.len()).to_string().into()));
 }
 
 /// Host and path of an address, of a local one the last part of the path.

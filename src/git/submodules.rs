@@ -1,6 +1,6 @@
 //! Submodules, filled from what the user's clone has of them.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
 use git2::{Oid, Repository};
@@ -25,6 +25,9 @@ impl Store {
         let mut filled = Vec::new();
         for Entry { path: link, id: commit, .. } in links {
             let target = path.join(link);
+            if !is_inside(path, link) {
+                return Err(Error::OddSubmodule(link.clone()));
+            }
             // Written anew only when it is another commit: the files' times
             // tell cargo what changed.
             let stamp = stamps.map(|stamps| stamps.join(escape(link)));
@@ -75,6 +78,13 @@ fn holds_something(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_some())
 }
 
+/// Whether a path stays below `root`: no `..`, and no link on the way to it.
+fn is_inside(root: &Path, path: &Path) -> bool {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+    is_plain && around.into_iter().all(|part| !root.join(part).is_symlink())
+}
+
 /// A path as one name of a folder's.
 fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
@@ -94,7 +104,10 @@ fn open_submodule(user: &Repository, root: &Path, link: &Path) -> Option<Reposit
     while let Some(Ok(entry)) = entries.next() {
         if entry.value().is_ok_and(|value| Path::new(value) == link) {
             let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            return Repository::open_bare(user.commondir().join("modules").join(name)).ok();
+            // Somebody else's repository is none of the clone's modules.
+            let modules = user.commondir().join("modules");
+            let inside = is_inside(&modules, Path::new(name));
+            return inside.then(|| Repository::open_bare(modules.join(name)).ok()).flatten();
         }
     }
     None

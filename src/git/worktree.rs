@@ -195,6 +195,7 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
         return Ok(());
     }
     let full = root.join(relative);
+    // Behind a link lies what is not ours.
     if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
         return remove(&full);
     }
@@ -263,6 +264,11 @@ fn same_file(one: &Path, other: &Path) -> bool {
 fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
     let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
+    // A line of that file is a folder, and there is no way to quote it that both
+    // git and libgit2 know.
+    if objects.as_os_str().as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {
+        return Err(Error::LineEnd(user.commondir().to_owned()));
+    }
     let file = path.join("objects/info/alternates");
     let mut line = git_bytes(&objects);
     line.push(b'\n');

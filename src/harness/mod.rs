@@ -18,6 +18,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::metric::unfit;
 use crate::process::{Command, Sink};
 use crate::sample::Sample;
 
@@ -45,6 +46,16 @@ pub enum Error {
     /// It has one name twice.
     #[error("{0} is there twice")]
     Twice(String),
+    /// A benchmark or a metric with a name that is none.
+    #[error("the name `{}` of a {what} is none: {why}", .name.chars().take(100).collect::<String>())]
+    Name {
+        /// Of which of the two it is.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Why.
+        why: &'static str,
+    },
     /// A value that is no number, or not finite.
     #[error("the value of `{metric}` is {what}, not a finite number")]
     NoNumber {
@@ -305,10 +316,19 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// That a name may stand in tables and rows.
+fn named(what: &'static str, name: &str) -> Result<(), Error> {
+    match unfit(name) {
+        Some(why) => Err(Error::Name { what, name: name.to_owned(), why }),
+        None => Ok(()),
+    }
+}
+
 /// That no benchmark is there twice, and not too many are.
 fn once(benchmarks: &[(String, Sample)]) -> Result<(), Error> {
     let mut names = BTreeSet::new();
     for (name, _) in benchmarks {
+        named("benchmark", name)?;
         if !names.insert(name) {
             return Err(Error::Twice(format!("the benchmark `{name}`")));
         }
@@ -326,6 +346,7 @@ fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
 
 /// Adds a metric's value to a sample.
 fn set(sample: &mut Sample, metric: &str, value: f64) -> Result<(), Error> {
+    named("metric", metric)?;
     if !value.is_finite() {
         return Err(Error::NoNumber { metric: metric.to_owned(), what: value.to_string() });
     }

@@ -150,6 +150,9 @@ impl Work<'_, '_> {
 
     /// Runs git in the user's clone, to bring `what`.
     pub(super) fn git(&mut self, remote: &str, what: &str, args: &[&str]) -> Result<String, Error> {
+        if !self.repo.has_remote(remote) {
+            return Err(Kind::NoRemote(remote.to_owned()).into());
+        }
         if args.first() == Some(&"fetch") {
             (self.tell)(Event::Fetching(what, remote));
         }

@@ -27,6 +27,13 @@ pub(super) fn provide(
     let tracked = roots.as_ref().map(|root| root.as_deref().and_then(|root| read(&path(root))));
     let missing = |side: Side| roots[side].as_deref().filter(|_| tracked[side].is_none());
     let resolved = room.scratch(&format!("Cargo-{}.lock", lock_name(room, roots)));
+    for root in Side::BOTH.into_iter().filter_map(missing) {
+        // A link that leads nowhere yet must not lead us out of the worktree.
+        let to = path(root);
+        if to.is_symlink() {
+            fs_err::remove_file(&to).map_err(Error::io("remove", &to))?;
+        }
+    }
     if Side::BOTH.into_iter().any(|side| missing(side).is_some()) {
         let known = read(&path(user_root))
             .or_else(|| tracked.head.clone())

@@ -20,6 +20,7 @@ mod help;
 mod history;
 #[cfg(unix)]
 mod hook;
+mod hostile;
 mod init;
 #[cfg(target_os = "linux")]
 mod kill;

@@ -145,7 +145,7 @@ fn a_name_cannot_be_a_workflow_command() {
 
 /// The elements of an XML document that is written as ours is: their names.
 #[track_caller]
-fn elements(text: &str) -> Vec<String> {
+pub(crate) fn elements(text: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut all = Vec::new();
     for part in text.split('<').skip(1) {

@@ -11,6 +11,7 @@ mod measuring;
 mod pipe;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -19,6 +20,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::schedule::Shard;
+
+use crate::ui::text;
 
 pub(crate) use cache::Cache;
 pub(crate) use doctor::{Doctor, Shape};
@@ -268,6 +271,17 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
         args.remove(1);
     }
     Cli::try_parse_from(args)
+}
+
+/// Prints what is wrong with them, or the help: in colours, unless it quotes what
+/// a terminal would obey.
+pub(crate) fn print(error: &clap::Error) {
+    let plain = error.render().to_string();
+    let calm = text::clean(&plain);
+    let _ = match calm == plain {
+        true => error.print(),
+        false => writeln!(std::io::stderr().lock(), "{}", calm.trim_end()),
+    };
 }
 
 /// Arguments of `compare` alone.

@@ -42,7 +42,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            cli::print(&error);
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
         }
     };

@@ -1,6 +1,6 @@
 //! `cargo cbdr plot`.
 
-use std::io::{Cursor, IsTerminal, Read, Write};
+use std::io::{Cursor, IsTerminal, Read};
 use std::path::Path;
 
 use cargo_cbdr::Error;
@@ -38,8 +38,7 @@ pub(crate) fn run(args: &Plot) -> Result<Exit, Failure> {
     }
     let metrics = metrics(&recording, &args.samples.metric)?;
     if args.vega {
-        let text = plot::vega::specification(&recording, &metrics).to_string();
-        writeln!(std::io::stdout().lock(), "{text}")?;
+        crate::report::json::print_line(&plot::vega::specification(&recording, &metrics))?;
         return Ok(Exit::Success);
     }
     plot::print(&mut anstream::stdout().lock(), &recording, &metrics, width())?;

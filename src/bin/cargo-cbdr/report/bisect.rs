@@ -9,7 +9,7 @@ use cargo_cbdr::verdict::Verdict;
 use serde_json::{Value, json};
 
 use super::escape::line;
-use super::json::commit;
+use super::json::{commit, print_line};
 use crate::ui::{text, verdict_style};
 
 /// Prints the answer.
@@ -89,5 +89,5 @@ pub(crate) fn print_json(report: &Report) -> std::io::Result<()> {
         "runs": 2 * pairs(report),
         "steps": report.steps,
     });
-    writeln!(std::io::stdout().lock(), "{object}")
+    print_line(&object)
 }

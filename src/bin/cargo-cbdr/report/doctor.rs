@@ -39,7 +39,7 @@ pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
 
 /// Prints one object.
 pub(crate) fn print_json(checkup: &Checkup) -> std::io::Result<()> {
-    writeln!(std::io::stdout().lock(), "{}", object(checkup))
+    super::json::print_line(&object(checkup))
 }
 
 fn object(checkup: &Checkup) -> Value {

@@ -2,24 +2,19 @@
 //! programs said), made harmless for each format.
 
 use crate::ui::text;
-
-/// One line: control characters are shown, line ends are blanks.
-pub(crate) fn line(text: &str) -> String {
-    text::visible(text).replace(['\n', '\t'], " ")
-}
+pub(crate) use crate::ui::text::line;
 
 /// Text in HTML or XML, also in a quoted attribute. Characters that XML 1.0
 /// can't have are shown.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::new();
-    for c in text::visible(text).chars() {
+    for c in text::clean(text).chars() {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '"' => escaped += "&quot;",
             '\'' => escaped += "&#39;",
-            '\u{fffe}' | '\u{ffff}' => escaped.extend(c.escape_unicode()),
             c => escaped.push(c),
         }
     }
@@ -45,10 +40,14 @@ pub(crate) fn code(name: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
-/// A number and its unit in a table of Markdown; a unit may be anything.
+/// A number and its unit in a table of Markdown; a unit may be anything. What
+/// holds a point within letters (`www.a.b`) would be a link, and letters with
+/// numbers (`GH-1`) a reference.
 pub(crate) fn quantity(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " .+-/%".contains(c);
-    if text.chars().all(plain) { text.to_owned() } else { code(text) }
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let is_number = number.chars().all(|c| c.is_ascii_digit() || ".+-e".contains(c));
+    let is_plain = unit.chars().all(|c| c.is_alphabetic() || " /%".contains(c));
+    if is_number && is_plain { text.to_owned() } else { code(text) }
 }
 
 /// A sentence for an HTML block within Markdown, which has no further markup.
@@ -69,17 +68,30 @@ pub(crate) fn prose(sentence: &str) -> String {
     escaped
 }
 
+/// Text in which nothing is a mention, a reference or an address to the services
+/// that show Markdown: a blank of no width stands behind what begins one.
 fn unlinked(text: &str) -> String {
-    xml(text)
-        .replace('@', "@&#8203;")
-        .replace("&#", "\0")
-        .replace('#', "#&#8203;")
-        .replace('\0', "&#")
+    const BLANK: &str = "&#8203;";
+    let mut escaped = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let begins = ["://", "www.", "WWW.", "GH-", "gh-"];
+        let word = begins.into_iter().find_map(|word| rest.strip_prefix(word).map(|_| word));
+        let taken = word.map_or(c.len_utf8(), |word| if word == "://" { 1 } else { word.len() });
+        let (now, next) = rest.split_at(taken);
+        escaped += &xml(now);
+        let refers = "#!~%$&^*".contains(c) && next.starts_with(|c: char| c.is_alphanumeric());
+        if word.is_some() || c == '@' || refers {
+            escaped += BLANK;
+        }
+        rest = next;
+    }
+    escaped
 }
 
 /// The message of a GitHub workflow command.
 pub(crate) fn command_data(text: &str) -> String {
-    text::visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text::clean(text).replace('%', "%25").replace('\n', "%0A")
 }
 
 /// A property of a GitHub workflow command.
@@ -116,6 +128,9 @@ mod tests {
         assert_eq!(quantity("-"), "-");
         assert_eq!(quantity("1 a|b"), "<code>1 a&#124;b</code>");
         assert_eq!(quantity("1 @all"), "`1 @all`");
+        assert_eq!(quantity("1.5 www.a.b"), "`1.5 www.a.b`");
+        assert_eq!(quantity("1 GH-1"), "`1 GH-1`");
+        assert_eq!(quantity("1.500 M req/s"), "1.500 M req/s");
     }
 
     #[test]
@@ -128,6 +143,11 @@ mod tests {
             ("it's `open", "it&#39;s &#96;open"),
             ("a\n\n<!-- x", "a  &lt;!-- x"),
             ("`@all`", "<code>@all</code>"),
+            ("https://a.b www.a.b", "https:&#8203;//a.b www.&#8203;a.b"),
+            (
+                "GH-1 a!1 ~b %c 5%, &d",
+                "GH-&#8203;1 a!&#8203;1 ~&#8203;b %&#8203;c 5%, &amp;&#8203;d",
+            ),
         ];
         for (sentence, expected) in table {
             assert_eq!(prose(sentence), expected);

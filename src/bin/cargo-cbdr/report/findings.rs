@@ -66,8 +66,7 @@ pub(crate) fn print_json(findings: &Findings, spec: &Spec) -> std::io::Result<()
         benchmarks: findings.versus.iter().map(benchmark).collect(),
         notices: findings.notices.iter().map(notices::notice).collect(),
     };
-    let line = serde_json::to_string(&object)?;
-    writeln!(std::io::stdout().lock(), "{line}")
+    json::print_line(&object)
 }
 
 fn benchmark(versus: &Versus) -> Benchmark<'_> {
@@ -111,7 +110,7 @@ const INTERVAL: usize = 4;
 const DIFFERENCE: usize = 6;
 
 fn table(out: &mut impl Write, versus: &Versus) -> std::io::Result<()> {
-    let (base, head) = (text::clean(&versus.labels.base), text::clean(&versus.labels.head));
+    let (base, head) = (text::line(&versus.labels.base), text::line(&versus.labels.head));
     let pairs = match versus.result.pairs {
         0 => String::new(),
         pairs => format!(": {}", text::count(pairs, "pair")),
@@ -209,8 +208,8 @@ pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
     };
     format!(
         "{} of {} changed by {}, {beyond} than {}",
-        text::clean(&metric.metric.name),
-        text::clean(&versus.labels.head),
+        text::line(&metric.metric.name),
+        text::line(&versus.labels.head),
         metric.summary.change.map_or("?".to_owned(), text::percent),
         metric.threshold.map_or(String::new(), text::percent),
     )

@@ -4,6 +4,8 @@ use std::io::Write;
 
 use anstyle::Style;
 
+use super::escape::line;
+
 /// A row of cells, and how it looks.
 pub(crate) type Row = (Vec<String>, Option<Style>);
 
@@ -22,13 +24,15 @@ pub(crate) fn without(
     rows
 }
 
-/// Prints rows, each column as wide as its widest cell: the columns in `words`
+/// Prints rows, whatever stands in their cells, each column as wide as its widest cell: the columns in `words`
 /// to the left, all others, numbers, to the right.
 pub(crate) fn print(out: &mut impl Write, rows: &[Row], words: &[usize]) -> std::io::Result<()> {
+    let rows: Vec<Row> =
+        rows.iter().map(|(row, style)| (row.iter().map(|c| line(c)).collect(), *style)).collect();
     let columns = rows.first().map_or(0, |(row, _)| row.len());
     let width = |column: usize| rows.iter().map(|(row, _)| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for (row, style) in rows {
+    for (row, style) in &rows {
         let mut line = String::from("  ");
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];

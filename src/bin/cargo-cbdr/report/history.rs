@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 
 use super::escape::line;
 use super::grid;
+use super::json::print_line;
 use crate::ui::{notices, text, verdict_style};
 
 /// Prints what was recorded.
@@ -47,7 +48,7 @@ pub(crate) fn print_recorded_json(recorded: &Recorded) -> std::io::Result<()> {
         "results": recorded.results,
         "notices": recorded.notices.iter().map(notices::notice).collect::<Vec<_>>(),
     });
-    writeln!(std::io::stdout().lock(), "{object}")
+    print_line(&object)
 }
 
 /// What a result is of, in two lines.
@@ -194,7 +195,7 @@ pub(crate) fn print_check_json(report: &Report) -> std::io::Result<()> {
         "results": report.results.iter().map(judged).collect::<Vec<_>>(),
         "skipped": skipped,
     });
-    writeln!(std::io::stdout().lock(), "{object}")
+    print_line(&object)
 }
 
 fn judged(judged: &Judged) -> Json {

@@ -1,12 +1,13 @@
 //! All results, for other programs.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cargo_cbdr::history::entry::{Entry, Measured, Noted, Series};
 use serde_json::{Value, json};
 
+use super::escape::line;
+use super::json::print_line;
 use crate::cli::ExportFormat;
 
 /// The units that Conbench takes.
@@ -23,12 +24,12 @@ pub(crate) fn print(all: &All, format: ExportFormat) -> std::io::Result<usize> {
                 "schema": 1,
                 "commits": all.iter().map(|(c, noted)| of_commit(c, noted)).collect::<Vec<_>>(),
             });
-            writeln!(std::io::stdout().lock(), "{object}").map(|()| 0)
+            print_line(&object).map(|()| 0)
         }
         ExportFormat::Conbench => {
             let entries = || all.values().flat_map(|noted| &noted.entries);
             let results: Vec<Value> = entries().flat_map(conbench).collect();
-            writeln!(std::io::stdout().lock(), "{}", Value::Array(results))?;
+            print_line(&results)?;
             let unknown = |series: &&Series| !CONBENCH_UNITS.contains(&&*series.unit);
             let metrics = entries().flat_map(|entry| &entry.measured.metrics);
             Ok(metrics.filter(unknown).count())
@@ -79,7 +80,8 @@ fn csv(all: &All) -> std::io::Result<()> {
             let better = cargo_cbdr::metric::Better::from(series.better).name();
             for (number, value) in series.values.iter().enumerate() {
                 let (number, value) = ((number + 1).to_string(), value.to_string());
-                let own = [&series.name, &series.unit, better, &number, &value];
+                let (name, unit) = (cell(&series.name), cell(&series.unit));
+                let own = [&*name, &unit, better, &number, &value];
                 out.write_record(common.iter().map(String::as_str).chain(own))?;
             }
         }
@@ -87,10 +89,22 @@ fn csv(all: &All) -> std::io::Result<()> {
     out.flush()
 }
 
+/// A text of others in a cell: on one line, and, where a spreadsheet would take
+/// it for a formula, behind an apostrophe. An option (`--quick`) is none.
+fn cell(text: &str) -> String {
+    let text = line(text);
+    let is_formula = match text.trim_start().chars().next() {
+        Some('=' | '+' | '@') => true,
+        Some('-') => text.contains(['(', '|', '!']),
+        _ => false,
+    };
+    if is_formula { format!("'{text}") } else { text }
+}
+
 /// The cells of a result that are the same in all of its rows.
 fn common(entry: &Entry) -> Vec<String> {
     let Measured { repository, commit, case, hardware, context, error, .. } = &entry.measured;
-    vec![
+    let cells = vec![
         commit.clone(),
         time(entry.time),
         entry.id.clone(),
@@ -108,7 +122,8 @@ fn common(entry: &Entry) -> Vec<String> {
         context.profile.clone(),
         context.features.join(" "),
         error.clone().unwrap_or_default(),
-    ]
+    ];
+    cells.iter().map(|text| cell(text)).collect()
 }
 
 fn of_commit(commit: &str, noted: &Noted) -> Value {

@@ -30,7 +30,7 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
 
 /// The metrics of a benchmark.
 fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> std::io::Result<()> {
-    let name = text::clean(&benchmark.name);
+    let name = text::line(&benchmark.name);
     let pairs = text::count(benchmark.pairs, "pair");
     writeln!(out, "{name}: {pairs}; {}", thresholds(benchmark))?;
     let head = ["metric", "base", "head", "change", "interval", "mean", "verdict"];
@@ -56,7 +56,9 @@ pub(crate) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
 pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
     let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.threshold?)));
     let gating: Vec<_> = gating.collect();
-    let list = gating.iter().map(|(name, limit)| format!("{name} {}", text::percent(*limit)));
+    let list = gating
+        .iter()
+        .map(|(name, limit)| format!("{} {}", text::line(name), text::percent(*limit)));
     match gating.as_slice() {
         [(_, only)] => format!("threshold {}", text::percent(*only)),
         _ => format!("thresholds {}", list.collect::<Vec<_>>().join(", ")),
@@ -114,8 +116,8 @@ pub(super) fn reason(report: &Report) -> String {
         let (benchmark, metric) = first?;
         Some(format!(
             "{} of {} changed by {}, {beyond} than {}",
-            metric.metric.name,
-            text::clean(&benchmark.name),
+            text::line(&metric.metric.name),
+            text::line(&benchmark.name),
             metric.summary.change.map_or("?".to_owned(), text::percent),
             metric.threshold.map_or(String::new(), text::percent),
         ))

@@ -12,7 +12,7 @@ use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};
-use crate::ui::notices;
+use crate::ui::{notices, text};
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -122,8 +122,20 @@ pub(crate) fn print_all(reports: &[Report]) -> std::io::Result<()> {
     })
 }
 
-fn print_line(value: &impl Serialize) -> std::io::Result<()> {
-    let line = serde_json::to_string(value)?;
+/// Prints a value on a line of its own. What a terminal obeys or nobody sees
+/// stands there by its number: outside of texts no JSON has such characters.
+pub(crate) fn print_line(value: &impl Serialize) -> std::io::Result<()> {
+    let mut line = String::new();
+    for c in serde_json::to_string(value)?.chars() {
+        match c {
+            c if text::is_hidden(c) => {
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units);
+                line.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+            c => line.push(c),
+        }
+    }
     writeln!(std::io::stdout().lock(), "{line}")
 }
 

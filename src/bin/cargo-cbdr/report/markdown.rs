@@ -19,6 +19,11 @@ const ROWS: usize = 100;
 const LINES: usize = 40;
 const NOTICES: usize = 40;
 
+/// The most letters of a name, of a notice, and of the call.
+const NAME: usize = 120;
+const NOTICE: usize = 600;
+const CALL: usize = 4000;
+
 /// The whole comment.
 pub(crate) fn comment(outcome: &Outcome<'_>) -> String {
     format!("{MARKER}\n{}", summary(outcome))
@@ -40,7 +45,7 @@ fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
         None => "",
     };
     writeln!(out, "### {sign}cargo cbdr: {}\n", outcome.headline())?;
-    writeln!(out, "<p>{}</p>\n", prose(&outcome.reason))?;
+    writeln!(out, "<p>{}</p>\n", prose(&cut(&outcome.reason, NOTICE)))?;
     if outcome.metrics().next().is_some() {
         table(out, outcome)?;
     }
@@ -94,10 +99,14 @@ fn worst_first<'a>(outcome: &Outcome<'a>) -> Vec<Named<'a>> {
 
 /// A name of reasonable length, on one line.
 fn short(name: &str) -> String {
-    let name = super::escape::line(name);
-    match name.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name,
+    cut(&super::escape::line(name), NAME)
+}
+
+/// A text of at most so many letters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -135,13 +144,17 @@ fn details(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
     };
     writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
     for notice in outcome.notices.iter().take(NOTICES) {
-        writeln!(out, "<li>⚠️ {}</li>", prose(notice))?;
+        writeln!(out, "<li>⚠️ {}</li>", prose(&cut(notice, NOTICE)))?;
     }
     if !outcome.meaning.is_empty() {
         writeln!(out, "<li>{}</li>", prose(&outcome.meaning))?;
     }
     for (name, value) in facts(outcome) {
-        writeln!(out, "<li>{name}: <code>{}</code></li>", xml(&super::escape::line(&value)))?;
+        writeln!(
+            out,
+            "<li>{name}: <code>{}</code></li>",
+            xml(&cut(&super::escape::line(&value), CALL))
+        )?;
     }
     writeln!(out, "</ul></details>")
 }

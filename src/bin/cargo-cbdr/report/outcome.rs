@@ -159,7 +159,8 @@ fn words(text: &str) -> String {
 
 /// This call, with the seed that it used.
 fn command(seed: Option<u64>) -> String {
-    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let args = std::env::args_os().skip(1);
+    let mut args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     if args.first().is_some_and(|first| first == "cbdr") {
         args.remove(0);
     }

@@ -18,7 +18,7 @@ pub(super) fn print(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> std
     let metrics = distinct(gating().map(|result| result.metric.name.clone()));
     let limits = distinct(gating().filter_map(|result| result.threshold).map(text::percent));
     let mut said = vec![text::count(benchmarks.len() as u64, "benchmark")];
-    said.extend(one(&metrics).cloned());
+    said.extend(one(&metrics).map(|metric| text::line(metric)));
     said.extend(one(&limits).map(|limit| format!("threshold {limit}")));
     writeln!(out, "{}", said.join("; "))?;
     let columns = [
@@ -54,7 +54,7 @@ fn rows(benchmark: &BenchmarkResult) -> Vec<Row<'_>> {
 }
 
 fn cells((benchmark, metric): Row<'_>) -> ([String; 9], Option<Style>) {
-    let name = text::clean(&benchmark.name);
+    let name = text::line(&benchmark.name);
     let dash = || "-".to_owned();
     let Some(result) = metric else {
         let status = match benchmark.status {

@@ -38,8 +38,7 @@ pub(super) fn live(progress: &Progress, width: usize, height: usize) -> Vec<Stri
     let watched = shown.iter().filter(|(_, metric)| !any || is_open(metric));
     let farthest = watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max);
     let reach = rounded_up(farthest);
-    let names: Vec<String> =
-        shown.iter().map(|(b, m)| text::clean(&name(progress, b, m))).collect();
+    let names: Vec<String> = shown.iter().map(|(b, m)| text::line(&name(progress, b, m))).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let mut lines: Vec<String> =
@@ -211,7 +210,7 @@ fn live_line(
     metric: &MetricResult,
     width: usize,
 ) -> String {
-    let name = text::clean(&name(progress, benchmark, metric));
+    let name = text::line(&name(progress, benchmark, metric));
     let change = metric.summary.change.map_or("?".to_owned(), text::percent);
     let tail = tail(progress, benchmark, metric);
     let interval = interval(metric);

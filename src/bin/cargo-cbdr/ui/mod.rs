@@ -1,5 +1,6 @@
 //! The voice: everything that is said on standard error.
 
+mod calm;
 mod lines;
 mod live;
 pub(crate) mod manner;
@@ -80,34 +81,40 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         }
     };
     let mut err = anstream::stderr().lock();
-    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", text::clean(&error.to_string()));
+    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", said_by(&error.to_string()));
     let mut source = error.source();
     if source.is_some() {
         let _ = writeln!(err, "\nCaused by:");
     }
     while let Some(cause) = source {
-        let _ = writeln!(err, "  {}", text::clean(&cause.to_string()));
+        let _ = writeln!(err, "  {}", said_by(&cause.to_string()));
         source = cause.source();
     }
     if let Some(said) = said {
         let _ = writeln!(err, "\nIt said:");
         for line in text::last_lines(said, 20) {
-            let _ = writeln!(err, "  {}", text::clean(line));
+            let _ = writeln!(err, "  {}", text::line(line));
         }
     }
     if let Some(hint) = hint {
-        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", text::clean(&hint));
+        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", said_by(&hint));
     }
     exit
 }
 
+/// What an error says; what it has on further lines is indented, so that it is
+/// no line of ours.
+fn said_by(error: &str) -> String {
+    text::clean(error).replace('\n', "\n  ")
+}
+
 fn line(style: Style, word: &str, rest: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{style}{word}{style:#}: {}", text::clean(rest));
+    let _ = writeln!(anstream::stderr().lock(), "{style}{word}{style:#}: {}", said_by(rest));
 }
 
 /// A line in cargo's manner: a verb, right-aligned in 12 columns, and a thing.
 fn status_line(verb: &str, thing: &str) -> String {
-    format!("{GOOD}{verb:>12}{GOOD:#} {}", text::clean(thing))
+    format!("{GOOD}{verb:>12}{GOOD:#} {}", text::line(thing))
 }
 
 /// What a comparison shows while it runs.
@@ -142,7 +149,7 @@ impl Ui {
         if self.manner.is_quiet {
             return;
         }
-        self.live.line(&format!("{WARNING}warning{WARNING:#}: {}", text::clean(what)));
+        self.live.line(&format!("{WARNING}warning{WARNING:#}: {}", text::line(what)));
     }
 
     /// Shows how many of all rounds are over.

@@ -13,37 +13,7 @@ use cargo_cbdr::runner::Plan;
 use cargo_cbdr::verdict::MetricResult;
 use cargo_cbdr::verdict::Verdict;
 
-/// Text of others, fit for a terminal and for the log of a CI service: neither
-/// control characters nor commands to the service are obeyed.
-pub(crate) fn clean(text: &str) -> String {
-    let visible = visible(text);
-    // GitHub obeys these at the beginning of a line, whatever blanks precede
-    // them; its old form and Azure's anywhere in it.
-    let lines = visible.split('\n').map(|line| {
-        let rest = line.trim_start();
-        match rest.strip_prefix("::") {
-            Some(after) => format!("{}\\u{{3a}}:{after}", &line[..line.len() - rest.len()]),
-            None => line.to_owned(),
-        }
-    });
-    let lines: Vec<String> = lines.collect();
-    lines.join("\n").replace("##[", "#\\u{23}[").replace("##vso[", "#\\u{23}vso[")
-}
-
-/// Text of others, its control characters shown.
-pub(crate) fn visible(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' | '\t' => c.to_string(),
-        c if c.is_control() || is_bidi(c) => c.escape_unicode().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(shown).collect()
-}
-
-/// Characters that turn the direction of the text after them.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
+pub(crate) use super::calm::{clean, is_hidden, line};
 
 /// The last lines of a longer text.
 pub(crate) fn last_lines(text: &str, count: usize) -> impl Iterator<Item = &str> {
@@ -130,7 +100,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
     if value == 0.0 {
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
-        return clean(&format!("0 {symbol}")).trim_end().to_owned();
+        return line(&format!("0 {symbol}")).trim_end().to_owned();
     }
     let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
@@ -139,7 +109,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     let whole = scales == BYTES || *unit == Unit::Count && value.fract() == 0.0;
     let digits = if whole && scale == 1.0 && rest.is_empty() { 0 } else { digits };
     let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
-    clean(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
+    line(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
 }
 
 /// How many verdicts there are to be had, how, and how long that takes at
@@ -178,7 +148,7 @@ pub(crate) fn outcome(report: &Report) -> String {
     let change = |metric: &MetricResult| {
         let summary = &metric.summary;
         let change = summary.change.map_or("?".to_owned(), percent);
-        format!("{} {change} {}", metric.metric.name, interval(summary.lower, summary.upper))
+        format!("{} {change} {}", line(&metric.metric.name), interval(summary.lower, summary.upper))
     };
     let gating = metrics.filter(|metric| metric.threshold.is_some()).map(change);
     let changes = gating.collect::<Vec<_>>().join(", ");
@@ -276,7 +246,7 @@ pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {verdict}"),
     };
-    let (name, metric) = (clean(&versus.result.name), clean(&result.metric.name));
+    let (name, metric) = (line(&versus.result.name), line(&result.metric.name));
     format!("  {name} {metric} {change} {interval}; {}{verdict}", count(rows, "row"))
 }
 
@@ -319,25 +289,6 @@ mod tests {
         ];
         for (number, unit, expected) in table {
             assert_eq!(value(number, &unit), expected);
-        }
-    }
-
-    #[test]
-    fn text_of_others_cannot_command_the_terminal() {
-        assert_eq!(clean("a\u{1b}[31mb\rc\u{202e}d"), "a\\u{1b}[31mb\\u{d}c\\u{202e}d");
-    }
-
-    #[test]
-    fn nor_the_service_that_reads_the_log() {
-        let table = [
-            ("::set-env name=A::b", "\\u{3a}:set-env name=A::b"),
-            ("a::b\n \t::c::\n", "a::b\n \t\\u{3a}:c::\n"),
-            ("x ##[group]", "x #\\u{23}[group]"),
-            ("##vso[task.setvariable]", "#\\u{23}vso[task.setvariable]"),
-            ("# a ## b", "# a ## b"),
-        ];
-        for (text, expected) in table {
-            assert_eq!(clean(text), expected);
         }
     }
 }
