@@ -154,8 +154,10 @@ impl Artifact {
     fn holds(&self, path: &Path) -> bool {
         let is_plain = |part| matches!(part, std::path::Component::Normal(_));
         let root = self.files();
+        let mut around = path.ancestors().filter(|part| !part.as_os_str().is_empty());
         path.components().all(is_plain)
-            && path.ancestors().all(|part| !root.join(part).is_symlink())
+            && around.all(|part| !root.join(part).is_symlink())
+            && !root.is_symlink()
             && !self.path.is_symlink()
     }
 

@@ -117,6 +117,7 @@ impl Store {
         let entries = entries(&worktree, &tree)?;
         unlink(path, &entries)?;
         worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
+        unlink_folders(&worktree, path, &object)?;
         let mut checkout = CheckoutBuilder::new();
         checkout.force();
         worktree
@@ -167,6 +168,41 @@ impl Store {
         branch.delete().map_err(failed())?;
         Ok(worktree)
     }
+}
+
+/// Removes the links that a run has put in the place of folders, of those that
+/// were checked out and of those that will be: libgit2 writes and removes files
+/// through them.
+fn unlink_folders(
+    worktree: &Repository,
+    path: &Path,
+    tree: &git2::Object<'_>,
+) -> Result<(), Error> {
+    let failed = || Error::git("read", path.display().to_string());
+    let mut folders = std::collections::BTreeSet::new();
+    for entry in worktree.index().map_err(failed())?.iter() {
+        let file = PathBuf::from(bytes_to_path(&entry.path));
+        // Those around one that is known are known, too.
+        let around = file.ancestors().skip(1).map(Path::to_owned);
+        let _ = around.take_while(|folder| folders.insert(folder.clone())).count();
+    }
+    let tree = tree.peel_to_tree().map_err(failed())?;
+    tree.walk(git2::TreeWalkMode::PreOrder, |around, entry| {
+        if entry.kind() == Some(ObjectType::Tree) {
+            let around = PathBuf::from(around);
+            folders.insert(around.join(bytes_to_path(entry.name_bytes())));
+        }
+        git2::TreeWalkResult::Ok
+    })
+    .map_err(failed())?;
+    // Those outside come before those inside.
+    for folder in folders.iter().filter(|folder| !folder.as_os_str().is_empty()) {
+        let full = path.join(folder);
+        if full.is_symlink() {
+            remove(&full)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes what does not belong to the commit, but for `keep`.

@@ -104,3 +104,80 @@ fn a_working_directory_that_is_gone_is_said() {
     let said = String::from_utf8(output.unwrap().stderr).unwrap();
     assert!(said.starts_with("error: could not find the working directory: "), "{said}");
 }
+
+/// The one build of a side, by its manifest.
+fn manifests(repo: &Repo) -> Vec<std::path::PathBuf> {
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    let builds = std::fs::read_dir(room.unwrap().path().join("builds")).unwrap();
+    builds.map(|build| build.unwrap().path().join("manifest.json")).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn the_cache_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let repo = compared("alone");
+    let room = manifests(&repo)[0].ancestors().nth(3).unwrap().to_owned();
+    let folders =
+        [repo.cache(), room.parent().unwrap().to_owned(), room.clone(), room.join("builds")];
+    for folder in &folders {
+        let mode = || folder.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o700, "{}", folder.display());
+        for open in [0o770, 0o707] {
+            std::fs::set_permissions(folder, PermissionsExt::from_mode(open)).unwrap();
+            let ran = repo.cbdr("compare main").run().code(101).says("may be written by others");
+            ran.says(&format!("hint: `chmod go-w {}`", folder.display()));
+        }
+        // Read by others it may be.
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        repo.cbdr("compare main").run().code(0).says("Fresh");
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
+    let repo = compared("forged");
+    let elsewhere = repo.around().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("precious"), "mine").unwrap();
+    let forge = |change: &dyn Fn(&mut serde_json::Value)| {
+        for path in manifests(&repo) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+            change(&mut manifest);
+            std::fs::write(&path, manifest.to_string()).unwrap();
+        }
+        repo.cbdr("compare main").run().code(0).says("Building").never_says("Fresh");
+        repo.cbdr("compare main").run().code(0).says("Fresh").never_says("Building");
+    };
+    // Of another key: as though it had been moved here.
+    forge(&|manifest| manifest["key"] = "side=\"base\"\n".into());
+    // What is run has no checksum.
+    forge(&|manifest| manifest["executables"][0]["path"] = "/bin/true".into());
+    forge(&|manifest| manifest["executables"][0]["path"] = "../../evil".into());
+    forge(&|manifest| {
+        let path = manifest["executables"][0]["path"].clone();
+        let files = manifest["files"].as_array_mut().unwrap();
+        files.retain(|file| file["path"] != path);
+    });
+    // Paths that lead out of it.
+    let outside = elsewhere.join("made");
+    forge(&|manifest| manifest["folders"] = serde_json::json!([outside]));
+    assert!(!outside.exists());
+    #[cfg(unix)]
+    {
+        for manifest in manifests(&repo) {
+            let files = manifest.with_file_name("files");
+            let moved = elsewhere.join(manifest.parent().unwrap().file_name().unwrap());
+            std::fs::rename(&files, &moved).unwrap();
+            std::fs::write(moved.join("precious"), "mine").unwrap();
+            std::os::unix::fs::symlink(&moved, &files).unwrap();
+        }
+        forge(&|_| {});
+        let kept = std::fs::read_dir(&elsewhere).unwrap().filter_map(|entry| {
+            std::fs::read_to_string(entry.unwrap().path().join("precious")).ok()
+        });
+        assert_eq!(kept.count(), 2);
+    }
+}

@@ -100,3 +100,29 @@ fn what_the_remote_does_not_have_is_an_error_of_ours_or_of_git() {
     let ran = compare(&repo, &at, "main --fetch").run().code(101);
     ran.says("error: could not fetch main from `origin`").says("does not appear to be a git");
 }
+
+#[test]
+fn a_fetch_runs_no_hook_and_asks_no_folder_that_is_called_like_a_remote() {
+    let (repo, fork, _) = upstream();
+    let at = clone(&repo, "one", &["--depth", "1", "--branch", "feature"]);
+    let hook = at.join(".git/hooks/reference-transaction");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, "#!/bin/sh\ntouch ../called\n").unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let call = compare(&repo, &at, "main --fetch");
+    // A service passes its token in such settings: they stay.
+    let call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "remote.origin.url");
+    let call = call.env("GIT_CONFIG_VALUE_0", format!("file://{}", repo.path().display()));
+    assert_eq!(base_of(call.run().code(0)), fork);
+    assert!(!repo.around().join("called").exists());
+    git(&at, &["update-ref", "refs/x", "HEAD"]);
+    assert!(repo.around().join("called").exists(), "the hook is none");
+
+    let at = clone(&repo, "two", &["--depth", "1", "--branch", "feature"]);
+    git(&at, &["remote", "remove", "origin"]);
+    git(&at, &["clone", "--quiet", "--bare", &format!("{}", repo.path().display()), "origin"]);
+    for args in ["main --fetch", "--fetch"] {
+        let ran = compare(&repo, &at, args).run().code(101);
+        ran.says("error: there is no remote `origin`").says("hint: `git remote -v`");
+    }
+}

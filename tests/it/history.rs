@@ -533,3 +533,32 @@ fn notes_that_git_spread_over_folders_are_found_and_added_to() {
     let list = repo.cbdr("history list").run().code(0);
     assert!(list.stdout.contains("change: here"), "{}", list.stdout);
 }
+
+#[test]
+fn a_remote_that_went_on_without_our_lines_takes_none_away() {
+    let repo = Repo::new("steady");
+    let [one, two] = clones(&repo);
+    annotate(&repo, &one, "the first");
+    annotate(&repo, &one, "the second");
+    repo.cbdr("history push").folder(&one).run().code(0);
+    repo.cbdr("history pull").folder(&two).run().code(0);
+    // On top of what is there, a note without the first line; then none.
+    for step in ["one line", "none"] {
+        let note = git(&two, &["notes", "--ref", "cbdr", "show"]);
+        match step {
+            "none" => drop(git(&two, &["notes", "--ref", "cbdr", "remove"])),
+            _ => {
+                let last = note.lines().last().unwrap();
+                git(&two, &["notes", "--ref", "cbdr", "add", "--force", "-m", last]);
+            }
+        }
+        git(&two, &["push", "--quiet", "origin", "refs/notes/cbdr"]);
+        repo.cbdr("history pull").folder(&one).run().code(0);
+        let kept = git(&one, &["notes", "--ref", "cbdr", "show"]);
+        assert!(kept.contains("the first") && kept.contains("the second"), "{step}: {kept}");
+        // And they come back to all.
+        repo.cbdr("history push").folder(&one).run().code(0);
+        repo.cbdr("history pull").folder(&two).run().code(0);
+        assert_eq!(git(&two, &["notes", "--ref", "cbdr", "show"]), kept);
+    }
+}

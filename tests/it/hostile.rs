@@ -455,3 +455,97 @@ fn an_argument_need_not_be_text() {
     is_calm_comment(&call.run().code(0).stdout);
     assert!(repo.path().join(odd).exists());
 }
+
+/// The objects of git by hand, as no git writes them.
+#[track_caller]
+fn tree(repo: &Repo, lines: &str) -> String {
+    use std::io::Write;
+    let mut child = std::process::Command::new("git");
+    child.args(["mktree", "--missing"]).current_dir(repo.path());
+    child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_tree_cannot_lead_out_of_its_worktree() {
+    let repo = Repo::new("steady");
+    let outside = repo.around().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), "mine").unwrap();
+    let precious = || std::fs::read_to_string(outside.join("precious")).ok();
+    let main = repo.head();
+    let whole = repo.git(&["ls-tree", "HEAD"]) + "\n";
+    let blob = |text: &Path| {
+        repo.write("text", text.to_str().unwrap());
+        repo.git(&["hash-object", "-w", "text"])
+    };
+    let link = blob(&outside);
+    let modules = |name: &str, path: &str| {
+        repo.write("text", &format!("[submodule \"{name}\"]\n\tpath = {path}\n\turl = x\n"));
+        let id = repo.git(&["hash-object", "-w", "text"]);
+        format!("100644 blob {id}\t.gitmodules\n")
+    };
+    // A module of the clone that has the commit.
+    let store = repo.path().join(".git/modules/part");
+    let store = store.to_str().unwrap();
+    crate::support::git(&repo.around(), &["clone", "--quiet", "--bare", "repo", store]);
+    let inner = tree(&repo, &format!("160000 commit {main}\tprecious\n"));
+    let cases = [
+        ("a parent", format!("{whole}160000 commit {main}\t..\n{}", modules("part", ".."))),
+        (
+            "a link and a folder of one name",
+            format!(
+                "{whole}{}120000 blob {link}\tway\n040000 tree {inner}\tway\n",
+                modules("part", "way/precious")
+            ),
+        ),
+        (
+            "somebody else's module",
+            format!("{whole}160000 commit {main}\tpart\n{}", modules("../../../repo/.git", "part")),
+        ),
+    ];
+    std::fs::remove_file(repo.path().join("text")).unwrap();
+    for (what, lines) in cases {
+        let commit = repo.git(&["commit-tree", &tree(&repo, &lines), "-p", &main, "-m", what]);
+        let args = ["compare", "main", "--head", &commit, "--always-run", "--max-pairs", "1"];
+        let call = repo.cbdr("").args(args).args(["--command", "true"]);
+        let ran = call.run();
+        is_calm(&ran.stderr);
+        assert_eq!(precious().as_deref(), Some("mine"), "{what}: {ran:?}");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "{what}: {ran:?}");
+        let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next();
+        let head = room.unwrap().unwrap().path().join("head");
+        assert!(head.join("tree").exists(), "{what}: {ran:?}");
+        assert!(!head.join("tree/part/src").exists(), "{what}: {ran:?}");
+    }
+}
+
+#[test]
+fn links_lead_no_write_out_of_the_worktree() {
+    use std::os::unix::fs::symlink;
+    let repo = Repo::new("steady");
+    let outside = repo.around().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
+    repo.commit("no lock");
+    repo.branch("feature");
+    symlink(outside.join("Cargo.lock"), repo.path().join("Cargo.lock")).unwrap();
+    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.commit("a link to nowhere");
+    std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
+    repo.cbdr("compare main --max-pairs 1").run().code(0);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    // What a run leaves in its worktree leads no clean-up astray.
+    std::fs::write(outside.join("precious"), "mine").unwrap();
+    let swap = "rm -rf src; ln -s ../../../../../outside src; ln -s ../../../../../outside way";
+    let call = repo.cbdr("compare main --max-pairs 1 --always-run --warmup 0 --command");
+    call.args([format!("sh -c '{swap}'")]).run().code(0);
+    repo.cbdr("compare main --max-pairs 1").run().code(0);
+    assert!(outside.join("precious").exists());
+    let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [outside.join("precious")]);
+}
