@@ -4,6 +4,7 @@
 //! through `objects/info/alternates`; so the worktrees cannot write into the
 //! user's repository, whatever happens to this process.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -115,9 +116,8 @@ impl Store {
         let tree = worktree.find_tree(tree);
         let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
         let entries = entries(&worktree, &tree)?;
-        unlink(path, &entries)?;
+        unlink(&worktree, path, &entries)?;
         worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
-        unlink_folders(&worktree, path, &object)?;
         let mut checkout = CheckoutBuilder::new();
         checkout.force();
         worktree
@@ -170,41 +170,6 @@ impl Store {
     }
 }
 
-/// Removes the links that a run has put in the place of folders, of those that
-/// were checked out and of those that will be: libgit2 writes and removes files
-/// through them.
-fn unlink_folders(
-    worktree: &Repository,
-    path: &Path,
-    tree: &git2::Object<'_>,
-) -> Result<(), Error> {
-    let failed = || Error::git("read", path.display().to_string());
-    let mut folders = std::collections::BTreeSet::new();
-    for entry in worktree.index().map_err(failed())?.iter() {
-        let file = PathBuf::from(bytes_to_path(&entry.path));
-        // Those around one that is known are known, too.
-        let around = file.ancestors().skip(1).map(Path::to_owned);
-        let _ = around.take_while(|folder| folders.insert(folder.clone())).count();
-    }
-    let tree = tree.peel_to_tree().map_err(failed())?;
-    tree.walk(git2::TreeWalkMode::PreOrder, |around, entry| {
-        if entry.kind() == Some(ObjectType::Tree) {
-            let around = PathBuf::from(around);
-            folders.insert(around.join(bytes_to_path(entry.name_bytes())));
-        }
-        git2::TreeWalkResult::Ok
-    })
-    .map_err(failed())?;
-    // Those outside come before those inside.
-    for folder in folders.iter().filter(|folder| !folder.as_os_str().is_empty()) {
-        let full = path.join(folder);
-        if full.is_symlink() {
-            remove(&full)?;
-        }
-    }
-    Ok(())
-}
-
 /// Removes what does not belong to the commit, but for `keep`.
 fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     let mut options = git2::StatusOptions::new();
@@ -242,12 +207,23 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes the links that lie where a tree has something else: libgit2 would
-/// write through them, wherever they lead.
-fn unlink(root: &Path, entries: &[Entry]) -> Result<(), Error> {
+/// Removes the links that lie where a tree has something else, or where what was
+/// checked out has a folder: libgit2 would write and remove files through them,
+/// wherever they lead.
+fn unlink(worktree: &Repository, root: &Path, entries: &[Entry]) -> Result<(), Error> {
+    let index =
+        worktree.index().map_err(Error::git("read the index of", root.display().to_string()))?;
+    let mut places: BTreeSet<PathBuf> =
+        entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
+    for entry in index.iter() {
+        let file = from_git(&entry.path);
+        // Those around one that is known are known, too.
+        let around = file.ancestors().skip(1).map(Path::to_owned);
+        let _ = around.take_while(|folder| places.insert(folder.clone())).count();
+    }
     // Those around come before those inside, which may be inside a link.
-    for entry in entries.iter().filter(|entry| entry.mode != LINK) {
-        let full = root.join(&entry.path);
+    for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {
+        let full = root.join(place);
         if full.is_symlink() {
             remove(&full)?;
         }
