@@ -213,7 +213,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn digest_file(path: &Path) -> io::Result<String> {
+/// The SHA-256 of a file, in hexadecimal.
+pub(crate) fn digest_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

@@ -28,7 +28,7 @@ pub fn change_times<E: From<Error>>(
         if let Ok(about) = path.join(from_git(&entry.path)).symlink_metadata()
             && let Some(stamp) = stamp(&about)
         {
-            (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));
+            note(&mut entry, stamp);
             index.add(&entry).map_err(failed())?;
         }
     }
@@ -66,6 +66,12 @@ pub(super) fn settle(index: &Index) -> Result<(), Error> {
     let Some(file) = index.path() else { return Ok(()) };
     let later = SystemTime::now() + Duration::from_secs(2);
     set_modified(file, later).map_err(Error::io("touch", file))
+}
+
+/// Lets an entry know its file by `stamp`.
+pub(super) fn note(entry: &mut IndexEntry, stamp: Stamp) {
+    entry.ino = stamp.number;
+    (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));
 }
 
 fn time((seconds, nanoseconds): (i32, u32)) -> IndexTime {

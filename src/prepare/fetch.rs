@@ -153,7 +153,7 @@ impl Work<'_, '_> {
         if !self.repo.has_remote(remote) {
             return Err(Kind::NoRemote(remote.to_owned()).into());
         }
-        if args.first() == Some(&"fetch") {
+        if args.contains(&"fetch") {
             (self.tell)(Event::Fetching(what, remote));
         }
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();

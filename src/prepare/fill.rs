@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::Work;
+use crate::cache::{digest, digest_file};
 use crate::error::{Error, Kind};
 use crate::event::Notice;
-use crate::git::filters::is_pointer;
+use crate::git::filters::{Filtered, Pointer};
 use crate::git::worktree::Store;
 use crate::git::{self, Revision};
 use crate::side::Side;
@@ -54,9 +55,7 @@ impl Work<'_, '_> {
             let mut args = args.clone();
             args.extend(paths.iter().map(OsString::from));
             let mut command = self.tools.command("git", args, &tree, None);
-            for (name, value) in
-                [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1"), ("LC_ALL", "C")]
-            {
+            for (name, value) in [("GIT_NO_LAZY_FETCH", "1"), ("LC_ALL", "C")] {
                 command.set_var(name, value);
             }
             let (exit, _, said) = self.tools.quietly(command)?;
@@ -69,12 +68,58 @@ impl Work<'_, '_> {
         if !filtered.raw.is_empty() {
             store.settle(&tree)?;
         }
-        let mut pointers = filtered.lfs.iter().filter(|path| is_pointer(&tree.join(path)));
-        if let Some(example) = pointers.next() {
-            let (count, example) = (1 + pointers.count(), example.display().to_string());
+        let mut missing = self.fill_pointers(store, side, &filtered)?;
+        if !missing.is_empty() && self.request.fetch {
+            let (remote, what) = ("origin", format!("large files of {}", revision.rev));
+            match self.git(remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
+                // Without git-lfs, or without a server that has them, they stay
+                // what they are, which is said.
+                Err(error) if error.is_interrupt() => return Err(error),
+                _ => missing = self.fill_pointers(store, side, &filtered)?,
+            }
+        }
+        self.lacking[side] = match missing.is_empty() {
+            true => String::new(),
+            false => digest(format!("{missing:?}").as_bytes()),
+        };
+        if let Some(example) = missing.first() {
+            let (count, example) = (missing.len(), example.display().to_string());
             self.notice(Notice::Pointers { side, count, example });
         }
         Ok(())
+    }
+
+    /// Puts in the place of the pointers of git-lfs what they stand for, as far
+    /// as the clone has it; those that are left. Git-lfs itself would write
+    /// into the clone, and ask the server.
+    fn fill_pointers(
+        &self,
+        store: &Store,
+        side: Side,
+        filtered: &Filtered,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let tree = self.room.tree(side);
+        let (mut filled, mut missing) = (Vec::new(), Vec::new());
+        for path in &filtered.lfs {
+            let full = tree.join(path);
+            let Some(pointer) = Pointer::read(&full) else { continue };
+            let place = pointer.place(&filtered.storage);
+            let is_there = place.metadata().is_ok_and(|about| about.len() == pointer.size);
+            if !is_there || digest_file(&place).ok().as_ref() != Some(&pointer.sha256) {
+                missing.push(path.clone());
+                continue;
+            }
+            let mode = full.metadata().map_err(Error::io("read", &full))?.permissions();
+            fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+            fs_err::copy(&place, &full).map_err(Error::io("copy", &place))?;
+            fs_err::set_permissions(&full, mode).map_err(Error::io("change", &full))?;
+            filled.push(path.clone());
+        }
+        if !filled.is_empty() {
+            store.accept(&tree, &filled)?;
+            store.settle(&tree)?;
+        }
+        Ok(missing)
     }
 
     /// Sees to it that a partial clone holds the files of a commit.

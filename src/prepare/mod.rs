@@ -185,6 +185,8 @@ struct Work<'a, 'b> {
     tools: Tools<'a>,
     tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
     notices: Vec<Notice>,
+    /// A name for what a side's worktree lacks of its commit; empty for nothing.
+    lacking: Pair<String>,
 }
 
 impl<'a, 'b> Work<'a, 'b> {
@@ -202,7 +204,8 @@ impl<'a, 'b> Work<'a, 'b> {
         let executable = request.capture.first().map(Path::new);
         let env = surroundings::clean(request.env.iter().cloned(), executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        Ok((Work { request, repo, room, tools, tell, notices: Vec::new() }, scratch))
+        let (notices, lacking) = (Vec::new(), Pair::default());
+        Ok((Work { request, repo, room, tools, tell, notices, lacking }, scratch))
     }
 
     fn notice(&mut self, notice: Notice) {

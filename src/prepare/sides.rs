@@ -104,10 +104,13 @@ impl Work<'_, '_> {
         let tree = self.room.tree(side);
         let rustc = self.tools.command("rustc", vec!["-vV".into()], &tree, toolchain.as_deref());
         let rustc = self.tools.output(rustc)?;
-        let identity = match revision.dirty {
+        let mut identity = match revision.dirty {
             true => format!("{}+{}", revision.commit, revision.tree),
             false => revision.commit.clone(),
         };
+        if !self.lacking[side].is_empty() {
+            identity = format!("{identity} without {}", self.lacking[side]);
+        }
         Ok(Checkout { side, identity, toolchain, rustc, lock, configs })
     }
 

@@ -92,9 +92,11 @@ fn a_filter_that_fails_is_an_error_where_git_has_it_for_one() {
 #[test]
 fn files_that_stand_for_others_are_said() {
     let repo = Repo::new("steady");
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    let hash = "4d7a".repeat(16);
+    let pointer =
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{hash}\nsize 12345\n");
     repo.write(".gitattributes", "*.bin filter=lfs\n");
-    repo.write("data.bin", pointer);
+    repo.write("data.bin", &pointer);
     repo.write("small.bin", "not of git-lfs\n");
     repo.commit("data");
     repo.branch("feature");
@@ -103,6 +105,71 @@ fn files_that_stand_for_others_are_said() {
     let ran = once(&repo, repo.path(), "main", "true").code(0);
     let ran = ran.says("warning: 1 file of the base, such as `data.bin`, only stands for what");
     ran.says("1 file of the head, such as `data.bin`");
+}
+
+/// What `printf hello` has for a hash, and the file that stands for it.
+const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+#[test]
+fn what_git_lfs_has_in_the_clone_is_put_in_its_place() {
+    let repo = Repo::new("steady");
+    // To be called for nothing: it would write into the clone, and fetch.
+    repo.git(&["config", "filter.lfs.smudge", "git-lfs-that-is-not-there"]);
+    repo.git(&["config", "filter.lfs.clean", "cat"]);
+    repo.git(&["config", "filter.lfs.required", "true"]);
+    let pointer =
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{HELLO}\nsize 5\n");
+    repo.write(".gitattributes", "*.bin filter=lfs\n");
+    repo.write("tool.bin", &pointer);
+    let tool = repo.path().join("tool.bin");
+    std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    repo.commit("a large file");
+    repo.branch("feature");
+    repo.write("other", "x");
+    repo.commit("other");
+    let missing = "1 file of the head, such as `tool.bin`, only stands for what git-lfs has";
+    let at = |storage: &str| {
+        let folder = repo.path().join(storage).join("objects/2c/f2");
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join(HELLO)
+    };
+    let usual = at(".git/lfs");
+    for wrong in [None, Some("jello"), Some("hello, world")] {
+        wrong.inspect(|text| std::fs::write(&usual, text).unwrap());
+        once(&repo, repo.path(), "main", "true").code(0).says(missing);
+        assert_eq!(read(&tree(&repo, "head").join("tool.bin")), pointer);
+    }
+    // Another place for it may be set.
+    repo.git(&["config", "lfs.storage", "large"]);
+    std::fs::write(at(".git/large"), "hello").unwrap();
+    let command = "sh -c 'test -x tool.bin && test $(cat tool.bin) = hello'";
+    once(&repo, repo.path(), "main", command).code(0).never_says("only stands for");
+    // And stays as it is.
+    let time = || tree(&repo, "head").join("tool.bin").metadata().unwrap().modified().unwrap();
+    let before = time();
+    once(&repo, repo.path(), "main", command).code(0);
+    assert_eq!(time(), before);
+}
+
+#[test]
+fn a_build_with_a_pointer_is_none_with_the_file() {
+    let repo = Repo::new("steady");
+    let pointer =
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{HELLO}\nsize 5\n");
+    repo.write(".gitattributes", "*.bin filter=lfs\n");
+    repo.write("src/data.bin", &pointer);
+    let shown = "fn main() {\n    std::hint::black_box(include_bytes!(\"../src/data.bin\"));";
+    repo.replace("benches/work.rs", "fn main() {", shown);
+    repo.commit("a large file");
+    repo.branch("feature");
+    repo.write("other", "x");
+    repo.commit("other");
+    repo.cbdr("compare main").run().code(0).says("Building");
+    repo.cbdr("compare main").run().code(0).says("Fresh");
+    let folder = repo.path().join(".git/lfs/objects/2c/f2");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(HELLO), "hello").unwrap();
+    repo.cbdr("compare main").run().code(0).says("Building").never_says("Fresh");
 }
 
 /// A clone of the repository that leaves objects out.

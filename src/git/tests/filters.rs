@@ -6,7 +6,7 @@ use git2::Oid;
 
 use super::{Scratch, write};
 use crate::git::Revision;
-use crate::git::filters::{Filtered, is_pointer};
+use crate::git::filters::Filtered;
 use crate::git::worktree::Store;
 use crate::side::Side;
 
@@ -62,8 +62,8 @@ fn files_of_a_filter_with_a_program_that_lie_there_as_git_has_them_are_raw() {
         let found = filtered(&scratch, &revision);
         assert_eq!(found.raw, paths(&["a.known", "b.known", "c.long", "f.lfs"]), "{attributes}");
         assert_eq!(found.lfs, paths(&["f.lfs"]));
-        let storage = format!("lfs.storage={}", scratch.path().join(".git/lfs").display());
-        for setting in ["filter.known.smudge=cat", "filter.half.clean=cat", &storage] {
+        assert_eq!(found.storage, scratch.path().join(".git/lfs"));
+        for setting in ["filter.known.smudge=cat", "filter.half.clean=cat"] {
             assert!(found.settings.iter().any(|have| have == setting), "{:?}", found.settings);
         }
         assert!(found.settings.iter().all(|have| !have.starts_with("core.")));
@@ -122,22 +122,4 @@ fn a_settled_index_is_younger_than_the_files() {
     assert!(time >= before + Duration::from_secs(1));
     let error = store.settle(&scratch.around().join("nothing")).unwrap_err();
     assert!(error.to_string().starts_with("could not open `"), "{error}");
-}
-
-#[test]
-fn a_pointer_begins_as_git_lfs_says() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    assert!(!is_pointer(&file));
-    let begin = "version https://git-lfs.github.com/spec/v1\n";
-    for (text, expected) in [
-        (format!("{begin}oid sha256:1\nsize 1\n"), true),
-        (begin.to_owned(), true),
-        (begin[..20].to_owned(), false),
-        (format!("{}2\n and more of it", &begin[..begin.len() - 2]), false),
-        (String::new(), false),
-    ] {
-        write(&file, &text);
-        assert_eq!(is_pointer(&file), expected, "{text}");
-    }
 }

@@ -158,7 +158,7 @@ fn policy_differs(keys: &[&str]) -> String {
 fn pointers(side: Side, files: usize, example: &str) -> String {
     format!(
         "{} of the {side}, such as `{example}`, only {} for what git-lfs has elsewhere: \
-         `git lfs fetch` brings it",
+         `--fetch` brings it, where git-lfs is installed",
         count(files as u64, "file"),
         if files == 1 { "stands" } else { "stand" }
     )
