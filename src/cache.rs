@@ -168,7 +168,7 @@ impl Cache {
         let bucket = self.root.join(BUCKET);
         let path = bucket.join(format!("{name}-{}", &hash[..16]));
         let room = Room { path };
-        make_dir(&room.builds())?;
+        make_dir(&room.path)?;
         for folder in [&bucket, &room.path, &room.builds()] {
             check_owner(folder, &[user_id()])?;
             check_mode(folder)?;
@@ -185,7 +185,11 @@ impl Cache {
 /// An error where a folder is none of these users': who can put a build there
 /// chooses what is run.
 fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
-    match owner(&path.metadata().map_err(io_error("look at", path))?) {
+    let about = match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        about => about.map_err(io_error("look at", path))?,
+    };
+    match owner(&about) {
         Some(owner) if !users.contains(&owner) => {
             Err(Error::NotOwned { path: path.to_owned(), owner })
         }

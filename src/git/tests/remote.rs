@@ -82,21 +82,40 @@ fn nobody_is_asked_for_a_password_and_no_variable_leads_to_another_repository() 
         ("GIT_INDEX_FILE", "x"),
         ("GIT_TERMINAL_PROMPT", "1"),
         ("LC_ALL", "de_DE"),
-        ("GIT_CONFIG_COUNT", "0"),
     ]);
-    let kept = [("PATH", "/bin"), ("GIT_CONFIG_COUNT", "0")];
+    let kept = [("PATH", "/bin")];
     let ours = [("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
     let batch = ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
     // Somebody's own configuration may choose for all repositories.
     let chosen = git2::Config::open_default().unwrap().get_string("core.sshCommand").is_ok();
     let ssh = if chosen { None } else { Some(batch) };
     let expected: Vec<_> = kept.into_iter().chain(ssh).chain(ours).collect();
-    assert_eq!(scratch.open().remote_env(&given), variables(&expected));
+    let without_settings = |given: &[(OsString, OsString)]| {
+        let mut env = scratch.open().remote_env(given);
+        env.retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
+        env
+    };
+    assert_eq!(without_settings(&given), variables(&expected));
     // Who chose how to speak ssh knows why.
     for choice in [("GIT_SSH", "plink"), ("GIT_SSH_COMMAND", "ssh -v")] {
-        let env = scratch.open().remote_env(&variables(&[choice]));
+        let env = without_settings(&variables(&[choice]));
         assert_eq!(env, variables(&[choice, ours[0], ours[1]]));
     }
     scratch.set("core.sshCommand", "ssh -F mine");
-    assert_eq!(scratch.open().remote_env(&[]), variables(&ours));
+    assert_eq!(without_settings(&[]), variables(&ours));
+}
+
+#[test]
+fn what_git_would_run_besides_is_turned_off_behind_the_settings_that_are_there() {
+    let scratch = Scratch::new();
+    let token = ("GIT_CONFIG_KEY_0", "http.extraHeader");
+    let given = [("GIT_CONFIG_COUNT", "1"), token, ("GIT_CONFIG_VALUE_0", "x")];
+    let env = scratch.open().remote_env(&variables(&given));
+    let has = |pair: (&str, &str)| env.contains(&variables(&[pair])[0]);
+    assert!(has(token) && has(("GIT_CONFIG_VALUE_0", "x")), "{env:?}");
+    assert!(has(("GIT_CONFIG_KEY_1", "core.hooksPath")), "{env:?}");
+    assert!(has(("GIT_CONFIG_VALUE_1", "/dev/null")), "{env:?}");
+    let count = env.iter().filter(|(name, _)| name == "GIT_CONFIG_COUNT").collect::<Vec<_>>();
+    let keys = env.iter().filter(|(name, _)| name.to_string_lossy().contains("KEY_")).count();
+    assert_eq!(count, [&("GIT_CONFIG_COUNT".into(), keys.to_string().into())]);
 }

@@ -79,7 +79,7 @@ fn a_repository_of_another_user_is_not_read() {
     if given {
         let error = Repo::discover(&path).unwrap_err();
         assert!(matches!(error, Error::NotOwned(_)), "{error}");
-        let hint = format!("git config --global --add safe.directory '{}'", path.display());
+        let hint = format!("`git config --global --add safe.directory {}`", path.display());
         assert_eq!(error.hint(), Some(hint));
     }
 }
