@@ -203,6 +203,14 @@ impl Error {
                  by a version or by an absolute path"
                     .to_owned(),
             ),
+            Kind::Benchmark { said, .. } | Kind::Command { said, .. } if is_port_taken(said) => {
+                Some(
+                    "an address was still in use: the port of the run before is free only some \
+                     time after it, unless SO_REUSEADDR is set; port 0 takes any that is free. \
+                     Runs overlap only in a duet"
+                        .to_owned(),
+                )
+            }
             Kind::Meter(error) => error.hint(),
             Kind::Waiver { .. } => {
                 Some("correct it, or take it out of the table of the head".to_owned())
@@ -309,6 +317,12 @@ pub fn system_hint(error: &dyn std::error::Error) -> Option<String> {
         next = cause.source();
     }
     None
+}
+
+/// Whether a program said that the address that it wanted is taken: in the words
+/// of the system (EADDRINUSE) or of a language's library.
+fn is_port_taken(said: &str) -> bool {
+    ["Address already in use", "AddrInUse", "EADDRINUSE"].iter().any(|words| said.contains(words))
 }
 
 /// What to do about a metric that is not among `there`: the name of one that it

@@ -251,3 +251,12 @@ fn a_pair_waits_for_a_quiet_machine() {
     let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 1 --max-busy 99.9%", 0);
     assert_eq!(lines.len(), 4);
 }
+
+#[test]
+fn a_port_that_is_taken_is_explained() {
+    let repo = Repo::new("steady");
+    repo.write("serve.sh", "echo 'OSError: [Errno 98] Address already in use' >&2; exit 1\n");
+    repo.commit("serve");
+    let ran = repo.cbdr("compare --aa --command").args(["sh serve.sh"]).run().code(101);
+    ran.says("Address already in use").says("hint: an address was still in use");
+}
