@@ -81,15 +81,31 @@ impl Search {
     /// How many suspects each suspect clears when it is good.
     fn weights(&self, suspects: &BTreeSet<usize>) -> Vec<usize> {
         let mut weights = vec![0; self.parents.len()];
+        let mut seen = vec![usize::MAX; self.parents.len()];
         for &commit in suspects {
             let parents = self.parents[commit].iter().filter(|parent| suspects.contains(parent));
             weights[commit] = match parents.copied().collect::<Vec<_>>().as_slice() {
                 [] => 1,
                 [only] => 1 + weights[*only],
-                _ => self.with_ancestors(commit).intersection(suspects).count(),
+                _ => self.count(commit, suspects, &mut seen),
             };
         }
         weights
+    }
+
+    /// How many suspects a commit and its ancestors are. Long histories have many
+    /// merges: `seen` is used over and over, and holds who was here last.
+    fn count(&self, commit: usize, suspects: &BTreeSet<usize>, seen: &mut [usize]) -> usize {
+        let mut count = 0;
+        let mut left = vec![commit];
+        while let Some(next) = left.pop() {
+            if seen[next] != commit {
+                seen[next] = commit;
+                count += usize::from(suspects.contains(&next));
+                left.extend(&self.parents[next]);
+            }
+        }
+        count
     }
 
     /// How many more tries it takes at most, when none has to be skipped.

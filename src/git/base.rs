@@ -205,17 +205,16 @@ impl Repo {
         head_name: &str,
         head: Oid,
     ) -> Result<(Oid, Rule), Error> {
-        if self.is_on(head, tip)? {
-            return Ok((head, Rule::MergeBase));
-        }
+        // Walking a long history takes long: once, where that can be.
+        let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
-        if commit.parent_count() > 1 {
+        if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
             let parent = commit.parent_id(0).map_err(Error::git("read", head.to_string()))?;
             if self.is_on(parent, tip)? {
                 return Ok((parent, Rule::FirstParent));
             }
         }
-        match self.inner.merge_base(tip, head) {
+        match found {
             Ok(commit) => Ok((commit, Rule::MergeBase)),
             Err(_) if self.inner.is_shallow() => {
                 Err(Error::Shallow { base: base.to_owned(), head: head_name.to_owned() })
