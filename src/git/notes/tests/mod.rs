@@ -1,5 +1,7 @@
 //! Notes, written by one and by several.
 
+#![cfg(unix)]
+
 mod merging;
 
 use super::*;
