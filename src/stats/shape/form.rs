@@ -70,7 +70,7 @@ fn outliers(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
     let share = order.iter().filter(beyond).map(square).sum::<f64>()
         / order.iter().map(square).sum::<f64>();
     let pairs = order.len() as f64;
-    let few = count > 0.0 && count <= OUTLIERS_MOST * pairs;
+    let few = count <= OUTLIERS_MOST * pairs;
     let (_, rejected) = normal_fit(order)?;
     (few && share >= OUTLIERS_SHARE && rejected)
         .then_some(Finding::Outliers { one_in: pairs / count, share })
@@ -165,6 +165,119 @@ mod tests {
             let moment = |power| values.iter().map(|v: &f64| (v - mean).powi(power)).sum::<f64>();
             let z = dagostino(moment(3) / n / (moment(2) / n).powf(1.5), n);
             assert!((z - expected).abs() < 1e-10, "{z}");
+        }
+    }
+
+    /// `count` values in turn a step of 1 below and above 10, and `others`, in order.
+    fn about_ten(count: usize, others: &[f64]) -> Vec<f64> {
+        let steps = (0..count).map(|i| [9.0, 11.0][i % 2]);
+        sorted(steps.chain(others.iter().copied()).collect())
+    }
+
+    #[test]
+    fn outliers_are_few_and_far_away_and_have_half_of_the_variance() {
+        let found = |count, others: &[f64]| outliers(&about_ten(count, others), 10.0, 1.0);
+        // 6^2 is half of 6^2 and 36 times 1.
+        let half = Finding::Outliers { one_in: 37.0, share: 0.5 };
+        assert_eq!(found(36, &[16.0]), Some(half));
+        assert_eq!((found(36, &[4.0]), found(38, &[16.0])), (Some(half), None));
+        // Not more than five deviations away.
+        assert_eq!((found(8, &[15.0]), found(8, &[5.0]), found(8, &[])), (None, None, None));
+        // A quarter of all, and more than a quarter.
+        let many = Finding::Outliers { one_in: 4.0, share: 3600.0 / 3612.0 };
+        let far = [-20.0, -20.0, 40.0, 40.0];
+        assert_eq!(found(12, &far), Some(many));
+        assert_eq!(found(10, &far), None);
+    }
+
+    #[test]
+    fn what_has_few_values_has_no_form() {
+        let of = |different: usize| -> Vec<f64> {
+            sorted((0..20).map(|i| (i % different) as f64).collect())
+        };
+        assert!(!has_form(&of(10)) && has_form(&of(11)) && has_form(&of(20)));
+        // Two normals of unlike spread, whose common middle changes nothing.
+        let both = |middle: f64| -> Vec<f64> {
+            let score = |i: usize| quantile::normal((i as f64 + 0.5) / 60.0).unwrap();
+            (0..120).map(|i| middle + score(i / 2) * [0.01, 0.06][i % 2]).collect()
+        };
+        assert_eq!((findings(&both(0.0)), findings(&both(0.3))), (vec![], vec![]));
+        for middle in [0.0, 0.3] {
+            let found = not_normal(&both(middle));
+            assert!(matches!(found, Some(Finding::NotNormal { fit }) if fit < 0.95), "{found:?}");
+        }
+        assert_eq!((findings(&[0.3; 50]), not_normal(&[0.3; 50])), (vec![], None));
+        assert_eq!(findings(&[f64::NAN; 50]), []);
+    }
+
+    /// `count` values of which a part is 1 and the rest 0: their moments are known.
+    fn coins(count: usize, part: f64) -> Vec<f64> {
+        let ones = (part * count as f64).round() as usize;
+        (0..count).map(|i| f64::from(u8::from(i >= count - ones))).collect()
+    }
+
+    #[test]
+    fn the_skewness_of_coins_is_that_of_the_binomial() {
+        for (count, p) in [(20, 0.2), (20, 0.05), (100, 0.03), (50, 0.5), (40, 0.9)] {
+            let q = 1.0 - p;
+            let (found, z) = skewness(&coins(count, p)).unwrap();
+            let expected = (q - p) / (p * q).sqrt();
+            assert!((found - expected).abs() < 1e-12, "{count} {p}");
+            // The variance of the numerator, in the units of a normal's 6.
+            let spread = (q.powi(5) + p.powi(5) - 6.0 * (1.0 - 3.0 * p * q) * p * q
+                + 9.0 * (p * q).powi(2))
+                / (p * q).powi(2);
+            let expected = dagostino(expected * (6.0 / spread.max(6.0)).sqrt(), count as f64);
+            assert!((z - expected).abs() < 1e-9, "{count} {p}: {z} {expected}");
+        }
+        assert!(skewness(&coins(7, 0.5)).is_none() && skewness(&coins(8, 0.5)).is_some());
+        assert_eq!(skewness(&coins(9, 0.0)), None);
+    }
+
+    #[test]
+    fn skewed_noise_is_told_with_the_average_and_the_typical_change() {
+        let found = |part, step: f64, count| {
+            let order: Vec<f64> =
+                coins(count, part).into_iter().map(|one| 0.1 + step * one).collect();
+            skewed(&order, 0.1, step.abs())
+        };
+        let Some(Finding::Skewed { skewness, average, typical }) = found(0.2, 0.02, 100) else {
+            panic!("1.5 is skewed");
+        };
+        assert!((skewness - 1.5).abs() < 1e-9, "{skewness}");
+        assert!((average - 0.104f64.exp_m1()).abs() < 1e-12, "{average}");
+        assert_eq!(typical, 0.1f64.exp_m1());
+        let opposite = found(0.2, -0.02, 100);
+        assert!(matches!(opposite, Some(Finding::Skewed { skewness, .. }) if skewness < -1.4));
+        // The average is no further off than a tenth of a per cent.
+        assert_eq!(found(0.2, 0.005, 100), None);
+        // 0.63 and 0.41, of which many pairs are sure; and 0.63 in a few.
+        assert!(found(0.35, 0.02, 1000).is_some());
+        assert_eq!((found(0.4, 0.02, 1000), found(0.35, 0.02, 20)), (None, None));
+        // However far beyond three deviations, it counts as three.
+        let far = |distance: f64| {
+            let order: Vec<f64> =
+                coins(200, 0.1).into_iter().map(|one| 0.02 * distance * one).collect();
+            match skewed(&order, 0.0, 0.02) {
+                Some(Finding::Skewed { skewness, average, .. }) => (skewness, average),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(far(3.0).0 == far(9.0).0 && far(3.0).1 < far(9.0).1);
+    }
+
+    #[test]
+    fn normal_noise_is_rejected_as_rarely_as_said() {
+        let mut noise = crate::stats::noise::Noise::seeded(31);
+        for (count, rounds) in [(12, 8000), (60, 3000)] {
+            let mut rejected = || {
+                let order = sorted((0..count).map(|_| noise.normal()).collect());
+                normal_fit(&order).unwrap().1
+            };
+            let found = (0..rounds).filter(|_| rejected()).count() as f64;
+            let expected = CHANCE * f64::from(rounds);
+            assert!((found - expected).abs() <= 3.5 * expected.sqrt(), "{count}: {found}");
+            assert!(found > 0.0, "{count}");
         }
     }
 

@@ -77,3 +77,73 @@ fn is_fine(order: &[f64], width: f64) -> bool {
 fn is_two_valued(order: &[f64]) -> bool {
     order.chunk_by(|a, b| a == b).count() == 2
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` values evenly from `least` to `most`.
+    fn even(least: f64, most: f64, count: usize) -> Vec<f64> {
+        (0..count).map(|i| least + (most - least) * (i as f64 + 0.5) / count as f64).collect()
+    }
+
+    fn both(slow: usize, apart: f64) -> Option<Kinds> {
+        two_kinds([even(0.0, 0.01, 1000 - slow), even(apart, apart + 0.01, slow)].concat())
+    }
+
+    #[test]
+    fn two_kinds_are_told_with_share_and_distance_wherever_they_lie() {
+        let Kinds { share, distance } = both(300, 0.2).unwrap();
+        assert!((share - 0.3).abs() < 1e-12 && (distance - 0.2f64.exp_m1()).abs() < 1e-9);
+        for shift in [-5.0, 3.0] {
+            let all = [even(0.0, 0.01, 700), even(0.2, 0.21, 300)].concat();
+            let moved = two_kinds(all.iter().map(|value| value + shift).collect()).unwrap();
+            assert!((moved.share - share).abs() < 1e-12, "{shift}");
+            assert!((moved.distance - distance).abs() < 1e-9, "{shift}");
+        }
+        // A tenth of the runs is a kind, on either side, and less is a tail.
+        assert!(both(100, 0.2).is_some() && both(900, 0.2).is_some());
+        assert!(both(99, 0.2).is_none() && both(901, 0.2).is_none());
+        // The kinds are a per cent apart or more.
+        let near = |distance: f64| {
+            let fast = even(0.0, 0.001, 50);
+            two_kinds([fast.clone(), fast.iter().map(|v| v + distance).collect()].concat())
+        };
+        assert!(near(0.01).is_some() && near(0.0099).is_none());
+    }
+
+    #[test]
+    fn one_kind_has_no_valley() {
+        assert_eq!(two_kinds(even(0.0, 1.0, 200)), None);
+        // A wedge, on either side.
+        let wedge: Vec<f64> = even(0.0, 1.0, 200).iter().map(|value| value.sqrt()).collect();
+        assert_eq!(two_kinds(wedge.iter().map(|value| -value).collect()), None);
+        assert_eq!(two_kinds(wedge), None);
+        assert_eq!((two_kinds(vec![]), two_kinds(vec![1.0; 40])), (None, None));
+    }
+
+    #[test]
+    fn the_valley_is_as_deep_as_mcnemars_test_says() {
+        // Cells of a width of 1, of 20 runs, 2 and 10: (10 - 2 - 1) / sqrt(12).
+        let order = [even(0.0, 1.0, 20), even(1.0, 2.0, 2), even(2.0, 3.0, 10)].concat();
+        let ends = [vec![0.0], order, vec![3.0]].concat();
+        let (z, place) = valley(&sorted(ends), 3).unwrap();
+        // One of 34 is cut off at either end, and the ends are there no more.
+        let width = (3.0 - 0.05 - 0.025) / 3.0;
+        assert!((z - 7.0 / 12f64.sqrt()).abs() < 1e-12, "{z}");
+        assert!((place - (0.025 + 1.5 * width)).abs() < 1e-12, "{place}");
+    }
+
+    #[test]
+    fn the_steps_of_a_clock_are_no_valleys() {
+        // 10 values, a hundred runs each: between them there is nothing.
+        let clock: Vec<f64> = (0..1000).map(|i| f64::from(i % 10)).collect();
+        assert_eq!(valley(&sorted(clock.clone()), 13), None);
+        assert!(!is_fine(&sorted(clock), 2.0));
+        let steps: Vec<f64> = (0..9).map(f64::from).collect();
+        assert!(is_fine(&steps, 4.1) && !is_fine(&steps, 4.0) && !is_fine(&steps[1..], 4.1));
+        // Two values are two kinds.
+        let coins: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i % 3 == 0))).collect();
+        assert!(two_kinds(coins).is_some_and(|kinds| (kinds.share - 0.34).abs() < 1e-12));
+    }
+}

@@ -94,3 +94,96 @@ fn correlation(entries: &[Entry], critical: f64) -> Option<Finding> {
     let z = (correlation + 1.0 / count) * f64::sqrt(neighbours);
     (z >= critical && correlation >= CORRELATION).then_some(Finding::Correlated { correlation })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries whose base never changes.
+    fn entries(heads: impl Iterator<Item = (u64, f64, bool)>) -> Vec<Entry> {
+        heads
+            .map(|(number, head, base_first)| Entry { number, base: 0.0, head, base_first })
+            .collect()
+    }
+
+    #[test]
+    fn the_slot_is_half_of_what_the_order_makes_of_the_difference() {
+        let found = |pairs: u64, effect: f64| {
+            let sign = |number: u64| if number.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let head =
+                |i: u64| (i, 0.3 + sign(i) * effect + 1e-4 * (i % 7) as f64, i.is_multiple_of(2));
+            slot(&entries((0..pairs).map(head)), 3.29)
+        };
+        let Some(Finding::Slot { effect, z }) = found(100, 0.02) else { panic!("no slot") };
+        assert!((effect - 0.02f64.exp_m1()).abs() < 1e-3, "{effect}");
+        // All 50 of the one kind are above all 50 of the other.
+        assert!((z - 1249.5 / (2500.0 / 12.0 * 101.0f64).sqrt()).abs() < 0.05, "{z}");
+        let faster = found(100, -0.02);
+        assert!(matches!(faster, Some(Finding::Slot { effect, z }) if effect < -0.019 && z < -8.0));
+        // Half a per cent is none, nor are ten pairs evidence.
+        assert!(found(100, 0.0049).is_none() && found(100, 0.0052).is_some());
+        assert!(found(10, 0.02).is_none());
+    }
+
+    #[test]
+    fn a_drift_goes_from_the_first_third_to_the_last() {
+        let found = |count: u64, step: f64| {
+            // The middle third does not count.
+            let level = |i: u64| match 3 * i / count {
+                0 => 0.1,
+                1 => 7.0 * (i % 2) as f64,
+                _ => 0.1 + step,
+            };
+            let head = |i: u64| (i, level(i) + 1e-5 * (i % 5) as f64, i.is_multiple_of(2));
+            drift(&entries((0..count).map(head)), Entry::difference, 3.29)
+        };
+        for step in [0.04, -0.3] {
+            assert!((found(90, step).unwrap() - f64::exp_m1(step)).abs() < 1e-12, "{step}");
+        }
+        assert_eq!(found(12, 0.3), None);
+    }
+
+    #[test]
+    fn small_drifts_are_named_for_the_difference_and_not_for_the_level() {
+        let found = |base: f64, head: f64| {
+            let entry = |number: u64| {
+                let (slow, noise) = (number as f64 / 60.0, 1e-5 * ((number * 7) % 11) as f64);
+                let base_first = (number / 2 + number).is_multiple_of(2);
+                Entry { number, base: base * slow, head: head * slow + noise, base_first }
+            };
+            findings(&(0..60).map(entry).collect::<Vec<_>>())
+        };
+        // From third to third it is two thirds of the whole way.
+        let both = found(0.09, 0.09);
+        assert!(
+            matches!(both[..], [Finding::Drift { change }] if (change - 0.06).abs() < 0.005),
+            "{both:?}"
+        );
+        assert_eq!(found(0.06, 0.06), []);
+        let one = found(0.0, 0.03);
+        assert!(
+            matches!(one[..], [Finding::DifferenceDrift { change }] if (change - 0.02).abs() < 0.002),
+            "{one:?}"
+        );
+    }
+
+    #[test]
+    fn neighbours_are_those_of_the_whole_order() {
+        // Four pairs high, four low: of 8 neighbours 6 are alike, and between high and
+        // low are three quarters of the ranks' variance.
+        let alike = |numbers: fn(u64) -> u64, length: u64| {
+            let head = |i: u64| {
+                let sign = if (i / length).is_multiple_of(2) { 1.0 } else { -1.0 };
+                (numbers(i), sign * (1.0 + 0.01 * (i % 3) as f64), (i / 2 + i).is_multiple_of(2))
+            };
+            correlation(&entries((0..240).map(head)), 3.29)
+        };
+        let Some(Finding::Correlated { correlation }) = alike(|i| i, 4) else { panic!("alike") };
+        assert!((correlation - 0.5 * 0.75).abs() < 0.05, "{correlation}");
+        assert_eq!(alike(|i| i, 1), None);
+        // What was given up between two of them leaves no neighbours.
+        assert_eq!(alike(|i| 2 * i, 4), None);
+        let halves = alike(|i| i + i / 2, 4);
+        assert!(halves.is_some());
+    }
+}

@@ -83,6 +83,17 @@ fn outliers_are_counted_with_their_share() {
 }
 
 #[test]
+fn an_outlier_is_found_among_twelve_pairs_and_not_among_eleven() {
+    for (pairs, count) in [(11, 0), (12, 1), (13, 1)] {
+        let found = made(1, pairs, |noise, Turn { number, head, .. }| {
+            normal(noise) * if head && number == 5 { 3.0 } else { 1.0 }
+        });
+        let outliers = found.iter().filter(|one| matches!(one, Finding::Outliers { .. }));
+        assert_eq!(outliers.count(), count, "{pairs}: {found:?}");
+    }
+}
+
+#[test]
 fn a_change_of_the_tail_alone_is_skewed() {
     let found = made(2, 300, |noise, Turn { head, .. }| {
         normal(noise) * if head && noise.uniform() < 0.08 { 1.6 } else { 1.0 }
@@ -171,6 +182,7 @@ fn memory_is_bounded_and_time_evenly_covered() {
         let level = 1.0 + number as f64 / 100_000.0;
         shape.push(level * normal(&mut noise), level * normal(&mut noise), number % 2 == 0);
         assert!(shape.entries.len() <= MOST_PAIRS);
+        assert!(number >= 4096 || shape.entries.len() as u64 == number + 1);
     }
     assert!(shape.entries.len() >= MOST_PAIRS / 2);
     assert!(shape.entries.is_sorted_by_key(|entry| entry.number));
