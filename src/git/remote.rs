@@ -36,10 +36,12 @@ impl Repo {
     /// `origin`.
     pub fn remote_of(&self, name: &str) -> (String, String) {
         let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
-        if let Some((first, rest)) = name.split_once('/')
-            && self.inner.find_remote(first).is_ok()
-        {
-            return (first.to_owned(), rest.to_owned());
+        // A remote's name may itself have slashes.
+        let split = |(at, _): (usize, &str)| name.split_at(at);
+        let mut splits = name.rmatch_indices('/').map(split);
+        let is_remote = |(remote, _): &(&str, &str)| self.inner.find_remote(remote).is_ok();
+        if let Some((remote, rest)) = splits.find(is_remote) {
+            return (remote.to_owned(), rest.trim_start_matches('/').to_owned());
         }
         ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
     }

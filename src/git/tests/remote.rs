@@ -6,8 +6,12 @@ use super::Scratch;
 fn a_name_is_of_the_remote_that_it_begins_with_else_of_origin() {
     let scratch = Scratch::new();
     scratch.git.remote("upstream", "https://example.org/up").unwrap();
+    scratch.git.remote("team/fork", "https://example.org/fork").unwrap();
     let repo = scratch.open();
     for (name, remote, there) in [
+        ("team/fork/main", "team/fork", "main"),
+        ("team/fork/a/b", "team/fork", "a/b"),
+        ("team/other", "origin", "team/other"),
         ("upstream/main", "upstream", "main"),
         ("refs/remotes/upstream/a/b", "upstream", "a/b"),
         ("feature/x", "origin", "feature/x"),
