@@ -1,5 +1,8 @@
 //! What the cache holds, and its end.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use crate::support::{Cbdr, Repo};
 
 /// The steady fixture, compared once.
@@ -65,14 +68,39 @@ fn clean_empties_the_room_of_this_repository_and_with_all_every_one() {
     repo.cbdr("cache clean").folder(&repo.around()).run().code(101).says("not inside a git");
 }
 
-#[test]
-fn what_somebody_uses_stays() {
-    let repo = compared("repo");
+/// Takes the lock of the one room, as process 7.
+fn lock(repo: &Repo) -> std::fs::File {
     let mut rooms = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap();
     let path = rooms.next().unwrap().unwrap().path().join("lock");
     let lock = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     lock.lock().unwrap();
     std::fs::write(&path, "a comparison, process 7").unwrap();
+    lock
+}
+
+#[test]
+fn who_comes_second_says_whom_it_waits_for_and_goes_on_after_it() {
+    let repo = compared("repo");
+    let lock = lock(&repo);
+    let mut second = repo.cbdr("compare main").into_command();
+    let mut second = second.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(second.stderr.take().unwrap());
+    let (mut before, line) = (String::new(), "Blocking waiting for a comparison, process 7");
+    while !before.contains(line) {
+        assert_ne!(said.read_line(&mut before).unwrap(), 0, "{before}");
+    }
+    assert!(!before.contains("Checking out"), "{before}");
+    drop(lock);
+    let mut after = String::new();
+    said.read_to_string(&mut after).unwrap();
+    assert!(second.wait().unwrap().success(), "{before}{after}");
+    assert!(after.contains("Checking out") && !after.contains("Blocking"), "{after}");
+}
+
+#[test]
+fn what_somebody_uses_stays() {
+    let repo = compared("repo");
+    let _lock = lock(&repo);
     let ran = repo.cbdr("cache clean").run().code(0);
     ran.says("Leaving").says("in use by a comparison, process 7");
     assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);

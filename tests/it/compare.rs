@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, branch_with, metric};
+use crate::support::{Cbdr, Repo, branch_with, metric};
 
 // Processor time gates: the tests must not depend on who else uses the machine.
 
@@ -245,4 +245,24 @@ fn the_whole_gate_is_repeated_and_its_verdicts_are_counted() {
         (0..3).map(|number| object["comparisons"][number]["seed"].clone()).collect();
     assert_eq!(seeds, [7, 8, 9]);
     repo.cbdr("compare main --repeat 3").run().code(2);
+    let ran = repo.cbdr("compare --aa --repeat 2 --max-pairs 2").run().code(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let first = format!("2 comparisons of main ({}) with itself:", &repo.head()[..10]);
+    let counts = ["  no-regression     0  0.0%", "  regression        0  0.0%"];
+    assert_eq!(lines[..3], [&*first, counts[0], counts[1]]);
+    assert_eq!(lines[3], "  inconclusive      2  100.0%");
+    assert!(lines[4].starts_with("On average 2.0 pairs in "), "{lines:?}");
+    assert!(lines[4].ends_with(" at most 5% may end in a false alarm."), "{lines:?}");
+}
+
+#[test]
+fn the_demo_finds_the_slowdown_that_it_planted() {
+    let folder = tempfile::tempdir().unwrap();
+    let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache")).env("TMPDIR", folder.path());
+    let ran = cbdr.args(["demo"]).run().code(0);
+    let said = &ran.stdout;
+    assert!(said.contains("\nregression: wall_time of words changed by +"), "{said}");
+    assert!(said.contains("\nThe planted slowdown was found;"), "{said}");
+    // It takes everything away again, and leaves the user's cache alone.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

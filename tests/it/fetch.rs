@@ -126,3 +126,18 @@ fn a_fetch_runs_no_hook_and_asks_no_folder_that_is_called_like_a_remote() {
         ran.says("error: there is no remote `origin`").says("hint: `git remote -v`");
     }
 }
+
+#[test]
+fn without_a_name_it_is_the_branch_that_the_remote_calls_its_head() {
+    let (repo, fork, _) = upstream();
+    repo.git(&["branch", "--move", "main", "development"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/heads/development"]);
+    let at = clone(&repo, "one", &["--single-branch", "--branch", "feature"]);
+    compare(&repo, &at, "").run().code(101).says("error: no base given, and none of");
+    let ran = compare(&repo, &at, "--fetch").run().code(0).says("Fetching development from origin");
+    assert_eq!(base_of(ran), fork);
+    // One that stands on no branch calls none.
+    repo.git(&["checkout", "--quiet", "--detach", "pull"]);
+    let at = clone(&repo, "two", &["--single-branch", "--branch", "feature"]);
+    compare(&repo, &at, "--fetch").run().code(101).says("error: no base given, and none of");
+}
