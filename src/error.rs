@@ -217,9 +217,7 @@ impl Error {
             }
             Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
             Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
-                let cpus = process::allowed_cpus();
-                let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-                Some(format!("this process may use {cpus}"))
+                Some(processors())
             }
             Kind::NoMetric { measured, metric, .. } => {
                 Some(no_metric(metric, measured, "it measures"))
@@ -287,6 +285,13 @@ impl Error {
         let path = path.to_owned();
         move |source| Kind::Io { verb, path, source }.into()
     }
+}
+
+/// Which processors there are to choose from.
+fn processors() -> String {
+    let cpus = process::allowed_cpus();
+    let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    format!("this process may use {cpus}")
 }
 
 /// What to do about what the system said, wherever it is among the causes.

@@ -83,6 +83,9 @@ const SUMMARIES: [&str; 4] = [
     "error: failed to run custom build command",
 ];
 
+/// The code by which a build command says that what is there can't be built.
+const SAYS_SO: Exit = Exit::Code(125);
+
 /// Cargo's code for errors; rustup and those that speak for it have others.
 const CARGO_FAILED: Exit = Exit::Code(101);
 
@@ -95,10 +98,12 @@ pub(super) fn of_cargo(exit: Exit, said: &str, tree: &Path) -> Fault {
 }
 
 /// Of a build by any command. What was killed, what a shell could not find or
-/// start (126, 127) and what died of a signal below a shell is not the code's.
+/// start (126, 127) and what died of a signal below a shell is not the code's;
+/// 125 says that it is, as it does to `git bisect run`.
 pub(super) fn of_command(exit: Exit, said: &str, tree: &Path) -> Fault {
     match exit {
-        Exit::Code(1..=125) => of_output(said, tree),
+        SAYS_SO => Fault::Code,
+        Exit::Code(1..=124) => of_output(said, tree),
         _ => Fault::Outside(first_error(said)),
     }
 }
@@ -307,6 +312,7 @@ mod tests {
         );
         assert_eq!(of(101, COMPILE), Fault::Code);
         assert_eq!(of(2, "make: *** no rule\n"), outside("make: *** no rule"));
+        assert_eq!(of(125, "no words of a compiler\n"), Fault::Code);
         assert!(matches!(of(127, COMPILE), Fault::Outside(_)));
         assert!(matches!(of(137, COMPILE), Fault::Outside(_)));
         assert!(matches!(of(1, "note: error: x\n"), Fault::Outside(_)));

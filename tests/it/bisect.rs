@@ -26,7 +26,7 @@ const ARGS: [&str; 10] = [
 fn script(repo: &Repo, rounds: u32, builds: bool) -> String {
     let run = format!("i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done\n");
     repo.write("run.sh", &run);
-    repo.write("build.sh", if builds { "exit 0\n" } else { "echo broken >&2; exit 1\n" });
+    repo.write("build.sh", if builds { "exit 0\n" } else { "echo broken >&2; exit 125\n" });
     repo.commit(&format!("{rounds} rounds, builds: {builds}"))
 }
 

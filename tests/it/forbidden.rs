@@ -86,6 +86,8 @@ fn a_build_command_blames_the_base_in_a_compilers_words_only() {
     let at = |what: &str| format!("sh -c 'case $PWD in */base/*) {what} ;; esac'");
     is_no_verdict(run(&at("exit 1")));
     is_no_verdict(run(&at("exit 127")));
+    let ran = run(&at("exit 125"));
+    ran.code(0).says("no baseline for `true`: the base does not build");
     is_no_verdict(run(&at("echo \"x.c:1:2: error: no\" >&2; kill -9 $$")));
     is_no_verdict(run(&at("echo \"x.c:1:2: error: No space left on device\" >&2; exit 1")));
     let ran = run(&at("echo \"x.c:1:2: error: no\" >&2; exit 1"));
