@@ -48,7 +48,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{estimator}: {} million pairs\n", pairs / MILLION);
     println!("| pairs | peak memory | processor time a pair |\n|---:|---:|---:|");
-    let mut child = Child { state: SEED, mirrored: None };
+    // What has a mean of 1 has no geometric mean of 1.
+    let factor = match estimator {
+        Estimator::GeometricMean => f64::exp,
+        _ => |noise| 1.0 + noise,
+    };
+    let mut child = Child { state: SEED, mirrored: None, factor };
     let (mut done, mut since) = (0, (0, processor_seconds()));
     let sampled = sample::<Infallible>(
         &plan,
@@ -81,6 +86,7 @@ fn of(value: f64) -> Sample {
 struct Child {
     state: u64,
     mirrored: Option<(f64, f64)>,
+    factor: fn(f64) -> f64,
 }
 
 impl Child {
@@ -93,7 +99,7 @@ impl Child {
                 drawn
             }
         };
-        Pair { base, head: base * (1.0 + THRESHOLD) * (1.0 + noise) }
+        Pair { base, head: base * (1.0 + THRESHOLD) * (self.factor)(noise) }
     }
 
     /// The splitmix64 generator (Steele, Lea and Flood 2014).
