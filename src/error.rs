@@ -190,66 +190,19 @@ impl Error {
             Kind::Config(error) => error.hint(),
             Kind::Options(error) => error.hint(),
             Kind::Analysis(error) => error.hint(),
-            Kind::NotCommitted { .. } => {
-                Some("commit it, or compare the working tree as it is: `--dirty`".to_owned())
-            }
-            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
-                if what.starts_with("ran longer") =>
-            {
-                Some("allow more with `--run-timeout`".to_owned())
-            }
-            Kind::Beside { .. } => Some(
-                "a worktree holds what the commit does: make it a submodule, or name it by git, \
-                 by a version or by an absolute path"
-                    .to_owned(),
-            ),
-            Kind::Benchmark { said, .. } | Kind::Command { said, .. } if is_port_taken(said) => {
-                Some(
-                    "an address was still in use: the port of the run before is free only some \
-                     time after it, unless SO_REUSEADDR is set; port 0 takes any that is free. \
-                     Runs overlap only in a duet"
-                        .to_owned(),
-                )
-            }
             Kind::Meter(error) => error.hint(),
-            Kind::Waiver { .. } => {
-                Some("correct it, or take it out of the table of the head".to_owned())
-            }
             Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
-            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
-                Some(processors())
-            }
             Kind::NoMetric { measured, metric, .. } => {
                 Some(no_metric(metric, measured, "it measures"))
             }
-            Kind::Output { .. } => {
-                Some("`--harness` says how a run is read; `plain` measures the process".to_owned())
+            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
+                Some(processors())
             }
             Kind::NoBenchmark { filter: Some(filter), .. } => {
                 Some(format!("no name matches the filter `{filter}`"))
             }
-            Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
-                Some("with `--harness plain` the process itself is the measurement".to_owned())
-            }
-            Kind::NoFilter(_) => {
-                Some("the harnesses criterion, divan and libtest have filters".to_owned())
-            }
-            Kind::LimitTooShort { needed, .. } => {
-                // Room for runs that take longer than the warm-up did.
-                let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
-                let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
-                Some(format!("`--time-limit {wanted}`, or a shorter benchmark"))
-            }
-            Kind::NoResult { others, .. } if *others > 0 => {
-                Some("there are results of other machines: `--all-machines` takes them".to_owned())
-            }
-            Kind::NoRemote(_) => Some("`git remote -v` shows those that there are".to_owned()),
-            Kind::NoResult { .. } => Some("`cargo cbdr history record` measures one".to_owned()),
-            Kind::Configured { .. } => {
-                Some("edit it; `cargo cbdr compare` uses what it says".to_owned())
-            }
-            Kind::NoPair(_) => Some("a longer `--time-limit`, or a shorter benchmark".to_owned()),
-            _ => None,
+            Kind::LimitTooShort { needed, .. } => Some(longer(*needed)),
+            kind => kind.advice().map(str::to_owned),
         }
     }
 
@@ -285,6 +238,54 @@ impl Error {
         let path = path.to_owned();
         move |source| Kind::Io { verb, path, source }.into()
     }
+}
+
+impl Kind {
+    /// What there is to do, where it is always the same.
+    fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Kind::NotCommitted { .. } => {
+                "commit it, or compare the working tree as it is: `--dirty`"
+            }
+            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
+                if what.starts_with("ran longer") =>
+            {
+                "allow more with `--run-timeout`"
+            }
+            Kind::Beside { .. } => {
+                "a worktree holds what the commit does: make it a submodule, or name it by git, \
+                 by a version or by an absolute path"
+            }
+            Kind::Benchmark { said, .. } | Kind::Command { said, .. } if is_port_taken(said) => {
+                "an address was still in use: the port of the run before is free only some time \
+                 after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
+                 overlap only in a duet"
+            }
+            Kind::Waiver { .. } => "correct it, or take it out of the table of the head",
+            Kind::Output { .. } => {
+                "`--harness` says how a run is read; `plain` measures the process"
+            }
+            Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
+                "with `--harness plain` the process itself is the measurement"
+            }
+            Kind::NoFilter(_) => "the harnesses criterion, divan and libtest have filters",
+            Kind::NoResult { others, .. } if *others > 0 => {
+                "there are results of other machines: `--all-machines` takes them"
+            }
+            Kind::NoResult { .. } => "`cargo cbdr history record` measures one",
+            Kind::NoRemote(_) => "`git remote -v` shows those that there are",
+            Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
+            Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
+            _ => return None,
+        })
+    }
+}
+
+/// A longer limit: with room for runs that take longer than the warm-up did.
+fn longer(needed: Duration) -> String {
+    let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
+    let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
+    format!("`--time-limit {wanted}`, or a shorter benchmark")
 }
 
 /// Which processors there are to choose from.

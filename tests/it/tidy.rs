@@ -47,7 +47,14 @@ const OWNERS: [(&[&str], &[&str]); 14] = [
     // What depends on the system. `meter` says what a system does not count.
     (
         &["target_os", "target_vendor", "unix)", "windows)", "std::os::"],
-        &["src/system.rs", "src/process/", "src/meter/", "src/cache/tests/", "src/git/tests/"],
+        &[
+            "src/system.rs",
+            "src/process/",
+            "src/meter/",
+            "src/cache/tests/",
+            "src/git/tests/",
+            "src/git/notes/tests/",
+        ],
     ),
     (&["unsafe"], &["src/process/"]),
     (&["perf_event_open_sys"], &["src/process/counter.rs"]),
