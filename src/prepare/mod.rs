@@ -241,7 +241,7 @@ impl<'a, 'b> Work<'a, 'b> {
         Side::BOTH.into_iter().try_for_each(|side| self.complete(sides.of(side)))?;
         let store = Store::open(&self.room.git(), &self.repo)?;
         if self.request.dirty {
-            sides.head.tree = self.repo.snapshot(&store)?;
+            sides.head.tree = self.tools.interrupt.bound(|| self.repo.snapshot(&store))?;
             if self.request.aa {
                 sides.base.tree.clone_from(&sides.head.tree);
             }
@@ -263,7 +263,8 @@ impl<'a, 'b> Work<'a, 'b> {
         clock::forget_the_future(&self.room.side(side), SystemTime::now())?;
         let tree = self.room.tree(side);
         let keep = command::kept(&self.room.side(side), &revision.tree);
-        store.check_out(&self.repo, side, &tree, revision, &keep)?;
+        // Killed, too, it would leave nothing that the next one takes for whole.
+        self.tools.interrupt.bound(|| store.check_out(&self.repo, side, &tree, revision, &keep))?;
         self.filter(store, side, revision)
     }
 

@@ -18,6 +18,7 @@ mod isolation;
 #[cfg(unix)]
 mod launch;
 pub mod pages;
+mod patience;
 #[cfg(all(unix, any(test, not(target_os = "linux"))))]
 mod plain;
 mod program;

@@ -197,6 +197,24 @@ fn a_killed_tool_leaves_no_benchmark_running() {
 }
 
 #[test]
+fn a_checkout_that_takes_long_does_not_outlast_a_signal() {
+    let stage = Stage::new("true\n");
+    // Whoever reads this object waits for a writer, who never comes.
+    let blob = stage.repo.git(&["rev-parse", "HEAD:other.txt"]);
+    let (folder, file) = blob.trim().split_at(2);
+    let object = stage.repo.path().join(".git/objects").join(folder).join(file);
+    std::fs::remove_file(&object).unwrap();
+    assert!(Command::new("mkfifo").arg(&object).status().unwrap().success());
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut live = Live::start(&stage, stage.compare(""));
+        until("the checkout", LIMIT, || live.stderr().contains("Checking out head").then_some(()));
+        live.signal(signal);
+        assert_eq!(live.end().signal(), Some(signal));
+        assert_gone(&stage.notes, "after the end");
+    }
+}
+
+#[test]
 fn after_a_kill_the_next_comparison_is_as_any_other() {
     let script = format!("{COUNT}[ $runs -ne 5 ] || sleep 1000\n");
     let stage = Stage::new(&script);
