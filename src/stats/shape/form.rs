@@ -181,13 +181,17 @@ mod tests {
         let half = Finding::Outliers { one_in: 37.0, share: 0.5 };
         assert_eq!(found(36, &[16.0]), Some(half));
         assert_eq!((found(36, &[4.0]), found(38, &[16.0])), (Some(half), None));
-        // Not more than five deviations away.
-        assert_eq!((found(8, &[15.0]), found(8, &[5.0]), found(8, &[])), (None, None, None));
+        // Not more than five deviations away, and a little more.
+        assert_eq!((found(24, &[15.0]), found(8, &[])), (None, None));
+        assert!(found(24, &[15.01]).is_some());
         // A quarter of all, and more than a quarter.
-        let many = Finding::Outliers { one_in: 4.0, share: 3600.0 / 3612.0 };
-        let far = [-20.0, -20.0, 40.0, 40.0];
-        assert_eq!(found(12, &far), Some(many));
-        assert_eq!(found(10, &far), None);
+        let far: Vec<f64> = (0..12).map(|i| [-20.0, 40.0][i % 2]).collect();
+        let many = Finding::Outliers { one_in: 4.0, share: 10_800.0 / 10_836.0 };
+        assert_eq!((found(36, &far), found(34, &far)), (Some(many), None));
+        // The centre and the scale are those of the many; of equals there is none.
+        let whole = findings(&about_ten(36, &[30.0]));
+        assert!(matches!(whole[..], [Finding::Outliers { one_in: 37.0, .. }, ..]), "{whole:?}");
+        assert_eq!(findings(&[vec![0.0; 45], vec![1.0; 5]].concat()), []);
     }
 
     #[test]
@@ -254,6 +258,14 @@ mod tests {
         // 0.63 and 0.41, of which many pairs are sure; and 0.63 in a few.
         assert!(found(0.35, 0.02, 1000).is_some());
         assert_eq!((found(0.4, 0.02, 1000), found(0.35, 0.02, 20)), (None, None));
+        // As sure as a chance of one in a thousand, on either side.
+        let mut near = 0;
+        for (count, part) in (2..30).flat_map(|n| [(5 * n, 0.2), (4 * n, 0.25), (10 * n, 0.1)]) {
+            let z = super::skewness(&coins(count, part)).map_or(0.0, |(_, z)| z);
+            assert_eq!(found(part, 0.05, count).is_some(), z >= 3.290_526_731_491_895, "{z}");
+            near += usize::from((3.1..3.29).contains(&z));
+        }
+        assert!(near > 0);
         // However far beyond three deviations, it counts as three.
         let far = |distance: f64| {
             let order: Vec<f64> =
@@ -301,6 +313,8 @@ mod tests {
         let skewed: Vec<f64> = scores.iter().map(|score| (2.0 * score).exp()).collect();
         let (fit, rejected) = normal_fit(&skewed).unwrap();
         assert!(fit < 0.6 && rejected, "{fit}");
+        let (moved, _) = normal_fit(&skewed.iter().map(|v| v + 10.0).collect::<Vec<_>>()).unwrap();
+        assert!((moved - fit).abs() < 1e-9, "{moved} {fit}");
         assert_eq!(normal_fit(&[1.0; 9]), None);
     }
 }

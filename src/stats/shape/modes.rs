@@ -135,6 +135,24 @@ mod tests {
     }
 
     #[test]
+    fn the_deepest_valley_is_the_first_of_the_deepest() {
+        let place = |counts: [usize; 5]| {
+            let cells = (0..5).map(|i| even(i as f64, i as f64 + 1.0, counts[i]));
+            let inner = cells.collect::<Vec<_>>().concat();
+            // What is cut off at the ends, so that all of these stay.
+            let edge = inner.len() / 18;
+            let all = [vec![inner[0]; edge], inner.clone(), vec![inner[inner.len() - 1]; edge]];
+            valley(&all.concat(), 5).map(|(_, place)| place.floor())
+        };
+        assert_eq!(place([20, 5, 20, 1, 20]), Some(3.0));
+        assert_eq!(place([20, 1, 20, 5, 20]), Some(1.0));
+        assert_eq!(place([20, 1, 20, 1, 20]), Some(1.0));
+        // Half as many as at the sides are a valley, more are none.
+        assert_eq!(place([20, 10, 20, 20, 20]), Some(1.0));
+        assert_eq!(place([20, 14, 20, 20, 20]), None);
+    }
+
+    #[test]
     fn the_steps_of_a_clock_are_no_valleys() {
         // 10 values, a hundred runs each: between them there is nothing.
         let clock: Vec<f64> = (0..1000).map(|i| f64::from(i % 10)).collect();

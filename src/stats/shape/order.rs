@@ -183,6 +183,20 @@ mod tests {
         assert_eq!(alike(|i| i, 1), None);
         // What was given up between two of them leaves no neighbours.
         assert_eq!(alike(|i| 2 * i, 4), None);
+        // What the slot does to each is taken away first.
+        let slotted = |slot: f64| {
+            let entry = |i: u64| {
+                let (base_first, high) = ((i / 2 + i).is_multiple_of(2), (i / 4).is_multiple_of(2));
+                let level = f64::from(u8::from(high)) + slot * f64::from(u8::from(base_first));
+                (i, level + 0.001 * ((i * i) % 29) as f64, base_first)
+            };
+            match super::correlation(&entries((0..240).map(entry)), 3.29) {
+                Some(Finding::Correlated { correlation }) => correlation,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (without, with) = (slotted(0.0), slotted(0.7));
+        assert!((without - with).abs() < 0.02, "{without} {with}");
         let halves = alike(|i| i + i / 2, 4);
         assert!(halves.is_some());
     }

@@ -77,6 +77,9 @@ mod tests {
         assert!((z - 4.0 / 5.25f64.sqrt()).abs() < 1e-12, "{z}");
         assert_eq!(shift(&[4.0, 5.0, 6.0], &[1.0, 2.0, 3.0]), -z);
         assert_eq!(shift(&[1.0, 1.0], &[1.0, 1.0]), 0.0);
+        // Ranks 3.5, 5.5 and 5.5, which is 4 too many; three ties of 2 take 18/30 of 7.
+        let tied = shift(&[1.0, 1.0, 2.0], &[2.0, 3.0, 3.0]);
+        assert!((tied - 3.5 / (0.75 * 6.4f64).sqrt()).abs() < 1e-12, "{tied}");
         assert_eq!((shift(&[], &[1.0]), shift(&[1.0], &[])), (0.0, 0.0));
         assert_eq!((median([]), median([2.0]), median([4.0, 1.0])), (0.0, 2.0, 2.5));
     }
