@@ -43,8 +43,12 @@ fn what_a_killed_run_left_half_done_goes() {
     artifact(&scratch, "new-1234", 1, Duration::ZERO);
     artifact(&scratch, "whole", 1, Duration::ZERO);
     write(&scratch.room.builds().join("without a manifest/files/it"), "");
+    // One that is there but cannot be looked at: a link to itself.
+    let odd = scratch.room.builds().join("odd/manifest.json");
+    make_dir(odd.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("manifest.json", odd).unwrap();
     scratch.room.prune(&[]);
-    assert_eq!(scratch.builds(), ["whole"]);
+    assert_eq!(scratch.builds(), ["odd", "whole"]);
 }
 
 #[test]
