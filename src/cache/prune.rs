@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_nobody_used_goes_a_day_after_it_was_found_old() {
         let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
-        let (room, names) = room(folder.path(), now, &[1, 31, 40]);
+        let (room, names) = room(folder.path(), now, &[28, 31, 40]);
         let keep = std::slice::from_ref(&names[2]);
         room.prune_at(keep, now);
         room.prune_at(keep, now + 23 * HOUR);
