@@ -45,7 +45,7 @@ const ROOT: u32 = 0;
 /// In a folder's mode, the right of its group and of everybody to write.
 const OTHERS_WRITE: u32 = 0o022;
 /// In a folder's mode: nobody removes or renames what is another's.
-const ONLY_ADDED: u32 = 0o1000;
+const STICKY: u32 = 0o1000;
 
 /// What went wrong in the cache.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,9 @@ impl Cache {
         // on the links through which the cache was reached.
         let root = canonical(&root).map_err(io_error("find", &root))?;
         check_owner(&root, &[user_id(), ROOT])?;
-        check_mode(&root)?;
+        if !is_shared(&root) {
+            check_mode(&root)?;
+        }
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
@@ -197,15 +199,18 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     }
 }
 
-/// An error where others may write to a folder, and so change what is run; but
-/// not where they may only add to it, as to `/tmp`.
+/// An error where others may write to a folder, and so change what is run.
 fn check_mode(path: &Path) -> Result<(), Error> {
     match path.metadata().ok().and_then(|about| mode(&about)) {
-        Some(mode) if mode & OTHERS_WRITE != 0 && mode & ONLY_ADDED != ONLY_ADDED => {
-            Err(Error::Open(path.to_owned()))
-        }
+        Some(mode) if mode & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Whether others may add to a folder, but take away only what is theirs, as of
+/// `/tmp`.
+fn is_shared(path: &Path) -> bool {
+    path.metadata().ok().and_then(|about| mode(&about)).is_some_and(|mode| mode & STICKY != 0)
 }
 
 /// SHA-256 in hexadecimal.

@@ -120,6 +120,41 @@ fn a_room_is_named_after_its_repository_and_no_two_are_one() {
 }
 
 #[test]
+fn a_room_that_others_may_write_to_or_own_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let scratch = Scratch::new();
+    let again = || scratch.cache.room(&scratch.around().join("work/.git"), "work");
+    let bucket = scratch.room.path().parent().unwrap();
+    for folder in [scratch.room.path(), bucket] {
+        let mode =
+            |mode| std::fs::set_permissions(folder, PermissionsExt::from_mode(mode)).unwrap();
+        for open in [0o777, 0o1777, 0o702, 0o720] {
+            mode(open);
+            let error = again().unwrap_err();
+            assert!(matches!(&error, Error::Open(path) if path == folder), "{open:o}: {error}");
+        }
+        for closed in [0o755, 0o700] {
+            mode(closed);
+            again().unwrap();
+        }
+        // Only root can give a folder away; everybody else sees nothing more here.
+        if chown(folder, Some(12_345), None).is_ok() {
+            let error = again().unwrap_err();
+            assert!(matches!(error, Error::NotOwned { owner: 12_345, .. }), "{error}");
+            chown(folder, Some(user_id()), None).unwrap();
+        }
+    }
+    again().unwrap();
+    // The place itself may be shared as `/tmp` is.
+    let place = scratch.around().join("cache");
+    let mode = |mode| std::fs::set_permissions(&place, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o1777);
+    Cache::open(Some(place.clone())).unwrap();
+    mode(0o777);
+    assert!(matches!(Cache::open(Some(place.clone())).unwrap_err(), Error::Open(_)));
+}
+
+#[test]
 fn the_sides_of_a_room_have_paths_of_one_length() {
     let room = Scratch::new().room;
     let at = |path: &str| room.path().join(path);
