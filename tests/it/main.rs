@@ -10,6 +10,7 @@ mod compare;
 mod configuration;
 mod doctor;
 mod error_rates;
+#[cfg(unix)]
 mod fetch;
 #[cfg(target_os = "linux")]
 mod forbidden;
@@ -20,6 +21,7 @@ mod help;
 mod history;
 #[cfg(unix)]
 mod hook;
+#[cfg(unix)]
 mod hostile;
 mod init;
 #[cfg(target_os = "linux")]
