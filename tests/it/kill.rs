@@ -264,7 +264,9 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
             hit[begun] += 1;
             done += 1;
         } else {
-            assert!(status.success(), "{about}: {status}: {}", live.stderr());
+            // It ended first, as it is asked to, or with a verdict by chance.
+            let fine = [Some(0), Some(100)].contains(&status.code());
+            assert!(fine, "{about}: {status}: {}", live.stderr());
         }
         assert!(asked.elapsed() < Duration::from_secs(30), "{about}: {:?}", asked.elapsed());
         world.assert_samples(&about);
