@@ -203,9 +203,8 @@ impl Repo {
         mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Oid>, Error>,
     ) -> Result<(), Error> {
         let failed = || Error::git("write", REFERENCE);
-        let who = self.inner.signature();
-        let who = who.or_else(|_| Signature::now("cargo cbdr", "cargo-cbdr@localhost"));
-        let who = who.map_err(failed())?;
+        let ours = |_| Signature::now("cargo cbdr", "cargo-cbdr@localhost");
+        let who = self.inner.signature().or_else(ours).map_err(failed())?;
         for attempt in 0..ATTEMPTS {
             let tip = self.reference(REFERENCE)?;
             let notes = self.notes_at(tip)?;
@@ -252,8 +251,7 @@ fn is_race(code: ErrorCode) -> bool {
     )
 }
 
-/// How long to wait after a failed attempt, 1 to 40 ms: longer from attempt to
-/// attempt, and different in different processes.
+/// How long to wait after a failed attempt, 1 to 40 ms; other processes wait otherwise.
 fn pause(process: u32, attempt: u64) -> Duration {
     let spread = (u64::from(process) * 7 + attempt * 13) % 20;
     Duration::from_millis(1 + spread + attempt.min(20))
