@@ -170,17 +170,10 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Error::NoRepository(_) => "run it inside a git repository".to_owned(),
             Error::NotOwned(path) => {
                 let path = quoted(&path.to_string_lossy());
                 format!("`git config --global --add safe.directory {path}`")
             }
-            Error::Bare(_) => "run it in a worktree: `git worktree add ../work`".to_owned(),
-            Error::Format { .. } => {
-                "clone it with the default formats (SHA-1 objects, files for references)".to_owned()
-            }
-            Error::LineEnd(_) => "move or rename it".to_owned(),
-            Error::Unborn => "commit something first".to_owned(),
             // Git would take it for an option.
             Error::Unknown { name, .. } if name.starts_with('-') => {
                 "name another base: `cargo cbdr compare BASE`".to_owned()
@@ -195,34 +188,11 @@ impl Error {
                  `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
                 quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
             ),
-            Error::NoBase(_) => {
-                "name one: `cargo cbdr compare BASE`; `--fetch` brings what is not \
-                 in this clone"
-                    .to_owned()
-            }
-            Error::Unrelated { .. } => {
-                "`--exact-base` compares with the base itself, not with the merge-base".to_owned()
-            }
-            Error::Shallow { .. } => "`--fetch` brings as much history as is needed, \
-                 `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
-                .to_owned(),
-            Error::OnlyUncommitted { .. } => {
-                "commit them, or compare the working tree as it is: `--dirty`".to_owned()
-            }
-            Error::Partial { .. } => "`--fetch` brings them".to_owned(),
-            Error::Submodule { .. } => "`git submodule update --init --recursive`".to_owned(),
-            Error::NotAncestor { shallow: true, .. } => {
-                "this is a shallow clone: `git fetch --unshallow origin` brings the whole history"
-                    .to_owned()
-            }
-            Error::NotAncestor { good, bad, .. } => format!(
+            Error::NotAncestor { shallow: false, good, bad, .. } => format!(
                 "the good commit comes first; `git merge-base {} {}` is one for both",
                 quoted(good),
                 quoted(bad)
             ),
-            Error::OffTheLine { .. } => {
-                "`--all-parents` also looks at the commits of merged branches".to_owned()
-            }
             Error::LargeNote { commit, reference, .. } => {
                 format!("look at it: `git notes --ref {reference} show {commit}`")
             }
@@ -230,10 +200,45 @@ impl Error {
                 "when no git and no cargo cbdr is running here, remove `{}`",
                 lock.display()
             ),
-            Error::Git { source, .. } if is_about_home(&source.0) => {
-                "HOME (or XDG_CONFIG_HOME) names a folder that you may not read".to_owned()
+            error => return error.advice().map(str::to_owned),
+        })
+    }
+
+    /// What there is to do, where it is always the same.
+    fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Error::NoRepository(_) => "run it inside a git repository",
+            Error::Bare(_) => "run it in a worktree: `git worktree add ../work`",
+            Error::Format { .. } => {
+                "clone it with the default formats (SHA-1 objects, files for references)"
             }
-            Error::Git { .. } | Error::Io { .. } | Error::OddSubmodule(_) => return None,
+            Error::LineEnd(_) => "move or rename it",
+            Error::Unborn => "commit something first",
+            Error::NoBase(_) => {
+                "name one: `cargo cbdr compare BASE`; `--fetch` brings what is not in this clone"
+            }
+            Error::Unrelated { .. } => {
+                "`--exact-base` compares with the base itself, not with the merge-base"
+            }
+            Error::Shallow { .. } => {
+                "`--fetch` brings as much history as is needed, \
+                 `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
+            }
+            Error::OnlyUncommitted { .. } => {
+                "commit them, or compare the working tree as it is: `--dirty`"
+            }
+            Error::Partial { .. } => "`--fetch` brings them",
+            Error::Submodule { .. } => "`git submodule update --init --recursive`",
+            Error::NotAncestor { .. } => {
+                "this is a shallow clone: `git fetch --unshallow origin` brings the whole history"
+            }
+            Error::OffTheLine { .. } => {
+                "`--all-parents` also looks at the commits of merged branches"
+            }
+            Error::Git { source, .. } if is_about_home(&source.0) => {
+                "HOME (or XDG_CONFIG_HOME) names a folder that you may not read"
+            }
+            _ => return None,
         })
     }
 
