@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_workflow_command_stays_one() {
-        assert_eq!(command_data("100%\n::error::x\r"), "100%25%0A::error::x\\u{d}");
+        // Also once the service has decoded it.
+        assert_eq!(command_data("100%\n::error::x\r"), "100%25%0A\\u{3a}:error::x\\u{d}");
         assert_eq!(command_property("a,b: c"), "a%2Cb%3A c");
     }
 
