@@ -145,6 +145,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_watched_is_counted_exactly_to_the_rounding_about_it() {
+        let (mut noise, change) = (Noise::seeded(12), 0.02);
+        let mut sums = Median::default();
+        sums.watch(change);
+        sums.give_room(256);
+        let mut naive = Vec::new();
+        for _ in 0..4000 {
+            // A few so near that only the rounding tells them from what is watched, far
+            // from the middle, where neighbours are put together.
+            let near = change + 4.0 * ROUNDING * (2.0 * noise.uniform() - 1.0);
+            let value = if noise.uniform() < 0.2 { near } else { 0.5 + noise.uniform() };
+            sums.push(1.0, 1.0 + value);
+            naive.push((1.0 + value - 1.0) / 1.0);
+            for candidate in [change - ROUNDING, change, change + ROUNDING] {
+                let count = |so: &dyn Fn(f64) -> bool| naive.iter().filter(|&&v| so(v)).count();
+                let counts = (count(&|v| v > candidate), count(&|v| v < candidate));
+                assert_eq!(sums.signs(candidate), (counts.0 as u64, counts.1 as u64));
+            }
+        }
+    }
+
+    #[test]
     fn ties_have_no_sign() {
         let mut sums = Median::default();
         for head in [100.0, 102.0, 102.0, 103.0] {
