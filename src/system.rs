@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 /// The variable that names the user's folder.
@@ -115,6 +115,14 @@ pub fn owner(file: &Metadata) -> Option<u32> {
         let _ = file;
         None
     }
+}
+
+/// Whether a path stays below `root`: no `..`, and no link among the folders on
+/// the way to it.
+pub fn is_inside(root: &Path, path: &Path) -> bool {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let mut around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+    is_plain && around.all(|part| !root.join(part).is_symlink())
 }
 
 /// What git's index knows a file by.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Key, Outside, Room, digest_file, io_error, make_dir};
 use crate::cargo::Invocation;
+use crate::system::is_inside;
 
 impl Room {
     /// The artifact of a key, if it is there and whole, and what it was built of
@@ -152,13 +153,9 @@ impl Artifact {
     /// Whether a path is one below the files, and no link leads elsewhere on the
     /// way.
     fn holds(&self, path: &Path) -> bool {
-        let is_plain = |part| matches!(part, std::path::Component::Normal(_));
         let root = self.files();
-        let mut around = path.ancestors().filter(|part| !part.as_os_str().is_empty());
-        path.components().all(is_plain)
-            && around.all(|part| !root.join(part).is_symlink())
-            && !root.is_symlink()
-            && !self.path.is_symlink()
+        is_inside(&root, path)
+            && [&root.join(path), &root, &self.path].into_iter().all(|place| !place.is_symlink())
     }
 
     fn remove_strangers(&self, folder: &Path) -> io::Result<()> {

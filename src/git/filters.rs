@@ -92,7 +92,8 @@ impl Store {
     }
 
     /// Notes in the index of the worktree at `path` that the `files` are as they
-    /// should be: they hold what their blobs only stand for.
+    /// should be: they hold what their blobs only stand for. As after [`Store::settle`],
+    /// it is believed.
     ///
     /// # Errors
     /// When the index or a file can't be read, or the index not written.
@@ -109,7 +110,7 @@ impl Store {
             entry.file_size = about.len() as u32;
             index.add(&entry).map_err(failed())?;
         }
-        index.write().map_err(failed())
+        super::times::save(&mut index, path)
     }
 }
 

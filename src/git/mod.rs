@@ -12,7 +12,7 @@ pub mod remote;
 pub mod snapshot;
 mod submodules;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod times;
 pub mod worktree;
 

@@ -1,12 +1,13 @@
 //! Submodules, filled from what the user's clone has of them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
 use git2::{Oid, Repository};
 
 use super::Error;
 use super::worktree::{Entry, Store, entries, remove, write_if_changed};
+use crate::system::is_inside;
 
 /// What a tree says of a submodule.
 const SUBMODULE: i32 = 0o160_000;
@@ -76,13 +77,6 @@ impl Store {
 /// submodule's folder, empty, where there was none or something else.
 fn holds_something(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_some())
-}
-
-/// Whether a path stays below `root`: no `..`, and no link on the way to it.
-fn is_inside(root: &Path, path: &Path) -> bool {
-    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
-    is_plain && around.into_iter().all(|part| !root.join(part).is_symlink())
 }
 
 /// A path as one name of a folder's.

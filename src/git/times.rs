@@ -32,8 +32,16 @@ pub fn change_times<E: From<Error>>(
             index.add(&entry).map_err(failed())?;
         }
     }
+    Ok(save(&mut index, path)?)
+}
+
+/// Writes the index of the worktree at `path`, and sees to it that it is believed.
+///
+/// # Errors
+/// When it can't be written.
+pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
     index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
-    Ok(settle(&index)?)
+    settle(index)
 }
 
 /// The files that are as the index says, as far as times and sizes tell.

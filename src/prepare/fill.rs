@@ -117,7 +117,6 @@ impl Work<'_, '_> {
         }
         if !filled.is_empty() {
             store.accept(&tree, &filled)?;
-            store.settle(&tree)?;
         }
         Ok(missing)
     }

@@ -7,6 +7,7 @@ mod ending;
 use std::time::SystemTime;
 
 use super::*;
+use crate::git::tests::{names, write};
 
 /// A cache in a scratch folder, with the room of a repository.
 struct Scratch {
@@ -60,19 +61,6 @@ impl Scratch {
 
 fn key(name: &str) -> Key {
     Key::new([("name", name.to_owned())])
-}
-
-fn write(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort_unstable();
-    names
 }
 
 #[test]

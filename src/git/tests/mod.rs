@@ -141,7 +141,7 @@ fn init(path: &Path) -> Repository {
     Repository::init_opts(path, &options).unwrap()
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
@@ -157,7 +157,7 @@ fn identity(path: &Path) -> (u64, i64, i64) {
 }
 
 /// The names in a folder.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cargo_cbdr::system::permissions;
 
+use crate::ui::about;
+
 /// A file to be written at the end, proved to be writable at the beginning.
 #[derive(Debug)]
 pub(crate) struct Whole {
@@ -24,10 +26,7 @@ enum Target {
 impl Whole {
     /// Makes sure that it can be written; what is there stays as it is.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
-        let context = |error: io::Error| {
-            io::Error::new(error.kind(), format!("can't write `{}`: {error}", path.display()))
-        };
-        let target = target(path).map_err(context)?;
+        let target = target(path).map_err(|error| unwritten(path, &error))?;
         Ok(Whole { path: path.to_owned(), target })
     }
 
@@ -40,10 +39,12 @@ impl Whole {
             }
             Target::Itself(mut file) => file.write_all(content.as_bytes()),
         };
-        put(self.target).map_err(|error| {
-            io::Error::new(error.kind(), format!("can't write `{}`: {error}", self.path.display()))
-        })
+        put(self.target).map_err(|error| unwritten(&self.path, &error))
     }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> io::Error {
+    about(&format!("can't write `{}`", path.display()), error)
 }
 
 fn target(path: &Path) -> io::Result<Target> {
