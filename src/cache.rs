@@ -17,8 +17,8 @@
 //! fills while building, to the published artifact while measuring.
 
 mod artifact;
+mod inputs;
 mod inventory;
-mod outside;
 mod prune;
 #[cfg(test)]
 mod tests;
@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use artifact::{Artifact, Executable};
+pub use inputs::{Environment, Inputs};
 pub use inventory::{Cleaned, Kept};
-pub use outside::Outside;
 use sha2::{Digest, Sha256};
 
 use crate::process::user_id;

@@ -1,6 +1,9 @@
 //! What we ask of cargo and what it answers: arguments, metadata, messages.
 //! Nothing is run here.
 
+mod config;
+mod tracked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{BufRead, Read};
@@ -8,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand, TargetKind};
 use serde_json::Value;
+
+pub use config::{ConfigFile, config_in};
+pub use tracked::Tracked;
 
 /// Cargo said something that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -271,10 +277,42 @@ pub struct Built {
     pub executable: PathBuf,
     /// Executables of the packages at hand and dynamic libraries.
     pub files: Vec<PathBuf>,
-    /// The `OUT_DIR`s of build scripts.
-    pub out_dirs: Vec<PathBuf>,
-    /// The folders of the packages that are no registry's and no git's.
+    /// The build scripts that ran, now or in an earlier build.
+    pub scripts: Vec<BuildScript>,
+    /// The folders of all packages, those of registries included.
     pub packages: BTreeSet<PathBuf>,
+    /// The source file of the target asked for.
+    pub source: PathBuf,
+    /// Whether its executable was there already, in cargo's eyes up to date.
+    pub is_fresh: bool,
+}
+
+/// A build script and what it left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuildScript {
+    /// The folder of its package.
+    pub package: PathBuf,
+    /// Its `OUT_DIR`.
+    pub out_dir: PathBuf,
+    /// The libraries to link with, without the kind: `z` of `static=z`.
+    pub libraries: Vec<String>,
+    /// The folders in which the linker looks for them.
+    pub library_folders: Vec<PathBuf>,
+    /// The names of the variables that it sets for rustc and for runs.
+    pub variables: Vec<String>,
+}
+
+impl BuildScript {
+    /// What cargo kept of its standard output; `None` where that is not found.
+    /// It lies beside `OUT_DIR`, in cargo's new layout in a folder `run`.
+    pub fn output(&self) -> Option<String> {
+        let beside = self.out_dir.parent()?;
+        let places = ["output", "run/stdout"].map(|name| beside.join(name));
+        places.iter().find_map(|path| std::fs::read(path).ok()).map(|bytes| {
+            // What it prints besides need not be UTF-8.
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    }
 }
 
 /// The longest line that is a message, bytes; a longer one comes in pieces,
@@ -305,6 +343,8 @@ pub fn read_messages(
 ) -> Result<Built, Error> {
     let mut executable = None;
     let mut built = Built::default();
+    let mut folders = BTreeMap::new();
+    let mut scripts = Vec::new();
     let mut line = Vec::new();
     loop {
         let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
@@ -320,10 +360,13 @@ pub fn read_messages(
                     built.files.push(path.into());
                     if is_it && artifact.profile.test == (target.kind == Kind::Bench) {
                         executable = Some(path.into());
+                        built.source = artifact.target.src_path.clone().into();
+                        built.is_fresh = artifact.fresh;
                     }
                 }
-                if artifact.package_id.repr.contains("path+file:") {
-                    built.packages.extend(artifact.manifest_path.parent().map(PathBuf::from));
+                if let Some(package) = artifact.manifest_path.parent() {
+                    built.packages.insert(package.into());
+                    folders.insert(artifact.package_id.repr.clone(), PathBuf::from(package));
                 }
                 let is_macro = artifact.target.kind.contains(&TargetKind::ProcMacro);
                 let files = artifact.filenames.iter().filter(|_| !is_macro);
@@ -332,14 +375,32 @@ pub fn read_messages(
                 };
                 built.files.extend(files.filter(dynamic).map(PathBuf::from));
             }
-            Some(Message::BuildScriptExecuted(script)) => {
-                built.out_dirs.push(script.out_dir.into())
-            }
+            Some(Message::BuildScriptExecuted(script)) => scripts.push(script),
             _ => {}
         }
     }
+    built.scripts = scripts
+        .into_iter()
+        .map(|script| BuildScript {
+            package: folders.get(&script.package_id.repr).cloned().unwrap_or_default(),
+            out_dir: script.out_dir.into(),
+            libraries: script.linked_libs.iter().map(|name| without_kind(name.as_str())).collect(),
+            library_folders: script
+                .linked_paths
+                .iter()
+                .map(|path| without_kind(path.as_str()).into())
+                .collect(),
+            variables: script.env.into_iter().map(|(name, _)| name).collect(),
+        })
+        .collect();
     built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
     Ok(built)
+}
+
+/// What stands behind the kind of a library or of a folder of libraries, as in
+/// `static=z` and `native=/usr/lib`.
+fn without_kind(text: &str) -> String {
+    text.split_once('=').map_or(text, |(_, rest)| rest).to_owned()
 }
 
 /// How cargo runs an executable: `before`, the executable, the user's

@@ -135,12 +135,11 @@ pub enum Notice {
         /// The benchmark.
         benchmark: String,
     },
-    /// The programs are the same, but files that they may read are not.
+    /// The programs are the same, but tracked files differ, and a run could
+    /// read them.
     OtherFiles {
-        /// How many.
-        count: usize,
-        /// One of them.
-        example: String,
+        /// Their paths from the root of the repository.
+        files: Vec<String>,
     },
     /// Files of a side only stand for what git-lfs has elsewhere.
     Pointers {

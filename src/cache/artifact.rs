@@ -8,22 +8,23 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Key, Outside, Room, digest_file, io_error, make_dir};
+use super::{Environment, Error, Inputs, Key, Room, digest_file, io_error, make_dir};
 use crate::cargo::Invocation;
 use crate::system::is_inside;
 
 impl Room {
-    /// The artifact of a key, if it is there and whole, and what it was built of
-    /// outside of the worktrees is as it was. Another one is removed.
+    /// The artifact of a key, if it is there and whole, and all that it was
+    /// built of is as it was, the environment `env` included. Any other one is
+    /// removed.
     ///
     /// # Errors
-    /// When a damaged one can't be removed.
-    pub fn artifact(&self, key: &Key) -> Result<Option<Artifact>, Error> {
+    /// When one that is not to be used can't be removed.
+    pub fn artifact(&self, key: &Key, env: &Environment) -> Result<Option<Artifact>, Error> {
         let path = self.builds().join(key.name());
         if !path.exists() {
             return Ok(None);
         }
-        match Artifact::read(&path, key) {
+        match Artifact::read(&path, key, env) {
             Some(artifact) => {
                 let used = File::open(path.join("manifest.json"));
                 let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
@@ -37,8 +38,8 @@ impl Room {
     }
 
     /// Publishes the files `from` (paths below `root`, copied as they are) as
-    /// the artifact of a key, with the empty `folders`, built of what lay
-    /// `outside`, too.
+    /// the artifact of a key, with the empty `folders`, built of its commit and
+    /// of `inputs`.
     ///
     /// # Errors
     /// When they can't be copied.
@@ -49,7 +50,7 @@ impl Room {
         from: &[PathBuf],
         folders: &[PathBuf],
         executables: Vec<Executable>,
-        outside: Vec<Outside>,
+        inputs: Inputs,
     ) -> Result<Artifact, Error> {
         let builds = self.builds();
         make_dir(&builds)?;
@@ -74,7 +75,7 @@ impl Room {
             make_dir(&staging.path().join("files").join(folder))?;
         }
         let key_text = key.text.clone();
-        let manifest = Manifest { key: key_text, files, folders, executables, outside };
+        let manifest = Manifest { key: key_text, files, folders, executables, inputs };
         let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
         let at = staging.path().join("manifest.json");
         std::fs::write(&at, text).map_err(io_error("write", &at))?;
@@ -91,7 +92,8 @@ struct Manifest {
     /// Folders that are there although they may be empty.
     folders: Vec<PathBuf>,
     executables: Vec<Executable>,
-    outside: Vec<Outside>,
+    /// What it was built of beside its commit.
+    inputs: Inputs,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -122,16 +124,16 @@ impl Artifact {
     /// Reads it and checks that it is of this key, every file, and that nothing
     /// else is run; what is not in the manifest (a benchmark's own output of
     /// last time) is removed.
-    fn read(path: &Path, key: &Key) -> Option<Self> {
+    fn read(path: &Path, key: &Key, env: &Environment) -> Option<Self> {
         let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
         let manifest: Manifest = serde_json::from_str(&text).ok()?;
         let artifact = Artifact { path: path.to_owned(), manifest };
-        let Manifest { key: of, files, folders, executables, outside } = &artifact.manifest;
+        let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
         let is_known = |run: &Executable| files.iter().any(|entry| entry.path == run.path);
         if *of != key.text || !executables.iter().all(is_known) {
             return None;
         }
-        if !outside.iter().all(Outside::is_unchanged) {
+        if !inputs.is_unchanged(env) {
             return None;
         }
         let named = files.iter().map(|entry| &entry.path).chain(folders);

@@ -84,7 +84,7 @@ fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::{Cache, Key};
+    use crate::cache::{Cache, Inputs, Key};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -93,7 +93,7 @@ mod tests {
         let room = Cache::open(Some(folder.join("cache"))).unwrap().room(folder, "r").unwrap();
         let artifact = |&age: &u64| {
             let key = Key::new([("age", age.to_string())]);
-            room.publish(&key, folder, &[], &[], Vec::new(), Vec::new()).unwrap();
+            room.publish(&key, folder, &[], &[], Vec::new(), Inputs::default()).unwrap();
             let manifest = room.builds().join(key.name()).join("manifest.json");
             let used = now - Duration::from_secs(age * DAY);
             File::open(manifest).unwrap().set_modified(used).unwrap();

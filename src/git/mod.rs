@@ -327,30 +327,6 @@ impl Repo {
     pub fn dirty_files(&self) -> Result<usize, Error> {
         Ok(snapshot::changes(&self.inner)?.len())
     }
-
-    /// The paths in which two trees differ.
-    ///
-    /// # Errors
-    /// When a tree is missing.
-    pub fn changed_paths(&self, base: &Revision, head: &Revision) -> Result<Vec<String>, Error> {
-        let trees = [base, head].map(|revision| {
-            let tree = git2::Oid::from_str(&revision.tree)?;
-            self.inner.find_tree(tree)
-        });
-        let [Ok(base), Ok(head)] = trees else {
-            // A snapshot's tree is in the private repository only.
-            return Ok(Vec::new());
-        };
-        let diff = self
-            .inner
-            .diff_tree_to_tree(Some(&base), Some(&head), None)
-            .map_err(Error::git("compare", "the two trees"))?;
-        let path = |delta: git2::DiffDelta<'_>| {
-            let file = delta.new_file().path().or_else(|| delta.old_file().path());
-            file.map(|path| path.to_string_lossy().into_owned())
-        };
-        Ok(diff.deltas().filter_map(path).collect())
-    }
 }
 
 /// The folder that libgit2 says is another user's: not always the one that it

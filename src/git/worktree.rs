@@ -129,6 +129,27 @@ impl Store {
         if is_new { Ok(()) } else { sweep(&worktree, path, &[keep, &linked].concat()) }
     }
 
+    /// The paths, from the root, of the files that differ between two
+    /// revisions. Snapshots of a working tree are known here, too.
+    ///
+    /// # Errors
+    /// When one of them can't be read.
+    pub fn changed_paths(&self, base: &Revision, head: &Revision) -> Result<Vec<String>, Error> {
+        let tree = |revision: &Revision| {
+            let found = Oid::from_str(&revision.tree).and_then(|tree| self.inner.find_tree(tree));
+            found.map_err(Error::git("read the tree of", &revision.rev))
+        };
+        let diff = self
+            .inner
+            .diff_tree_to_tree(Some(&tree(base)?), Some(&tree(head)?), None)
+            .map_err(Error::git("compare", "the two trees"))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let file = delta.new_file().path().or_else(|| delta.old_file().path());
+            file.map(|path| path.to_string_lossy().into_owned())
+        };
+        Ok(diff.deltas().filter_map(path).collect())
+    }
+
     /// Opens the worktree of `side` at `path`, made anew where it is not in
     /// order.
     fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {

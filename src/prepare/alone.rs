@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::build::Checkout;
 use super::scratch::Scratch;
 use super::sides::Artifacts;
-use super::{Program, Request, Work, command, lockfile, settings, surroundings};
+use super::{Program, Request, Work, command, configuration, lockfile, settings};
 use crate::cache::{Artifact, Lock};
 use crate::cargo::{self, Workspace};
 use crate::error::{Error, Kind};
@@ -112,11 +112,12 @@ impl Work<'_, '_> {
         toolchain: Option<String>,
     ) -> Result<Checkout, Error> {
         let env = &self.tools.env;
-        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
+        let configs = configuration::outer_configs(self.repo.root(), self.room.path(), env);
         let roots = Pair { base: None, head: Some(workspace.root.clone()) };
         let (room, chosen) = (&self.room, toolchain.as_deref());
         let locks = lockfile::provide(&self.tools, room, &roots, user_root, &configs, chosen)?;
-        self.checkout(Side::Head, revision, toolchain, locks.head, configs)
+        let at = (workspace.root.clone(), configs);
+        self.checkout(Side::Head, revision, toolchain, locks.head, at)
     }
 
     /// What is run of a benchmark whose package is in `folder`.

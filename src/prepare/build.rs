@@ -4,19 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use super::configuration::{Configuration, cargo_home};
 use super::fault;
-use super::surroundings::{config_texts, shaping};
+use super::foundation::Programs;
+use super::live::{Live, Record};
+use super::surroundings::watched;
 use super::tools::{Tools, check_whole};
-use crate::cache::{Artifact, Executable, Key, Outside, Room, digest};
+use super::traces::{Places, Traces};
+use crate::cache::{Artifact, Executable, Inputs, Key, Room, digest, digest_file};
 use crate::cargo::{self, Build, Invocation, Target};
 use crate::error::{Error, Kind};
 use crate::event::Event;
-use crate::git::times::change_times;
 use crate::process::Sink;
 use crate::side::Side;
-use crate::system::{link, set_modified};
 
 /// One side, checked out, with all that shapes its builds but the build
 /// itself.
@@ -33,6 +35,8 @@ pub(super) struct Checkout {
     pub(super) lock: String,
     /// Cargo's configuration files from around the user's repository.
     pub(super) configs: Vec<PathBuf>,
+    /// The root of the workspace.
+    pub(super) workspace: PathBuf,
 }
 
 /// A target and the folder of its package.
@@ -63,60 +67,141 @@ pub(super) struct Builder<'a, 'b> {
     /// The program, with its first argument, that writes down how cargo runs
     /// an executable.
     pub(super) capture: &'a [OsString],
+    /// The compilers and linkers that were looked at before.
+    pub(super) programs: &'a mut Programs,
     pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
 }
 
+/// A group to build, and what its builds depend on besides the sources.
+struct Job<'a> {
+    at: &'a Checkout,
+    group: &'a Group,
+    configuration: Configuration,
+    /// A digest of what cargo does not watch.
+    foundation: String,
+    /// Where cargo is told to build.
+    into: PathBuf,
+}
+
+/// What a group's build has made.
+#[derive(Default)]
+struct Made {
+    executables: Vec<Executable>,
+    /// The digests of the executables, by target.
+    digests: BTreeMap<String, String>,
+    files: BTreeSet<PathBuf>,
+    folders: Vec<PathBuf>,
+    inputs: Inputs,
+}
+
+/// What is to be done when a build goes wrong in a folder that is not new.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// The folder may be to blame.
+    Folder,
+    /// Only the code or the machine can be.
+    Nothing,
+}
+
 impl Builder<'_, '_> {
-    /// The artifact of a group, built if it is not there. The side's link
-    /// leads to it afterwards.
+    /// The artifact of a group, built unless it is known that building it
+    /// again would make no other one. The side's link leads to it afterwards.
     ///
     /// # Errors
     /// [`Kind::Build`] when the code does not compile; cargo has said why.
     pub(super) fn artifact(&mut self, at: &Checkout, group: &Group) -> Result<Artifact, Error> {
         let spec = spec(&group.build);
-        let key = self.key(at, group);
+        let env = &self.tools.env;
+        let folders = group.wanted.iter().map(|(folder, _)| &**folder);
+        let configuration = Configuration::read(folders, &at.configs, env);
+        let side_folder = self.room.side(at.side);
+        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env);
+        let into = self.room.target(at.side, &spec);
+        let job = Job { at, group, configuration, foundation, into };
+        let key = self.key(&job);
         let what = describe(group);
-        if let Some(artifact) = self.room.artifact(&key)? {
+        if let Some(artifact) = self.room.artifact(&key, env)? {
             (self.tell)(Event::Fresh(at.side, &what));
             self.room.point(at.side, &spec, &artifact.files())?;
             return Ok(artifact);
         }
         (self.tell)(Event::Building(at.side, &what));
-        self.seed(at.side, &spec)?;
-        let live = self.room.live(at.side, &spec);
-        self.room.point(at.side, &spec, &live)?;
-        let target_folder = self.room.target(at.side, &spec);
-        let began = SystemTime::now();
-        let mut packages = BTreeSet::new();
-        let mut files = BTreeMap::new();
-        let mut folders = Vec::new();
-        let mut executables = Vec::new();
-        for wanted in &group.wanted {
-            let built = self.build(at, &group.build, wanted, &target_folder)?;
-            let invocation = self.invocation(at, &group.build, wanted, &built.executable)?;
-            let path = built.executable.strip_prefix(&target_folder).unwrap_or(&built.executable);
-            let target = label(&wanted.0, &self.room.tree(at.side), &wanted.1);
-            executables.push(Executable { target, path: path.to_owned(), invocation });
-            let all =
-                built.files.into_iter().chain(built.out_dirs.iter().flat_map(|dir| needed(dir)));
-            files.extend(all.map(|path| (path, ())));
-            folders.extend(built.out_dirs);
-            folders.extend(scratch_folder(&built.executable));
-            packages.extend(built.packages);
-        }
-        packages.retain(|folder| !folder.starts_with(self.room.side(at.side)));
-        let outside = packages.into_iter().map(|folder| Outside::since(folder, began)).collect();
-        let files: Vec<_> = files.into_keys().filter(|path| path.is_file()).collect();
-        let artifact =
-            self.room.publish(&key, &target_folder, &files, &folders, executables, outside)?;
+        let made = self.made(&job, &spec)?;
+        let Made { executables, files, folders, inputs, .. } = made;
+        let files: Vec<_> = files.into_iter().filter(|path| path.is_file()).collect();
+        let artifact = self.room.publish(&key, &job.into, &files, &folders, executables, inputs)?;
         self.room.point(at.side, &spec, &artifact.files())?;
         Ok(artifact)
     }
 
+    /// Builds a group in the folder that is kept for it, and in an empty one
+    /// where that goes wrong and the kept folder may be why.
+    fn made(&mut self, job: &Job<'_>, spec: &str) -> Result<Made, Error> {
+        let side = job.at.side;
+        let live = Live { tools: self.tools, room: self.room, side, spec };
+        let mut record = live.get_ready(&job.foundation)?;
+        self.room.point(side, spec, &self.room.live(side, spec))?;
+        let mut made = self.build_group(job, &record, Doubt::Folder)?;
+        if made.is_none() {
+            record = live.empty(&job.foundation)?;
+            made = self.build_group(job, &record, Doubt::Nothing)?;
+        }
+        let made = made.expect("where nothing is in doubt, a build is made or an error");
+        record.built = Some(SystemTime::now());
+        record.inputs = made.inputs.clone();
+        record.executables.extend(made.digests.clone());
+        live.write(&record)?;
+        Ok(made)
+    }
+
+    /// Builds every target of a group. Nothing when something went wrong for
+    /// which, given the `doubt`, the folder may be to blame.
+    fn build_group(
+        &mut self,
+        job: &Job<'_>,
+        record: &Record,
+        doubt: Doubt,
+    ) -> Result<Option<Made>, Error> {
+        let (at, side) = (job.at, job.at.side);
+        let began = SystemTime::now();
+        let mut made = Made::default();
+        let mut traces = Traces::default();
+        for wanted in &job.group.wanted {
+            let Some(built) = self.build(job, wanted, doubt)? else { return Ok(None) };
+            let target = label(&wanted.0, &self.room.tree(side), &wanted.1);
+            let digest =
+                digest_file(&built.executable).map_err(Error::io("read", &built.executable))?;
+            let known = record.executables.get(&target);
+            let is_damaged = built.is_fresh && known.is_some_and(|known| *known != digest);
+            if is_damaged && doubt == Doubt::Folder {
+                return Ok(None);
+            }
+            let invocation = self.invocation(job, wanted, &built.executable)?;
+            traces.names.extend(invocation.env.iter().map(|(name, _)| name.clone()));
+            let path = built.executable.strip_prefix(&job.into).unwrap_or(&built.executable);
+            let path = path.to_owned();
+            made.executables.push(Executable { target: target.clone(), path, invocation });
+            made.digests.insert(target, digest);
+            made.files.extend(built.scripts.iter().flat_map(|script| needed(&script.out_dir)));
+            made.folders.extend(built.scripts.iter().map(|script| script.out_dir.clone()));
+            traces.add(built, &mut made.files);
+        }
+        traces.names.extend(job.configuration.variables.iter().cloned());
+        traces.read_dep_info(&self.room.live(side, &spec(&job.group.build)), &job.into)?;
+        made.folders.extend(traces.scratch_folder(&job.into));
+        let places = Places {
+            side: self.room.side(side),
+            workspace: at.workspace.clone(),
+            home: cargo_home(&self.tools.env),
+        };
+        made.inputs = traces.inputs(&places, &self.tools.env, began);
+        Ok(Some(made))
+    }
+
     /// The name under which a group's artifact is kept.
-    pub(super) fn key(&self, at: &Checkout, group: &Group) -> Key {
+    fn key(&self, job: &Job<'_>) -> Key {
+        let Job { at, group, .. } = job;
         let tree = self.room.tree(at.side);
-        let env = &self.tools.env;
         let labels = group.wanted.iter().map(|(folder, target)| label(folder, &tree, target));
         Key::new([
             ("side", at.side.name().to_owned()),
@@ -126,82 +211,40 @@ impl Builder<'_, '_> {
             ("build", format!("{:?}", group.build)),
             // With it the variables by which rustup tells of its choice.
             ("toolchain", format!("{:?}", at.toolchain)),
-            ("rustc", at.rustc.clone()),
             ("lock", at.lock.clone()),
-            ("environment", digest(shaping(env).as_bytes())),
-            ("configuration", digest(config_texts(&tree, &at.configs, env).join("\0").as_bytes())),
+            ("environment", digest(watched(&self.tools.env).as_bytes())),
+            ("configuration", digest(job.configuration.text().as_bytes())),
+            ("foundation", job.foundation.clone()),
         ])
     }
 
-    /// Fills an empty target folder with a copy of the other side's, so that
-    /// the dependencies need not be compiled again. The sources of this side
-    /// are made newer than all that was copied: cargo goes by times, and
-    /// would take the other side's build of them for fresh.
-    fn seed(&self, side: Side, spec: &str) -> Result<(), Error> {
-        let live = self.room.live(side, spec);
-        let other = self.room.live(side.other(), spec);
-        if live.exists() {
-            return Ok(());
-        }
-        let new = live.with_extension("new");
-        if new.exists() {
-            fs_err::remove_dir_all(&new).map_err(Error::io("remove", &new))?;
-        }
-        fs_err::create_dir_all(&new).map_err(Error::io("make", &new))?;
-        if other.exists() {
-            // The clock may have been set back since the latest of it was made.
-            let latest = self.copy(&other, &new)? + Duration::from_secs(1);
-            let tree = self.room.tree(side);
-            change_times(&tree, || touch(&tree, latest.max(SystemTime::now())))?;
-        }
-        fs_err::rename(&new, &live).map_err(Error::io("make", &live))
-    }
-
-    /// Copies a folder with its files' times; the latest of them.
-    fn copy(&self, from: &Path, to: &Path) -> Result<SystemTime, Error> {
-        self.tools.interrupt.check()?;
-        let mut latest = SystemTime::UNIX_EPOCH;
-        for entry in fs_err::read_dir(from).map_err(Error::io("read", from))? {
-            let entry = entry.map_err(Error::io("read", from))?;
-            let (path, copy) = (entry.path(), to.join(entry.file_name()));
-            let kind = entry.file_type().map_err(Error::io("read", &path))?;
-            if kind.is_dir() {
-                if entry.file_name() != "incremental" {
-                    fs_err::create_dir(&copy).map_err(Error::io("make", &copy))?;
-                    latest = latest.max(self.copy(&path, &copy)?);
-                }
-            } else if kind.is_file() {
-                let time = copy_file(&path, &copy).map_err(Error::io("copy", &path))?;
-                latest = latest.max(time);
-            } else if let Ok(target) = std::fs::read_link(&path) {
-                let made = link(&target, &copy);
-                made.map_err(Error::io("make", &copy))?;
-            }
-        }
-        Ok(latest)
-    }
-
+    /// Lets cargo build a target. Nothing when that goes wrong for the base,
+    /// where that would be a verdict, and given the `doubt` the folder may be
+    /// to blame.
     fn build(
         &mut self,
-        at: &Checkout,
-        build: &Build,
+        job: &Job<'_>,
         (folder, target): &Wanted,
-        into: &Path,
-    ) -> Result<cargo::Built, Error> {
+        doubt: Doubt,
+    ) -> Result<Option<cargo::Built>, Error> {
+        let at = job.at;
         let messages = tempfile::NamedTempFile::new_in(&self.tools.scratch);
         let messages = messages.map_err(Error::io("make a file in", &self.tools.scratch))?;
-        let args = cargo::build_args(target, build, into, &at.configs);
-        let command = self.cargo(at, args, folder, into);
+        let args = cargo::build_args(target, &job.group.build, &job.into, &at.configs);
+        let command = self.cargo(at, args, folder, &job.into);
         let exit = self.tools.aloud(command.clone(), Sink::File(messages.path().to_owned()))?;
         if !exit.success() {
+            if at.side == Side::Base && doubt == Doubt::Folder {
+                return Ok(None);
+            }
             (self.tell)(Event::Diagnosing(at.side));
             let of = (at.side, &*self.room.tree(at.side));
             let printed = self.tools.again(command, of, fault::of_cargo)?;
-            return Ok(cargo::read_messages(printed.as_bytes(), target, folder)?);
+            return Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?));
         }
         check_whole(messages.path())?;
         let reader = BufReader::new(messages.as_file());
-        Ok(cargo::read_messages(reader, target, folder)?)
+        Ok(Some(cargo::read_messages(reader, target, folder)?))
     }
 
     fn cargo(
@@ -224,18 +267,17 @@ impl Builder<'_, '_> {
     /// benchmark is run once for real, and cargo's log read.
     fn invocation(
         &self,
-        at: &Checkout,
-        build: &Build,
+        job: &Job<'_>,
         (folder, target): &Wanted,
         executable: &Path,
     ) -> Result<Invocation, Error> {
-        let into = self.room.target(at.side, &spec(build));
+        let (at, build, into) = (job.at, &job.group.build, &job.into);
         let note = self.tools.scratch.join("capture.json");
         let _ = std::fs::remove_file(&note);
         let mut runner = self.capture.to_vec();
         runner.push(note.clone().into());
-        let args = cargo::run_args(target, build, &into, &at.configs, Some(&runner), &[]);
-        let command = self.cargo(at, args, folder, &into);
+        let args = cargo::run_args(target, build, into, &at.configs, Some(&runner), &[]);
+        let command = self.cargo(at, args, folder, into);
         let shown = command.shown();
         let env = command.env.clone();
         let (exit, _, said) = self.tools.quietly(command)?;
@@ -245,9 +287,9 @@ impl Builder<'_, '_> {
                 || Kind::Tool { command: shown, folder: folder.clone(), exit, said }.into(),
             );
         }
-        let mut args = cargo::run_args(target, build, &into, &at.configs, None, &[]);
+        let mut args = cargo::run_args(target, build, into, &at.configs, None, &[]);
         args.insert(1, "-vv".into());
-        let command = self.cargo(at, args, folder, &into);
+        let command = self.cargo(at, args, folder, into);
         let shown = command.shown();
         let (exit, _, log) = self.tools.quietly(command)?;
         let (side, benchmark, what) = (at.side, target.name.clone(), exit.to_string());
@@ -264,13 +306,6 @@ impl Builder<'_, '_> {
 fn describe(group: &Group) -> String {
     let names = group.wanted.iter().map(|(_, target)| target.to_string());
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// The folder that cargo makes for the executable of a bench target, and tells
-/// it of by `CARGO_TARGET_TMPDIR` when compiling: `tmp` beside the profile's.
-fn scratch_folder(executable: &Path) -> Option<PathBuf> {
-    let folder = executable.ancestors().nth(3)?.join("tmp");
-    folder.is_dir().then_some(folder)
 }
 
 /// The files of an `OUT_DIR` that a program may read when it runs: not what
@@ -290,30 +325,6 @@ fn needed(out_dir: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// Copies a file with its time, which is returned.
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
-    std::fs::copy(from, to)?;
-    let modified = std::fs::metadata(from)?.modified()?;
-    set_modified(to, modified)?;
-    Ok(modified)
-}
-
-/// Gives every file of a worktree the time `now`.
-fn touch(folder: &Path, now: SystemTime) -> Result<(), Error> {
-    for entry in fs_err::read_dir(folder).map_err(Error::io("read", folder))? {
-        let entry = entry.map_err(Error::io("read", folder))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(Error::io("read", &path))?;
-        if kind.is_dir() {
-            touch(&path, now)?;
-        } else if kind.is_file() && entry.file_name() != ".git" {
-            let touched = set_modified(&path, now);
-            touched.map_err(Error::io("touch", &path))?;
-        }
-    }
-    Ok(())
 }
 
 /// What the capturing runner wrote down.

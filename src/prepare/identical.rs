@@ -2,12 +2,38 @@
 //! side's own path taken for the other's, and of executables only what gets
 //! into memory, without the build-id.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, SectionFlags};
 
 use crate::cache::Artifact;
 use crate::error::Error;
+use crate::process::Command;
+use crate::side::Pair;
+
+/// Whether the two are run alike: with the same arguments and in the same
+/// environment, but for the folders of the sides in them, and for what cargo
+/// tells of the package's description, version and the like: that is in the
+/// executable where it is used.
+pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> bool {
+    let [base_path, head_path] =
+        [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
+    let plain = |text: &OsStr| {
+        let mut bytes = text.as_encoded_bytes().to_vec();
+        replace(&mut bytes, head_path, base_path);
+        bytes
+    };
+    let words = |command: &Command| {
+        let counts = |name: &OsStr| !name.as_encoded_bytes().starts_with(b"CARGO_PKG_");
+        let variables = command.env.iter().filter(|(name, _)| counts(name));
+        let variables = variables.flat_map(|(name, value)| [plain(name), plain(value)]);
+        let arguments = command.argv.iter().map(|word| plain(word));
+        let folder = std::iter::once(plain(command.cwd.as_os_str()));
+        folder.chain(arguments).chain(variables).collect::<Vec<_>>()
+    };
+    base.argv.len() == head.argv.len() && words(base) == words(head)
+}
 
 /// Whether the two hold the same files. `base_path` and `head_path`, of one
 /// length, are the folders of the sides.
@@ -112,6 +138,24 @@ mod tests {
         ));
         assert!(!same("x /room/base/a", "x /room/head/b"));
         assert!(!same("x", "xx"));
+    }
+
+    #[test]
+    fn a_run_is_the_same_but_for_the_folders_of_the_sides() {
+        let command = |words: &[&str], env: &[(&str, &str)]| Command {
+            argv: words.iter().map(Into::into).collect(),
+            env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            ..Command::default()
+        };
+        let folders = Pair { base: "/room/base".into(), head: "/room/head".into() };
+        let base = command(&["/room/base/a", "--bench"], &[("DIR", "/room/base/t"), ("N", "1")]);
+        let head =
+            |words: &[&str], env: &[(&str, &str)]| same_run(&base, &command(words, env), &folders);
+        assert!(head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t"), ("N", "1")]));
+        assert!(!head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t"), ("N", "2")]));
+        assert!(!head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t")]));
+        assert!(!head(&["/room/head/a", "--quick"], &[("DIR", "/room/head/t"), ("N", "1")]));
+        assert!(!head(&["/room/head/a"], &[("--bench", ""), ("DIR", "/room/head/t"), ("N", "1")]));
     }
 
     #[test]

@@ -5,10 +5,13 @@ mod ask;
 mod build;
 mod clock;
 mod command;
+mod configuration;
 mod fault;
 mod fetch;
 mod fill;
+mod foundation;
 mod identical;
+mod live;
 mod lockfile;
 mod overlay;
 mod scratch;
@@ -16,6 +19,7 @@ mod settings;
 mod sides;
 mod surroundings;
 mod tools;
+mod traces;
 mod workspaces;
 
 use std::ffi::OsString;
@@ -25,6 +29,7 @@ use std::time::{Instant, SystemTime};
 pub(crate) use alone::{Alone, Subject, alone};
 pub(crate) use ask::{base_request, room, table, workspace};
 pub use build::write_down;
+use foundation::Programs;
 use scratch::Scratch;
 pub(crate) use surroundings::flags;
 pub(crate) use tools::{Tools, tail};
@@ -187,6 +192,8 @@ struct Work<'a, 'b> {
     notices: Vec<Notice>,
     /// A name for what a side's worktree lacks of its commit; empty for nothing.
     lacking: Pair<String>,
+    /// The compilers and linkers that were looked at.
+    programs: Programs,
 }
 
 impl<'a, 'b> Work<'a, 'b> {
@@ -204,8 +211,8 @@ impl<'a, 'b> Work<'a, 'b> {
         let executable = request.capture.first().map(Path::new);
         let env = surroundings::clean(request.env.iter().cloned(), executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        let (notices, lacking) = (Vec::new(), Pair::default());
-        Ok((Work { request, repo, room, tools, tell, notices, lacking }, scratch))
+        let (notices, lacking, programs) = (Vec::new(), Pair::default(), Programs::default());
+        Ok((Work { request, repo, room, tools, tell, notices, lacking, programs }, scratch))
     }
 
     fn notice(&mut self, notice: Notice) {

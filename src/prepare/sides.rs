@@ -1,11 +1,12 @@
 //! Builds both sides of every benchmark.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use super::build::{Builder, Checkout, Group, label, spec};
 use super::{
-    Prepared, Program, State, Work, Workspaces, command, identical, lockfile, surroundings,
+    Prepared, Program, State, Work, Workspaces, command, configuration, identical, lockfile,
 };
 use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
@@ -13,6 +14,7 @@ use crate::error::{Error, Kind};
 use crate::event::{Event, Notice};
 use crate::git::Revision;
 use crate::git::base::Sides;
+use crate::git::worktree::Store;
 use crate::options::{Benchmark, Subject};
 use crate::process::Command;
 use crate::side::{Pair, Side};
@@ -77,14 +79,16 @@ impl Work<'_, '_> {
         };
         let toolchain = toolchains.head.as_deref();
         let env = &self.tools.env;
-        let configs = surroundings::outer_configs(self.repo.root(), self.room.path(), env);
+        let configs = configuration::outer_configs(self.repo.root(), self.room.path(), env);
         let user_root = &workspaces.user_root;
         let locks =
             lockfile::provide(&self.tools, &self.room, &roots, user_root, &configs, toolchain)?;
         Pair::try_both(|side| {
             let toolchain = toolchains[side].clone();
             let (revision, lock) = (sides.of(side), locks[side].clone());
-            let mut checkout = self.checkout(side, revision, toolchain, lock, configs.clone())?;
+            let workspace = roots[side].clone().unwrap_or_else(|| self.room.tree(side));
+            let at = (workspace, configs.clone());
+            let mut checkout = self.checkout(side, revision, toolchain, lock, at)?;
             if let Some((_, contents)) = workspaces.overlaid.iter().find(|(at, _)| *at == side) {
                 checkout.identity = format!("{} with benchmarks {contents}", checkout.identity);
             }
@@ -99,11 +103,14 @@ impl Work<'_, '_> {
         revision: &Revision,
         toolchain: Option<String>,
         lock: String,
-        configs: Vec<PathBuf>,
+        (workspace, configs): (PathBuf, Vec<PathBuf>),
     ) -> Result<Checkout, Error> {
         let tree = self.room.tree(side);
         let rustc = self.tools.command("rustc", vec!["-vV".into()], &tree, toolchain.as_deref());
-        let rustc = self.tools.output(rustc)?;
+        let mut rustc = self.tools.output(rustc)?;
+        if rustc.contains("commit-hash: unknown") {
+            rustc.push_str(&self.compiler_files(&tree, toolchain.as_deref())?);
+        }
         let mut identity = match revision.dirty {
             true => format!("{}+{}", revision.commit, revision.tree),
             false => revision.commit.clone(),
@@ -111,7 +118,25 @@ impl Work<'_, '_> {
         if !self.lacking[side].is_empty() {
             identity = format!("{identity} without {}", self.lacking[side]);
         }
-        Ok(Checkout { side, identity, toolchain, rustc, lock, configs })
+        Ok(Checkout { side, identity, toolchain, rustc, lock, configs, workspace })
+    }
+
+    /// The compiler's own files, by size and time: a compiler that was built by
+    /// hand may be replaced by another one of the same version.
+    fn compiler_files(&self, tree: &Path, toolchain: Option<&str>) -> Result<String, Error> {
+        let args = ["--print", "sysroot"].map(OsString::from).to_vec();
+        let sysroot = self.tools.output(self.tools.command("rustc", args, tree, toolchain))?;
+        let mut lines = Vec::new();
+        for folder in ["bin", "lib"].map(|name| Path::new(sysroot.trim()).join(name)) {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                if let Ok(about) = entry.metadata() {
+                    let name = entry.file_name();
+                    lines.push(format!("{name:?} {} {:?}", about.len(), about.modified().ok()));
+                }
+            }
+        }
+        lines.sort();
+        Ok(lines.join("\n"))
     }
 
     /// Builds every target of one side, those that are built alike together.
@@ -142,6 +167,7 @@ impl Work<'_, '_> {
                 tools: &self.tools,
                 room: &self.room,
                 capture: &self.request.capture,
+                programs: &mut self.programs,
                 tell: self.tell,
             };
             let artifact = match builder.artifact(at, &group) {
@@ -173,18 +199,21 @@ impl Work<'_, '_> {
             self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
             return Ok(State::NoBaseline);
         };
-        let must_run = self.request.aa || self.request.always_run;
-        let folders = Pair::both(|side| self.room.side(side));
-        if !must_run && identical::identical(base, &folders.base, head, &folders.head)? {
-            return Ok(State::Identical);
-        }
         let of_side = |side: Side| {
             let artifact = if side == Side::Base { base } else { head };
             let folder = has(workspaces.of(side), benchmark, target).unwrap_or_default();
             self.run_of(benchmark, target, build, side, artifact, folder)
         };
-        let (base, head) = (of_side(Side::Base)?, of_side(Side::Head)?);
-        Ok(State::Ready(Box::new(Pair { base, head })))
+        let programs = Pair { base: of_side(Side::Base)?, head: of_side(Side::Head)? };
+        let must_run = self.request.aa || self.request.always_run;
+        let folders = Pair::both(|side| self.room.side(side));
+        if !must_run
+            && identical::same_run(&programs.base.command, &programs.head.command, &folders)
+            && identical::identical(base, &folders.base, head, &folders.head)?
+        {
+            return Ok(State::Identical);
+        }
+        Ok(State::Ready(Box::new(programs)))
     }
 
     /// The command that runs an executable as cargo would.
@@ -276,13 +305,13 @@ impl Work<'_, '_> {
         Ok(Program { command, executable: None, identity, home })
     }
 
-    /// Says so when files differ that an unchanged program may still read.
+    /// Names the files that differ between the sides: an unchanged program may
+    /// read any of them when it runs.
     fn other_files(&mut self, sides: &Sides) -> Result<(), Error> {
-        let changed = self.repo.changed_paths(&sides.base, &sides.head)?;
-        let mut others = changed.into_iter().filter(|path| !is_code_or_prose(path));
-        if let Some(example) = others.next() {
-            let count = 1 + others.count();
-            self.notice(Notice::OtherFiles { count, example });
+        let store = Store::open(&self.room.git(), &self.repo)?;
+        let files = store.changed_paths(&sides.base, &sides.head)?;
+        if !files.is_empty() {
+            self.notice(Notice::OtherFiles { files });
         }
         Ok(())
     }
@@ -292,18 +321,6 @@ impl Work<'_, '_> {
 /// there is nothing to compare with. All else is.
 fn is_the_codes(error: &Error) -> bool {
     matches!(error.kind(), Kind::Build { .. })
-}
-
-/// Whether a file is source, which the executables account for, or prose,
-/// which no program reads.
-fn is_code_or_prose(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ends = [".rs", ".md", ".adoc", ".rst", "Cargo.toml", "Cargo.lock", ".gitignore"];
-    let begins = ["LICENSE", "COPYING", "README", "CHANGELOG"];
-    let folders = [".github/", "docs/", "doc/"];
-    ends.iter().any(|end| name.ends_with(end))
-        || begins.iter().any(|begin| name.starts_with(begin))
-        || folders.iter().any(|folder| path.starts_with(folder))
 }
 
 /// The package folder of a benchmark's target in a workspace, or why there is

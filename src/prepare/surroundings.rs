@@ -4,10 +4,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::system::HOME;
+use crate::cache::Environment;
 
 /// Variables that an outer cargo, or a hook, sets for its own children.
-const DROPPED: [&str; 15] = [
+const DROPPED: [&str; 16] = [
     "CARGO",
     "CARGO_BIN_NAME",
     "CARGO_BUILD_BUILD_DIR",
@@ -22,6 +22,7 @@ const DROPPED: [&str; 15] = [
     "MFLAGS",
     "OUT_DIR",
     "RUSTUP_TOOLCHAIN",
+    "RUSTUP_TOOLCHAIN_SOURCE",
     "RUST_RECURSION_COUNT",
 ];
 
@@ -32,37 +33,52 @@ const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "C
 /// is `PATH`, which stays as it is, because cargo is found there.
 const LIBRARIES: [&str; 2] = ["DYLD_FALLBACK_LIBRARY_PATH", "LD_LIBRARY_PATH"];
 
-/// Variables that shape a build, and so belong to the key of an artifact.
-const SHAPING: [&str; 13] = [
-    "AR",
-    "CARGO_ENCODED_RUSTFLAGS",
-    "CARGO_HOME",
-    "CARGO_INCREMENTAL",
-    "CC",
-    "CFLAGS",
-    "CXX",
-    "CXXFLAGS",
-    "DYLD_FALLBACK_LIBRARY_PATH",
-    "LDFLAGS",
-    "LD_LIBRARY_PATH",
-    "RUSTC",
-    "RUSTFLAGS",
-];
-
-/// The same, by how they begin.
-const SHAPING_PREFIXES: [&str; 12] = [
-    "AR_",
+/// Variables that shape a build and that cargo watches, by how they begin: it
+/// builds again by itself when one of them changes.
+const WATCHED: [&str; 6] = [
     "CARGO_BUILD_",
+    "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_PROFILE_",
     "CARGO_TARGET_",
-    "CC_",
-    "CFLAGS_",
-    "CXX_",
-    "CXXFLAGS_",
+    "RUSTFLAGS",
+    "RUST_TARGET_PATH",
+];
+
+/// Variables that shape a build, by how they begin, and that cargo does not
+/// watch: it takes what was built under other values for up to date. Some
+/// build scripts declare some of them, linkers and compilers declare none.
+const UNWATCHED: [&str; 31] = [
+    "AR",
+    "AS",
+    "CARGO_INCREMENTAL",
+    "CARGO_UNSTABLE_",
+    "CC",
+    "CFLAGS",
+    "COMPILER_PATH",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "C_INCLUDE_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "GCC_EXEC_PREFIX",
     "HOST_",
+    "IPHONEOS_DEPLOYMENT_TARGET",
+    "LDFLAGS",
+    "LD_LIBRARY_PATH",
+    "LD_RUN_PATH",
+    "LIBRARY_PATH",
+    "MACOSX_DEPLOYMENT_TARGET",
+    "NASM",
+    "NVCC",
     "PKG_CONFIG",
-    "RUSTC_",
+    "RANLIB",
+    "RUSTC",
+    "SDKROOT",
+    "SOURCE_DATE_EPOCH",
     "TARGET_",
+    "ZERO_AR_DATE",
 ];
 
 /// The environment for children.
@@ -120,14 +136,32 @@ fn own_libraries(
     (!joined.is_empty()).then_some(joined)
 }
 
-/// The variables that shape a build, for the key.
-pub(crate) fn shaping(env: &[(OsString, OsString)]) -> String {
-    let shapes = |name: &str| {
-        SHAPING.contains(&name) || SHAPING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-    };
+/// The variables that shape a build and that cargo watches, `NAME=value` each.
+pub(super) fn watched(env: &Environment) -> String {
+    lines_of(env, |name| WATCHED.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+/// The variables that shape a build and that cargo does not watch, `NAME=value`
+/// each. `AR` stands for `AR_x86_64-unknown-linux-gnu`, too, but not for
+/// `ARCHIVE`.
+pub(super) fn unwatched(env: &Environment) -> String {
+    lines_of(env, |name| {
+        UNWATCHED.iter().any(|prefix| {
+            let rest = name.strip_prefix(prefix);
+            rest.is_some_and(|rest| prefix.ends_with('_') || !rest.starts_with(is_letter))
+        })
+    })
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphabetic()
+}
+
+fn lines_of(env: &Environment, is_wanted: impl Fn(&str) -> bool) -> String {
     let line = |(name, value): &(OsString, OsString)| {
-        let name = name.to_str().filter(|name| shapes(name))?;
-        Some(format!("{name}={}", value.to_string_lossy()))
+        let name = name.to_str().filter(|name| is_wanted(name))?;
+        // As bytes: two values that are not UTF-8 may look alike.
+        Some(format!("{name}={:?}", value.as_encoded_bytes()))
     };
     env.iter().filter_map(line).collect::<Vec<_>>().join("\n")
 }
@@ -145,51 +179,6 @@ pub(crate) fn flags(env: &[(OsString, OsString)]) -> Vec<String> {
         Some(format!("{name}={}", value.to_string_lossy()))
     };
     env.iter().filter_map(line).collect()
-}
-
-/// Cargo's configuration files in the folders around the repository `root`,
-/// which a worktree elsewhere does not see, outermost first. Not that of
-/// cargo's home, which cargo reads by itself wherever it is.
-pub(crate) fn outer_configs(
-    root: &Path,
-    seen_from: &Path,
-    env: &[(OsString, OsString)],
-) -> Vec<PathBuf> {
-    let home = cargo_home(env);
-    let is_home = |folder: &Path| home.as_ref().is_some_and(|home| folder.join(".cargo") == *home);
-    let around = root.ancestors().skip(1);
-    let around = around.filter(|folder| !seen_from.starts_with(folder) && !is_home(folder));
-    let mut found: Vec<_> = around.filter_map(config_in).collect();
-    found.reverse();
-    found
-}
-
-/// Cargo's home in an environment.
-fn cargo_home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let var = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, v)| v);
-    let usual = || var(HOME).map(|home| Path::new(home).join(".cargo"));
-    var("CARGO_HOME").map(PathBuf::from).or_else(usual)
-}
-
-/// Cargo's configuration file of a folder.
-fn config_in(folder: &Path) -> Option<PathBuf> {
-    let names = ["config", "config.toml"].map(|name| folder.join(".cargo").join(name));
-    names.into_iter().find(|path| path.is_file())
-}
-
-/// The configuration files that cargo reads in `folder` by itself, and
-/// `outer`: their contents, for the key.
-pub(crate) fn config_texts(
-    folder: &Path,
-    outer: &[PathBuf],
-    env: &[(OsString, OsString)],
-) -> Vec<String> {
-    let home = cargo_home(env).into_iter().flat_map(|home| {
-        ["config", "config.toml"].map(|name| home.join(name)).into_iter().filter(|p| p.is_file())
-    });
-    let seen = folder.ancestors().filter_map(config_in);
-    let paths = seen.chain(home).chain(outer.iter().cloned());
-    paths.map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
 }
 
 #[cfg(test)]
@@ -226,34 +215,6 @@ mod tests {
             "LD_LIBRARY_PATH=/mine",
         ];
         assert_eq!(got, kept);
-    }
-
-    #[test]
-    fn configurations_around_the_repository_count_unless_cargo_sees_them_by_itself() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        let config = |at: &str| {
-            let folder = root.join(at).join(".cargo");
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("config.toml"), "").unwrap();
-            folder.join("config.toml")
-        };
-        let (home, code, _) = (config("home"), config("home/code"), config("home/code/repo"));
-        let found = |from: &str, vars: &[(&str, PathBuf)]| {
-            let env: Vec<_> =
-                vars.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            outer_configs(&root.join("home/code/repo"), &root.join(from), &env)
-        };
-        assert_eq!(found("cache/room", &[]), [home, code.clone()]);
-        let code = std::slice::from_ref(&code);
-        assert_eq!(found("home/.cache/room", &[]), code);
-        assert_eq!(found("cache/room", &[("HOME", root.join("home"))]), code);
-        let set = [("HOME", root.join("x")), ("CARGO_HOME", root.join("home/.cargo"))];
-        assert_eq!(found("cache/room", &set), code);
-        // That of cargo's home belongs to the key all the same.
-        std::fs::write(root.join("home/.cargo/config.toml"), "at home").unwrap();
-        let env = [("HOME".into(), root.join("home").into())];
-        assert_eq!(config_texts(&root.join("cache"), &[], &env), ["at home"]);
     }
 
     #[test]

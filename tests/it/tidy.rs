@@ -62,7 +62,7 @@ const OWNERS: [(&[&str], &[&str]); 14] = [
     (&["clap", "clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["memchr"], &["src/harness/marks.rs"]),
-    (&["toml_edit"], &["src/init/manifest.rs"]),
+    (&["toml_edit"], &["src/cargo/config.rs", "src/init/manifest.rs"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["object::"], &["src/prepare/identical.rs", "src/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),

@@ -202,7 +202,8 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
     repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
     repo.write("data.bin", "x");
     repo.commit("data");
-    let ran = repo.cbdr(args).run().code(0).says("1 file that they may read differ, such as `data");
+    let notice = "1 file changed that a run could read: `data.bin`; if it does, measure with";
+    let ran = repo.cbdr(args).run().code(0).says(notice);
     assert_eq!(ran.json()["verdict"], "identical");
 }
 

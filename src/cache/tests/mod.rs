@@ -50,7 +50,9 @@ impl Scratch {
             path: "release/bench".into(),
             invocation: crate::cargo::Invocation::default(),
         };
-        self.room.publish(key, &root, &files, &folders, vec![executable], Vec::new()).unwrap()
+        self.room
+            .publish(key, &root, &files, &folders, vec![executable], Inputs::default())
+            .unwrap()
     }
 
     /// What is below `builds`.
@@ -231,14 +233,14 @@ fn keys_differ_when_any_part_does() {
 fn what_was_published_is_found_again_as_it_was() {
     let scratch = Scratch::new();
     let key = key("it");
-    assert!(scratch.room.artifact(&key).unwrap().is_none());
+    assert!(scratch.room.artifact(&key, &[]).unwrap().is_none());
     let published = scratch.publish(&key);
     assert_eq!(scratch.builds(), [key.name()]);
     let manifest = scratch.room.builds().join(key.name()).join("manifest.json");
     let month = Duration::from_secs(30 * 24 * 3600);
     let old = SystemTime::now() - 2 * month;
     File::open(&manifest).unwrap().set_modified(old).unwrap();
-    let found = scratch.room.artifact(&key).unwrap().unwrap();
+    let found = scratch.room.artifact(&key, &[]).unwrap().unwrap();
     // Use makes it young again.
     assert!(manifest.metadata().unwrap().modified().unwrap() > old + month);
     for artifact in [published, found] {
@@ -253,7 +255,7 @@ fn what_was_published_is_found_again_as_it_was() {
         assert!(artifact.executable("other").is_none());
     }
     // Nobody else's key leads to it.
-    assert!(scratch.room.artifact(&self::key("other")).unwrap().is_none());
+    assert!(scratch.room.artifact(&self::key("other"), &[]).unwrap().is_none());
 }
 
 #[test]
@@ -265,13 +267,13 @@ fn what_a_benchmark_left_in_an_artifact_goes_and_what_it_took_comes_back() {
         write(&files.join(stray), "");
     }
     std::os::unix::fs::symlink(scratch.around(), files.join("release/link")).unwrap();
-    scratch.room.artifact(&key).unwrap().unwrap();
+    scratch.room.artifact(&key, &[]).unwrap().unwrap();
     assert_eq!(names(&files), ["release", "tmp"]);
     assert_eq!(names(&files.join("release")), ["bench", "build"]);
     assert_eq!(names(&files.join("release/build")), ["data"]);
     assert_eq!(names(&files.join("tmp/deep")), [""; 0]);
     std::fs::remove_dir_all(files.join("tmp")).unwrap();
-    scratch.room.artifact(&key).unwrap().unwrap();
+    scratch.room.artifact(&key, &[]).unwrap().unwrap();
     assert!(files.join("tmp/deep").is_dir());
     assert!(scratch.around().join("work").is_dir());
 }
@@ -306,11 +308,11 @@ fn a_damaged_artifact_is_not_used_and_removed() {
         let key = key("it");
         let artifact = scratch.publish(&key);
         damage(&artifact.files());
-        assert!(scratch.room.artifact(&key).unwrap().is_none(), "damage {number}");
+        assert!(scratch.room.artifact(&key, &[]).unwrap().is_none(), "damage {number}");
         assert_eq!(scratch.builds(), [""; 0]);
         assert!(number > 1 || scratch.around().join("cache/outside/of somebody").exists());
         scratch.publish(&key);
-        assert!(scratch.room.artifact(&key).unwrap().is_some());
+        assert!(scratch.room.artifact(&key, &[]).unwrap().is_some());
     }
 }
 

@@ -115,11 +115,16 @@ fn changed_paths_are_those_of_both_trees() {
     scratch.write("new/file", "5");
     let second = scratch.revision(scratch.commit_all("second"));
     let repo = scratch.open();
-    assert_eq!(repo.changed_paths(&first, &second).unwrap(), ["gone", "new/file", "other"]);
-    assert_eq!(repo.changed_paths(&first, &first).unwrap(), [""; 0]);
-    // A tree that is elsewhere is no error.
-    let snapshot = crate::git::Revision { tree: "1".repeat(40), dirty: true, ..second };
-    assert_eq!(repo.changed_paths(&first, &snapshot).unwrap(), [""; 0]);
+    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    assert_eq!(store.changed_paths(&first, &second).unwrap(), ["gone", "new/file", "other"]);
+    assert_eq!(store.changed_paths(&first, &first).unwrap(), [""; 0]);
+    // The working tree as it is, whose tree only the store has.
+    scratch.write("dirty", "6");
+    let tree = repo.snapshot(&store).unwrap();
+    let snapshot = crate::git::Revision { tree, dirty: true, ..second.clone() };
+    assert_eq!(store.changed_paths(&second, &snapshot).unwrap(), ["dirty"]);
+    let gone = crate::git::Revision { tree: "1".repeat(40), ..second };
+    assert!(store.changed_paths(&first, &gone).is_err());
 }
 
 #[test]
@@ -138,7 +143,8 @@ fn a_made_repository_has_its_commits_on_a_branch() {
     assert_eq!(repo.parent(&head.commit).unwrap(), Some(repo.at(Some("main")).unwrap().commit));
     assert_eq!(repo.dirty_files().unwrap(), 0);
     let base = repo.at(Some("main")).unwrap();
-    assert_eq!(repo.changed_paths(&base, &head).unwrap(), ["b"]);
+    let store = Store::open(&folder.path().join("store"), &repo).unwrap();
+    assert_eq!(store.changed_paths(&base, &head).unwrap(), ["b"]);
 }
 
 #[test]

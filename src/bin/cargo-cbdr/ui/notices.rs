@@ -46,7 +46,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
         }
-        Notice::OtherFiles { count, example } => other_files(*count, example),
+        Notice::OtherFiles { files } => other_files(files),
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
@@ -164,11 +164,18 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
     )
 }
 
-fn other_files(files: usize, example: &str) -> String {
+/// How many files are named before the rest is only counted.
+const NAMED: usize = 3;
+
+fn other_files(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
+    let rest = files.len() - names.len();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!(
-        "the programs are the same, but {} that they may read differ, such as `{example}` \
-         (`--always-run` measures nevertheless)",
-        count(files as u64, "file")
+        "the programs are the same, but {} changed that a run could read: {}{more}; \
+         if it does, measure with `--always-run`",
+        count(files.len() as u64, "file"),
+        names.join(", ")
     )
 }
 
