@@ -55,3 +55,5 @@ mod tidy;
 #[cfg(unix)]
 mod traps;
 mod waivers;
+#[cfg(target_os = "linux")]
+mod warm;

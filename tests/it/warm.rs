@@ -1,0 +1,575 @@
+//! A comparison that finds its builds, invocations and worktrees in the cache
+//! sees what a comparison on an empty cache would see.
+//!
+//! Each change of the tables below is made between two comparisons. A third
+//! one, with the same cache path but nothing in it, says what is right: which
+//! programs are run (every byte of them), how, and what lies around them. To
+//! add a change, add a line.
+
+use std::collections::{BTreeMap, hash_map::DefaultHasher};
+use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::support::{Cbdr, Repo, git};
+
+/// The fixture `inputs`, with a branch `feature`, and how it is compared.
+struct World {
+    repo: Repo,
+    env: BTreeMap<String, OsString>,
+    base: String,
+    args: Vec<String>,
+    cache: PathBuf,
+}
+
+/// What a comparison has run.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    /// The lines that the runs of the base and the head wrote: what they were
+    /// built of, their arguments and variables, the files around them.
+    runs: BTreeMap<String, String>,
+    /// Every file of the programs, by side and path, with a digest.
+    programs: BTreeMap<PathBuf, u64>,
+    exit: Option<i32>,
+}
+
+impl World {
+    fn new() -> Self {
+        let repo = Repo::new("inputs");
+        repo.branch("feature");
+        repo.replace("src/lib.rs", "library of A", "library of B");
+        repo.commit("B");
+        let cache = repo.cache();
+        let (env, base, args) = (BTreeMap::new(), "main".to_owned(), Vec::new());
+        let mut world = World { repo, env, base, args, cache };
+        world.write("outside.txt", "outside of both");
+        world.wrap("bin/cc", "cc", "");
+        world.library(1);
+        let path = std::env::var_os("PATH").unwrap();
+        let folders = std::iter::once(world.path("bin")).chain(std::env::split_paths(&path));
+        world.set("PATH", std::env::join_paths(folders.collect::<Vec<_>>()).unwrap());
+        world.set("OUTSIDE", world.path("outside.txt"));
+        world.set("NATIVE", world.path("native"));
+        world.age("outside.txt", 3600);
+        world.age("native/libnative.a", 3600);
+        world
+    }
+
+    /// A path beside the repository.
+    fn path(&self, name: &str) -> PathBuf {
+        self.repo.around().join(name)
+    }
+
+    /// Writes a file beside the repository.
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes a script that calls a program of this machine with `more`
+    /// arguments before its own.
+    fn wrap(&self, name: &str, program: &str, more: &str) {
+        let path = std::env::var_os("PATH").unwrap();
+        let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+        let program = found.into_iter().find(|path| path.is_file()).unwrap();
+        self.write(name, &format!("#!/bin/sh\nexec {} {more} \"$@\"\n", program.display()));
+        self.executable(name);
+    }
+
+    fn executable(&self, name: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.path(name), mode).unwrap();
+    }
+
+    /// Writes a file beside the repository, as old as it was before.
+    fn write_unnoticed(&self, name: &str, text: &str) {
+        let time = self.path(name).metadata().unwrap().modified().unwrap();
+        self.write(name, text);
+        set_time(&self.path(name), time);
+    }
+
+    /// Makes a file beside the repository so many seconds old.
+    fn age(&self, name: &str, seconds: u64) {
+        set_time(&self.path(name), SystemTime::now() - Duration::from_secs(seconds));
+    }
+
+    /// Makes the library that is linked from outside give `value`.
+    fn library(&self, value: u32) {
+        self.write("native/native.c", &format!("int native(void) {{ return {value}; }}\n"));
+        let run = |program: &str, args: &[&str]| {
+            let mut command = std::process::Command::new(program);
+            let status = command.current_dir(self.path("native")).args(args).status().unwrap();
+            assert!(status.success(), "{program}");
+        };
+        run("cc", &["-c", "native.c", "-o", "native.o"]);
+        run("ar", &["crsD", "libnative.a", "native.o"]);
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.insert(name.to_owned(), value.into());
+    }
+
+    fn unset(&mut self, name: &str) {
+        self.env.remove(name);
+    }
+
+    fn args(&mut self, args: &str) {
+        self.args = args.split_whitespace().map(str::to_owned).collect();
+    }
+
+    /// A tracked file of the head changes.
+    fn commit(&self, path: &str, old: &str, new: &str) {
+        self.repo.replace(path, old, new);
+        self.repo.commit("change");
+    }
+
+    /// A file in the room of the cache, of which there is one such.
+    fn cached(&self, side: &str, begins: &str) -> PathBuf {
+        let rooms = std::fs::read_dir(self.cache.join("repositories-v1")).unwrap();
+        let side = rooms.map(|room| room.unwrap().path()).next().unwrap().join(side);
+        let mut found = std::fs::read_dir(&side).unwrap().map(|entry| entry.unwrap().path());
+        found.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(begins)).unwrap()
+    }
+
+    fn cbdr(&self) -> Cbdr {
+        let mut cbdr = Cbdr::new(self.repo.path(), &self.cache);
+        for (name, value) in &self.env {
+            cbdr = cbdr.env(name, value);
+        }
+        let args = ["compare", &self.base, "--always-run", "--warmup", "0", "--max-pairs", "1"];
+        cbdr.args(args).args(&self.args)
+    }
+
+    /// Compares, and says what was run.
+    #[track_caller]
+    fn compare(&self) -> Seen {
+        let log = self.path("look.log");
+        let _ = std::fs::remove_file(&log);
+        let ran = self.cbdr().env("LOOK", &log).run();
+        let runs = std::fs::read_to_string(log).unwrap_or_default();
+        let side = |line: &str| {
+            let side = if line.contains("/base/t-") { "base" } else { "head" };
+            (side.to_owned(), line.to_owned())
+        };
+        let runs: BTreeMap<String, String> = runs.lines().map(side).collect();
+        assert_eq!(runs.len(), 2, "{}", ran.stderr);
+        let mut programs = BTreeMap::new();
+        for side in ["base", "head"] {
+            add_files(&self.cached(side, "t-"), Path::new(side), &mut programs);
+        }
+        Seen { runs, programs, exit: ran.code }
+    }
+}
+
+fn set_time(path: &Path, time: SystemTime) {
+    std::fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// Adds all files below `folder` with digests, under `name`; not what the runs
+/// themselves leave.
+fn add_files(folder: &Path, name: &Path, found: &mut BTreeMap<PathBuf, u64>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = name.join(path.file_name().unwrap());
+        if path.is_dir() {
+            add_files(&path, &name, found);
+        } else if !name.ends_with("left.log") {
+            let mut hasher = DefaultHasher::new();
+            std::fs::read(&path).unwrap().hash(&mut hasher);
+            found.insert(name, hasher.finish());
+        }
+    }
+}
+
+/// Gives every file below `folder` the time `time`.
+fn set_all_times(folder: &Path, time: SystemTime) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() { set_all_times(&path, time) } else { set_time(&path, time) }
+    }
+}
+
+/// A change between two comparisons: its name, what goes before the first
+/// comparison, and the change.
+type Change = (&'static str, fn(&mut World), fn(&mut World));
+
+fn nothing(_: &mut World) {}
+
+/// Makes each change of a table and demands that what is seen warm is what is
+/// seen fresh.
+fn check(changes: &[Change]) {
+    let mut wrong = Vec::new();
+    for (name, before, change) in changes {
+        let mut world = World::new();
+        before(&mut world);
+        let first = world.compare();
+        change(&mut world);
+        let warm = world.compare();
+        std::fs::rename(&world.cache, world.path("cache.warm")).unwrap();
+        let fresh = world.compare();
+        if warm != fresh {
+            wrong.push(format!("{name}: first {first:#?}\nwarm {warm:#?}\nfresh {fresh:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn after_a_change_of_the_environment() {
+    check(&[
+        ("nothing", nothing, nothing),
+        ("declared by a build script", nothing, |w| w.set("DECLARED", "1")),
+        ("declared, no more set", |w| w.set("DECLARED", "1"), |w| w.unset("DECLARED")),
+        ("read by option_env!", nothing, |w| w.set("BUILT_WITH", "1")),
+        (
+            "read by option_env!, other value",
+            |w| w.set("BUILT_WITH", "1"),
+            |w| {
+                w.set("BUILT_WITH", "2");
+            },
+        ),
+        ("set by the build script for runs", nothing, |w| w.set("STAMPED", "mine")),
+        ("the same, with the value that it sets", |w| w.set("STAMPED", ""), |w| w.unset("STAMPED")),
+        ("of [env]", nothing, |w| w.set("ROUNDS", "3")),
+        ("of [env], no more set", |w| w.set("ROUNDS", "3"), |w| w.unset("ROUNDS")),
+        ("of [env], with its value", |w| w.set("ROUNDS", "1"), |w| w.set("ROUNDS", "2")),
+        ("of [env], forced", nothing, |w| w.set("FORCED", "3")),
+        ("RUSTFLAGS", nothing, |w| w.set("RUSTFLAGS", "--cfg=loud")),
+        ("CARGO_ENCODED_RUSTFLAGS", nothing, |w| w.set("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floud")),
+        ("CARGO_BUILD_RUSTFLAGS", nothing, |w| w.set("CARGO_BUILD_RUSTFLAGS", "--cfg=loud")),
+        ("CARGO_PROFILE_", nothing, |w| w.set("CARGO_PROFILE_BENCH_DEBUG_ASSERTIONS", "true")),
+        ("CARGO_INCREMENTAL", nothing, |w| w.set("CARGO_INCREMENTAL", "1")),
+        ("undeclared CFLAGS", nothing, |w| w.set("CFLAGS", "-DLOUD=7")),
+    ]);
+}
+
+#[test]
+fn after_a_change_of_cargos_configuration() {
+    check(&[
+        ("around the repository", nothing, |w| {
+            w.write(".cargo/config.toml", "build.rustflags = ['--cfg=loud']\n");
+        }),
+        (
+            "an included file",
+            |w| w.write(".cargo/config.toml", "include = ['a.toml']\n"),
+            |w| {
+                w.write(".cargo/a.toml", "build.rustflags = ['--cfg=loud']\n");
+            },
+        ),
+        (
+            "an included file that was another",
+            |w| {
+                w.write(".cargo/config.toml", "include = ['a.toml']\n");
+                w.write(".cargo/a.toml", "env.ROUNDS = '5'\n");
+            },
+            |w| w.write_unnoticed(".cargo/a.toml", "env.ROUNDS = '6'\n"),
+        ),
+        (
+            "of cargo's home",
+            |w| {
+                w.write("home/config.toml", "");
+                w.set("CARGO_HOME", w.path("home"));
+            },
+            |w| w.write("home/config.toml", "[env]\nHOME_SAYS = '1'\n"),
+        ),
+        ("of the head's commit", nothing, |w| {
+            w.commit(".cargo/config.toml", "ROUNDS = \"1\"", "ROUNDS = \"2\"");
+        }),
+        (
+            "an included file of the worktree that is ignored",
+            |w| {
+                w.commit(".cargo/config.toml", "more.toml", "more.ignored");
+                w.repo.write(".cargo/more.ignored", "");
+            },
+            |w| w.repo.write(".cargo/more.ignored", "env.ROUNDS = '9'\n"),
+        ),
+    ]);
+}
+
+#[test]
+fn after_a_change_of_the_tools() {
+    check(&[
+        ("the C compiler, replaced in place", nothing, |w| w.wrap("bin/cc", "cc", "-DLOUD=2")),
+        (
+            "the C compiler, replaced by one as old",
+            |w| w.age("bin/cc", 3600),
+            |w| {
+                w.wrap("bin/cc", "cc", "-DLOUD=3");
+                w.age("bin/cc", 3600);
+            },
+        ),
+        (
+            "the C compiler that CC names",
+            |w| {
+                w.wrap("mycc", "cc", "");
+                w.set("CC", w.path("mycc"));
+            },
+            |w| w.wrap("mycc", "cc", "-DLOUD=4"),
+        ),
+        (
+            "the linker of the configuration",
+            |w| {
+                w.wrap("link", "cc", "");
+                let path = w.path("link").display().to_string();
+                w.write(".cargo/config.toml", &format!("target.'cfg(unix)'.linker = '{path}'\n"));
+            },
+            |w| w.wrap("link", "cc", "-Wl,--build-id=0x1234 -s"),
+        ),
+        (
+            "the wrapper of rustc",
+            |w| {
+                w.write("wrap", "#!/bin/sh\nexec \"$@\"\n");
+                w.executable("wrap");
+                w.set("RUSTC_WORKSPACE_WRAPPER", w.path("wrap"));
+            },
+            |w| w.write("wrap", "#!/bin/sh\nexec \"$@\" --cfg loud\n"),
+        ),
+        ("an archiver that comes first", nothing, |w| w.wrap("bin/ar", "ar", "-v")),
+    ]);
+}
+
+#[test]
+fn after_a_change_of_files_outside_of_the_commit() {
+    check(&[
+        ("that a build script reads", nothing, |w| w.write("outside.txt", "changed")),
+        ("the same, as old as it was", nothing, |w| w.write_unnoticed("outside.txt", "changed")),
+        ("a library that is linked", nothing, |w| w.library(2)),
+        ("a library that is linked, as old as it was", nothing, |w| {
+            w.library(3);
+            w.age("native/libnative.a", 3600);
+        }),
+        (
+            "the package of a patch",
+            |w| patch(w, "1"),
+            |w| w.write("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+        ),
+        (
+            "the package of a patch, as old as it was",
+            |w| {
+                patch(w, "1");
+                w.age("dep/src/lib.rs", 3600);
+            },
+            |w| w.write_unnoticed("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+        ),
+        (
+            "the user's lock file",
+            |w| {
+                std::fs::remove_file(w.repo.path().join("Cargo.lock")).unwrap();
+                w.repo.write(".gitignore", "Cargo.lock\n");
+                w.repo.git(&["checkout", "--quiet", "-B", "main"]);
+                w.repo.commit("no lock file");
+                w.repo.git(&["checkout", "--quiet", "-B", "feature"]);
+                w.commit("src/lib.rs", "library of B", "library of C");
+                w.repo.write("Cargo.lock", &lock(""));
+            },
+            |w| w.repo.write("Cargo.lock", &lock("# Another one.\n")),
+        ),
+    ]);
+}
+
+fn lock(comment: &str) -> String {
+    format!("{comment}version = 4\n\n[[package]]\nname = \"inputs\"\nversion = \"0.1.0\"\n")
+}
+
+/// Lets the head depend on a package that lies beside the repository.
+fn patch(world: &mut World, value: &str) {
+    world.write("dep/Cargo.toml", "[package]\nname = \"dep\"\nversion = \"0.1.0\"\n");
+    world.write("dep/src/lib.rs", &format!("pub const N: i32 = {value};\n"));
+    let path = world.path("dep").display().to_string();
+    let manifest = std::fs::read_to_string(world.repo.path().join("Cargo.toml")).unwrap();
+    let dependency = format!("[dependencies]\ndep = {{ path = \"{path}\" }}\n\n[features]\n");
+    world.repo.write("Cargo.toml", &manifest.replace("[features]\n", &dependency));
+    world.repo.replace("src/lib.rs", "/// Who", "pub use dep::N;\n/// Who");
+    let cargo = std::process::Command::new("cargo")
+        .args(["generate-lockfile", "--offline"])
+        .current_dir(world.repo.path())
+        .status();
+    assert!(cargo.unwrap().success());
+    world.repo.replace("benches/look.rs", "inputs::WHO,", "(inputs::WHO, inputs::N),");
+    world.repo.commit("depend");
+}
+
+#[test]
+fn after_a_change_of_what_is_asked_for() {
+    check(&[
+        ("features", nothing, |w| w.args("--features more")),
+        ("no default features", nothing, |w| w.args("--no-default-features")),
+        ("the profile", nothing, |w| w.args("--profile other")),
+        ("arguments", |w| w.args("-- one"), |w| w.args("-- two three")),
+        ("the working tree", nothing, |w| {
+            w.repo.replace("src/lib.rs", "library of B", "library of nobody");
+            w.args("--dirty");
+        }),
+        (
+            "the working tree, then its commit",
+            |w| {
+                w.repo.write("told.txt", "told by nobody\n");
+                w.args("--dirty");
+            },
+            |w| w.args(""),
+        ),
+        ("an untracked file", nothing, |w| {
+            w.repo.write(".cargo/more.toml", "env.ROUNDS = '7'\n");
+            w.args("--dirty");
+        }),
+    ]);
+}
+
+#[test]
+fn after_a_change_of_the_commits() {
+    check(&[
+        ("another head", nothing, |w| w.commit("value.c", "return 1;", "return 8;")),
+        ("another branch in between", nothing, |w| {
+            w.repo.git(&["checkout", "--quiet", "-b", "other"]);
+            w.commit("told.txt", "told by A", "told by other");
+            w.compare();
+            w.repo.git(&["checkout", "--quiet", "feature"]);
+        }),
+        ("the branches change places", nothing, |w| {
+            w.repo.git(&["checkout", "--quiet", "main"]);
+            w.commit("told.txt", "told by A", "told by main");
+            w.base = "feature".to_owned();
+        }),
+        ("the same tree in another commit", nothing, |w| {
+            w.repo.git(&["commit", "--quiet", "--amend", "--message", "amended"]);
+        }),
+        ("a file that becomes a folder", nothing, |w| {
+            std::fs::remove_file(w.repo.path().join("told.txt")).unwrap();
+            w.repo.write("told.txt/deep", "told by a folder\n");
+            w.commit(
+                "build.rs",
+                "read_to_string(\"told.txt\")",
+                "read_to_string(\"told.txt/deep\")",
+            );
+        }),
+        (
+            "a submodule that is fetched later",
+            |w| {
+                let module = w.path("module");
+                std::fs::create_dir_all(&module).unwrap();
+                git(&module, &["init", "--quiet", "--initial-branch=main"]);
+                w.write("module/told.txt", "told by the module\n");
+                git(&module, &["add", "--all"]);
+                git(&module, &["commit", "--quiet", "--message", "module"]);
+                let url = module.to_str().unwrap();
+                let add = ["-c", "protocol.file.allow=always", "submodule", "add", "--quiet"];
+                w.repo.git(&[&add[..], &[url, "module"]].concat());
+                let old = "std::fs::read_to_string(\"told.txt\").unwrap()";
+                let new = "std::fs::read_to_string(\"told.txt\").unwrap()\n        \
+                           + &std::fs::read_to_string(\"module/told.txt\").unwrap_or_default()";
+                w.commit("build.rs", old, new);
+                std::fs::rename(w.repo.path().join("module"), w.path("aside")).unwrap();
+                std::fs::rename(w.repo.path().join(".git/modules"), w.path("modules")).unwrap();
+            },
+            |w| {
+                std::fs::rename(w.path("aside"), w.repo.path().join("module")).unwrap();
+                std::fs::rename(w.path("modules"), w.repo.path().join(".git/modules")).unwrap();
+            },
+        ),
+    ]);
+}
+
+#[test]
+fn after_what_went_wrong_in_between() {
+    check(&[
+        ("a head that does not compile", nothing, |w| {
+            w.repo.git(&["checkout", "--quiet", "-b", "broken"]);
+            w.commit("src/lib.rs", "pub const", "pub konst");
+            w.cbdr().run().code(101);
+            w.repo.git(&["checkout", "--quiet", "feature"]);
+        }),
+        ("a compiler that is killed with all around it", nothing, |w| {
+            w.repo.git(&["checkout", "--quiet", "-b", "killed"]);
+            w.commit("told.txt", "told by A", "told by the killed");
+            w.write("wrap", "#!/bin/sh\nkill -9 $PPID\nsleep 1\nexit 1\n");
+            w.executable("wrap");
+            let ran = w.cbdr().env("RUSTC_WORKSPACE_WRAPPER", w.path("wrap")).run();
+            assert_ne!(ran.code, Some(0), "{}", ran.stderr);
+            w.repo.git(&["checkout", "--quiet", "feature"]);
+        }),
+        ("a program cut short in the target folder", nothing, |w| {
+            let live = w.cached("base", "live-");
+            let deps = std::fs::read_dir(live.join("release/deps")).unwrap();
+            let mut cut = 0;
+            for path in deps.map(|entry| entry.unwrap().path()) {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                if name.starts_with("look-") && !name.ends_with(".d") {
+                    let time = path.metadata().unwrap().modified().unwrap();
+                    let length = path.metadata().unwrap().len();
+                    let file = std::fs::File::options().write(true).open(&path).unwrap();
+                    file.set_len(length / 2).unwrap();
+                    file.set_modified(time).unwrap();
+                    cut += 1;
+                }
+            }
+            assert_eq!(cut, 1);
+            drop_artifacts(w);
+        }),
+        ("an artifact with a byte changed", nothing, |w| {
+            let artifact = w.cached("head", "t-").join("release/deps");
+            let program = std::fs::read_dir(artifact).unwrap().next().unwrap().unwrap().path();
+            let mut bytes = std::fs::read(&program).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(program, bytes).unwrap();
+        }),
+        ("target folders without what is known of them", nothing, |w| {
+            for side in ["base", "head"] {
+                std::fs::remove_file(w.cached(side, "record-")).unwrap();
+            }
+            drop_artifacts(w);
+        }),
+    ]);
+}
+
+/// Removes what was published, but not what cargo built.
+fn drop_artifacts(world: &World) {
+    std::fs::remove_dir_all(world.cached("builds", "").parent().unwrap()).unwrap();
+}
+
+#[test]
+fn after_the_cache_or_the_clock_was_moved() {
+    check(&[
+        ("a cache that was restored without times", nothing, |w| {
+            let time = SystemTime::now() - Duration::from_secs(7200);
+            set_all_times(&w.cache, time);
+            w.commit("told.txt", "told by A", "told by C");
+        }),
+        ("a cache whose files are from the future", nothing, |w| {
+            let time = SystemTime::now() + Duration::from_secs(7200);
+            set_all_times(&w.cache, time);
+            w.commit("told.txt", "told by A", "told by C");
+        }),
+        ("a cache with builds only", nothing, |w| {
+            for side in ["base", "head"] {
+                let live = w.cached(side, "live-");
+                std::fs::remove_dir_all(live.parent().unwrap()).unwrap();
+            }
+        }),
+        ("a cache at another path", nothing, |w| {
+            let other = w.path("elsewhere");
+            std::fs::rename(&w.cache, &other).unwrap();
+            w.cache = other;
+        }),
+        ("a repository at another path", nothing, |w| {
+            w.write("outside.txt", "changed");
+            let away = w.path("away");
+            std::fs::rename(w.repo.path(), &away).unwrap();
+            std::fs::rename(&away, w.repo.path()).unwrap();
+        }),
+        (
+            "sources from the future",
+            |w| {
+                let time = SystemTime::now() + Duration::from_secs(7200);
+                set_time(&w.path("outside.txt"), time);
+            },
+            |w| w.write_unnoticed("outside.txt", "changed"),
+        ),
+    ]);
+}
