@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::build::{Builder, Checkout, Group, label, spec};
-use super::{
-    Prepared, Program, State, Work, Workspaces, command, identical, lockfile, surroundings,
-};
+use super::command::Place;
+use super::{Prepared, Program, State, Work, Workspaces, identical, lockfile, surroundings};
 use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
 use crate::error::{Error, Kind};
-use crate::event::{Event, Notice};
+use crate::event::Notice;
 use crate::git::Revision;
 use crate::git::base::Sides;
 use crate::options::{Benchmark, Subject};
@@ -37,6 +36,7 @@ impl Work<'_, '_> {
             let workspace = workspaces.of(side);
             artifacts[side] = self.build_side(&checkouts[side], benchmarks, workspace)?;
         }
+        let mut places = None;
         let mut prepared = Vec::new();
         for benchmark in benchmarks {
             let state = match &benchmark.subject {
@@ -44,9 +44,21 @@ impl Work<'_, '_> {
                     let artifacts = artifacts.as_ref().map(|all| all.get(build));
                     self.state_of_target(benchmark, (target, build), artifacts, workspaces)?
                 }
+                Subject::Command { .. }
+                    if !self.must_run() && sides.base.tree == sides.head.tree =>
+                {
+                    State::Identical
+                }
                 Subject::Command { words, build } => {
+                    let places = match &mut places {
+                        Some(places) => places,
+                        none => none.insert(Pair::try_both(|side| {
+                            let (at, workspace) = (&checkouts[side], workspaces.of(side));
+                            self.place(at, sides.of(side), benchmarks, workspace)
+                        })?),
+                    };
                     let words = (words.as_slice(), build.as_deref());
-                    self.state_of_command(benchmark, words, sides, workspaces, toolchains)?
+                    self.state_of_command(benchmark, words, workspaces, &checkouts, places)?
                 }
             };
             if matches!(state, State::Identical) {
@@ -173,9 +185,8 @@ impl Work<'_, '_> {
             self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
             return Ok(State::NoBaseline);
         };
-        let must_run = self.request.aa || self.request.always_run;
         let folders = Pair::both(|side| self.room.side(side));
-        if !must_run && identical::identical(base, &folders.base, head, &folders.head)? {
+        if !self.must_run() && identical::identical(base, &folders.base, head, &folders.head)? {
             return Ok(State::Identical);
         }
         let of_side = |side: Side| {
@@ -222,34 +233,21 @@ impl Work<'_, '_> {
         &mut self,
         benchmark: &Benchmark,
         (words, build): (&[String], Option<&[String]>),
-        sides: &Sides,
         workspaces: &Workspaces,
-        toolchains: &Pair<Option<String>>,
+        checkouts: &Pair<Checkout>,
+        places: &Pair<Place>,
     ) -> Result<State, Error> {
-        let must_run = self.request.aa || self.request.always_run;
-        if sides.base.tree == sides.head.tree && !must_run {
-            return Ok(State::Identical);
-        }
-        let mut of_side = |side: Side| {
-            let folder = match package(workspaces.of(side), &benchmark.package) {
-                Ok(package) => package.folder.clone(),
-                Err(why) => return Ok(Err(why)),
-            };
-            let site = command::Site {
-                side,
-                side_folder: self.room.side(side),
-                tree: &sides.of(side).tree,
-                folder,
-                toolchain: toolchains[side].as_deref(),
-            };
-            match self.command_of(benchmark, (words, build), &site) {
-                Err(error) if side == Side::Base && is_the_codes(&error) => {
-                    Ok(Err(error.to_string()))
-                }
-                program => program.map(Ok),
+        let of_side = |side: Side| {
+            let folder = &package(workspaces.of(side), &benchmark.package)?.folder;
+            let (at, place) = (&checkouts[side], &places[side]);
+            let failure =
+                build.and_then(|build| place.failure(&self.room.tree(side), folder, build));
+            match failure {
+                Some(why) => Err(why.to_owned()),
+                None => Ok(self.command_of(benchmark, words, at, place, folder)),
             }
         };
-        match (of_side(Side::Base)?, of_side(Side::Head)?) {
+        match (of_side(Side::Base), of_side(Side::Head)) {
             (Ok(base), Ok(head)) => Ok(State::Ready(Box::new(Pair { base, head }))),
             (Err(why), _) | (_, Err(why)) => {
                 self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
@@ -258,22 +256,9 @@ impl Work<'_, '_> {
         }
     }
 
-    /// A benchmark's program on a side, built if it has to be.
-    pub(super) fn command_of(
-        &mut self,
-        benchmark: &Benchmark,
-        (words, build): (&[String], Option<&[String]>),
-        site: &command::Site<'_>,
-    ) -> Result<Program, Error> {
-        if let Some(build) = build {
-            (self.tell)(Event::Building(site.side, &benchmark.name));
-            command::build(&self.tools, site, build, self.tell)?;
-        }
-        let mut command = command::command(&self.tools, site, words);
-        command.argv.extend(benchmark.args.iter().map(Into::into));
-        let identity = site.tree.to_owned();
-        let home = site.side_folder.clone();
-        Ok(Program { command, executable: None, identity, home })
+    /// Whether there is something to measure although both sides are the same.
+    fn must_run(&self) -> bool {
+        self.request.aa || self.request.always_run
     }
 
     /// Says so when files differ that an unchanged program may still read.
@@ -290,7 +275,7 @@ impl Work<'_, '_> {
 
 /// Whether the code is why there is no build. Of a base that is no error:
 /// there is nothing to compare with. All else is.
-fn is_the_codes(error: &Error) -> bool {
+pub(super) fn is_the_codes(error: &Error) -> bool {
     matches!(error.kind(), Kind::Build { .. })
 }
 
