@@ -125,15 +125,16 @@ impl Work<'_, '_> {
         }
         let keep = self.kept(site, steps, record, &inputs)?;
         Record::remove(&at)?;
-        let mut failed = BTreeMap::new();
+        let (mut failed, mut before) = (BTreeMap::new(), BTreeMap::new());
         for (number, (step, name)) in steps.iter().enumerate() {
             (self.tell)(Event::Building(side, name));
             if number == 0 {
                 self.clean(site, &keep)?;
+                before = record::outline(&worktree, &site.workspace, interrupt)?;
             }
-            let before = steps[..number].iter().map(|(step, _)| step);
-            let before = before.filter(|step| !failed.contains_key(*step)).collect::<Vec<_>>();
-            match self.run(site, step, &before) {
+            let done = steps[..number].iter().map(|(step, _)| step);
+            let done = done.filter(|step| !failed.contains_key(*step)).collect::<Vec<_>>();
+            match self.run(site, step, &done) {
                 Err(error) if side == Side::Base && is_the_codes(&error) => {
                     failed.insert(step.clone(), error.to_string());
                 }
@@ -141,7 +142,9 @@ impl Work<'_, '_> {
             }
         }
         if failed.is_empty() {
-            Record::of(&worktree, inputs, interrupt)?.write(&at)?;
+            let mut record = Record::of(&worktree, inputs, interrupt)?;
+            record.is_cargos = before == record::outline(&worktree, &site.workspace, interrupt)?;
+            record.write(&at)?;
         }
         Ok(failed)
     }
@@ -181,9 +184,9 @@ impl Work<'_, '_> {
     }
 
     /// Runs a build command. Where it fails, everything is done once more from
-    /// a clean checkout, those that went well `before` it included, to learn why:
+    /// a clean checkout, those that are `done` before it included, to learn why:
     /// half a build may be in the way of the next.
-    fn run(&mut self, site: &Site<'_>, step: &Step, before: &[&Step]) -> Result<(), Error> {
+    fn run(&mut self, site: &Site<'_>, step: &Step, done: &[&Step]) -> Result<(), Error> {
         let (side, worktree) = (site.at.side, self.room.built(site.at.side));
         let toolchain = site.at.toolchain.as_deref();
         let of = |tools: &Tools<'_>, step: &Step| {
@@ -202,7 +205,7 @@ impl Work<'_, '_> {
         }
         (self.tell)(Event::Diagnosing(side));
         self.clean(site, &[])?;
-        for step in before {
+        for step in done {
             let command = of(&self.tools, step);
             let shown = command.shown();
             let exit = self.tools.aloud(command, Sink::Stderr)?;
@@ -217,7 +220,8 @@ impl Work<'_, '_> {
     /// The folder of an earlier build that a new one may begin with: cargo's own
     /// target folder, where cargo alone was run, in the same surroundings, and
     /// where it is known to hold what cargo left in it and nothing else. Cargo
-    /// finds out by itself what of it is out of date. The programs in it go:
+    /// finds out by itself what of it is out of date, but not that a file is gone
+    /// which a build script wrote elsewhere. The programs in it go:
     /// one that the commit no longer builds would be run all the same.
     fn kept(
         &self,
@@ -228,7 +232,9 @@ impl Work<'_, '_> {
     ) -> Result<Vec<PathBuf>, Error> {
         let Inputs { surroundings, commands, .. } = inputs;
         let fits = |record: &Record| {
-            record.inputs.surroundings == *surroundings && record.inputs.commands == *commands
+            record.is_cargos
+                && record.inputs.surroundings == *surroundings
+                && record.inputs.commands == *commands
         };
         let is_cargos = steps.iter().all(|(step, _)| builds_with_cargo(&step.words));
         let Some(mut record) = record.filter(|record| is_cargos && fits(record)) else {

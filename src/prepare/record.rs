@@ -37,6 +37,8 @@ pub(super) struct Inputs {
 pub(super) struct Record {
     /// What it was built from.
     pub(super) inputs: Inputs,
+    /// Whether the build wrote nothing but cargo's lock file and target folder.
+    pub(super) is_cargos: bool,
     /// What lay in the worktree, by escaped paths from its root.
     entries: BTreeMap<String, Entry>,
     /// When the record was written, by the clock of the file system.
@@ -67,7 +69,8 @@ struct File {
     modified: i64,
     /// How the file system knows it.
     stamp: Option<Stamp>,
-    sha256: String,
+    /// What is in it; none where it can't be read.
+    sha256: Option<String>,
 }
 
 /// What changes with every change of a file, where the system tells it.
@@ -84,7 +87,8 @@ impl Record {
     /// # Errors
     /// When a file can't be read, or on a signal.
     pub(super) fn of(root: &Path, inputs: Inputs, interrupt: &Interrupt) -> Result<Self, Error> {
-        let mut record = Record { inputs, entries: BTreeMap::new(), written: None };
+        let entries = BTreeMap::new();
+        let mut record = Record { inputs, is_cargos: false, entries, written: None };
         record.add(root, Path::new(""), interrupt)?;
         Ok(record)
     }
@@ -160,6 +164,36 @@ impl Record {
     }
 }
 
+/// What lies in the worktree at `root`, with the length and the time of each
+/// file, but for what cargo writes in the folder `workspace`.
+///
+/// # Errors
+/// When a folder can't be read, or on a signal.
+pub(super) fn outline(
+    root: &Path,
+    workspace: &Path,
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<PathBuf, (u64, i64)>, Error> {
+    let cargos = ["Cargo.lock", "target"].map(|name| workspace.join(name));
+    let mut found = BTreeMap::new();
+    let mut left = vec![PathBuf::new()];
+    while let Some(folder) = left.pop() {
+        for (path, about) in children(root, &folder)? {
+            interrupt.check()?;
+            if cargos.contains(&path) {
+                continue;
+            }
+            if about.is_dir() {
+                left.push(path.clone());
+                found.insert(path, (0, 0));
+            } else {
+                found.insert(path, (about.len(), nanoseconds(&about)));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// What became of [`Record::restore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restored {
@@ -222,7 +256,7 @@ impl Walk<'_> {
         }
         self.reread = true;
         let full = self.root.join(path);
-        if digest_file(&full).map_err(Error::io("read", &full))? != file.sha256 {
+        if digest_file(&full).ok().is_none_or(|sha256| file.sha256 != Some(sha256)) {
             return Ok(false);
         }
         // Tools that build go by times.
@@ -248,7 +282,7 @@ impl Entry {
         if !about.is_file() {
             return Ok(Entry::Other);
         }
-        let sha256 = digest_file(&full).map_err(Error::io("read", &full))?;
+        let sha256 = digest_file(&full).ok();
         let (length, modified) = (about.len(), nanoseconds(about));
         let stamp = Stamp::of(about);
         Ok(Entry::File(File { length, mode: mode(about), modified, stamp, sha256 }))
@@ -270,9 +304,11 @@ fn children(root: &Path, folder: &Path) -> Result<Vec<(PathBuf, Metadata)>, Erro
     for entry in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
         let entry = entry.map_err(Error::io("read", &full))?;
         let path = folder.join(entry.file_name());
-        if path.as_os_str() != ".git" {
-            let about = entry.path().symlink_metadata();
-            found.push((path, about.map_err(Error::io("read", &entry.path()))?));
+        match entry.path().symlink_metadata() {
+            _ if path.as_os_str() == ".git" => {}
+            // Of something that the build left running.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            about => found.push((path, about.map_err(Error::io("read", &entry.path()))?)),
         }
     }
     Ok(found)
@@ -308,4 +344,182 @@ fn escape(path: &Path) -> String {
         chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::link;
+
+    fn inputs() -> Inputs {
+        let text = String::new;
+        Inputs { identity: text(), lock: text(), surroundings: text(), commands: Vec::new() }
+    }
+
+    /// A worktree, its record, and where that was written.
+    struct Scratch {
+        folder: tempfile::TempDir,
+        interrupt: Interrupt,
+    }
+
+    impl Scratch {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let scratch = Scratch { folder, interrupt: Interrupt::never().unwrap() };
+            for (name, text) in [("file", "file"), ("made/deep/file", "deep"), ("made/other", "")] {
+                scratch.write(name, text);
+            }
+            scratch.write(".git", "not looked at");
+            link(Path::new("file"), &scratch.root().join("link")).unwrap();
+            let record = Record::of(&scratch.root(), inputs(), &scratch.interrupt).unwrap();
+            record.write(&scratch.at()).unwrap();
+            scratch
+        }
+
+        fn root(&self) -> PathBuf {
+            self.folder.path().join("tree")
+        }
+
+        fn at(&self) -> PathBuf {
+            self.folder.path().join("tree.record")
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.root().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn restore(&self, folder: &str) -> Restored {
+            let mut record = Record::read(&self.at()).unwrap();
+            let restored =
+                record.restore(&self.root(), Path::new(folder), &self.interrupt).unwrap();
+            if restored == Restored::Reread {
+                record.write(&self.at()).unwrap();
+            }
+            restored
+        }
+
+        /// Waits until the record is younger than all that it is about, where
+        /// the system tells enough of files.
+        fn settle(&self) {
+            while self.restore("") != self.same() {}
+        }
+
+        /// What is said of files that are known to be as they were.
+        fn same(&self) -> Restored {
+            let about = self.root().join("file").metadata().unwrap();
+            if Stamp::of(&about).is_some() { Restored::Same } else { Restored::Reread }
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_needs_not_be_read_and_strangers_go() {
+        let scratch = Scratch::new();
+        scratch.settle();
+        scratch.write(".git", "changed");
+        for name in ["stray", "made/stray", "strays/deep/file"] {
+            scratch.write(name, "");
+        }
+        link(Path::new("nowhere"), &scratch.root().join("made/link")).unwrap();
+        // Below a folder only what lies there.
+        assert_eq!(scratch.restore("made"), scratch.same());
+        assert!(!scratch.root().join("made/stray").exists());
+        assert!(scratch.root().join("stray").exists());
+        assert_eq!(scratch.restore(""), scratch.same());
+        for name in ["stray", "made/link", "strays"] {
+            assert!(scratch.root().join(name).symlink_metadata().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_change_is_seen() {
+        type Change = fn(&Scratch);
+        let changes: [(&str, Change); 6] = [
+            ("missing", |s| std::fs::remove_file(s.root().join("made/deep/file")).unwrap()),
+            ("longer", |s| s.write("made/deep/file", "deeper")),
+            ("other", |s| s.write("made/deep/file", "deef")),
+            ("a link for a file", |s| {
+                std::fs::remove_file(s.root().join("file")).unwrap();
+                link(Path::new("made/deep/file"), &s.root().join("file")).unwrap();
+            }),
+            ("a link elsewhere", |s| {
+                std::fs::remove_file(s.root().join("link")).unwrap();
+                link(Path::new("made"), &s.root().join("link")).unwrap();
+            }),
+            ("a folder for a file", |s| {
+                std::fs::remove_file(s.root().join("made/other")).unwrap();
+                std::fs::create_dir(s.root().join("made/other")).unwrap();
+            }),
+        ];
+        for (name, change) in changes {
+            let scratch = Scratch::new();
+            scratch.settle();
+            change(&scratch);
+            assert_eq!(scratch.restore(""), Restored::Changed, "{name}");
+        }
+    }
+
+    #[test]
+    fn another_content_of_the_same_length_and_time_is_seen() {
+        let scratch = Scratch::new();
+        let path = scratch.root().join("file");
+        let before = path.metadata().unwrap().modified().unwrap();
+        scratch.write("file", "elif");
+        set_modified(&path, before).unwrap();
+        assert_eq!(scratch.restore(""), Restored::Changed);
+    }
+
+    #[test]
+    fn what_was_only_touched_or_copied_is_the_same_and_has_its_time_again() {
+        let scratch = Scratch::new();
+        scratch.settle();
+        let path = scratch.root().join("made/deep/file");
+        let before = path.metadata().unwrap().modified().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        scratch.write("made/deep/file", "deep");
+        set_modified(&path, before + Duration::from_secs(7)).unwrap();
+        assert_eq!(scratch.restore(""), Restored::Reread);
+        assert_eq!(path.metadata().unwrap().modified().unwrap(), before);
+        scratch.settle();
+    }
+
+    #[test]
+    fn half_a_record_is_none() {
+        let scratch = Scratch::new();
+        let text = std::fs::read(scratch.at()).unwrap();
+        std::fs::write(scratch.at(), &text[..text.len() - 1]).unwrap();
+        assert!(Record::read(&scratch.at()).is_none());
+        Record::remove(&scratch.at()).unwrap();
+        assert!(Record::read(&scratch.at()).is_none());
+        Record::remove(&scratch.at()).unwrap();
+    }
+
+    #[test]
+    fn cargos_own_files_are_not_in_the_outline() {
+        let scratch = Scratch::new();
+        let outline = || outline(&scratch.root(), Path::new("made"), &scratch.interrupt).unwrap();
+        let before = outline();
+        scratch.write("made/target/debug/app", "");
+        scratch.write("made/Cargo.lock", "");
+        assert_eq!(outline(), before);
+        scratch.write("target/debug/app", "");
+        assert_ne!(outline(), before);
+    }
+
+    #[test]
+    fn times_and_paths_are_written_so_that_they_can_be_read() {
+        for number in [0, 1, -1, 1_700_000_000_123_456_789] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            std::fs::write(&path, "").unwrap();
+            set_modified(&path, time(number)).unwrap();
+            // Where the file system has coarser times.
+            let found = nanoseconds(&path.metadata().unwrap());
+            assert!((found - number).abs() < 2_000_000_000, "{found} for {number}");
+        }
+        assert_eq!(escape(Path::new("a%b")), "a%25b");
+        let bytes = crate::system::from_git(b"f\xffo");
+        assert_ne!(escape(&bytes), escape(Path::new("fo")));
+    }
 }

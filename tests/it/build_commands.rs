@@ -515,6 +515,26 @@ fn of_what_cargo_built_before_stays_what_cargo_tracks_and_no_program() {
 }
 
 #[test]
+fn cargo_begins_anew_where_a_build_script_wrote_into_the_sources() {
+    let repo = Repo::new("steady");
+    // Cargo does not run it again, and so would not make the file again.
+    let script = "fn main() {\n    println!(\"cargo::rerun-if-changed=build.rs\");\n    \
+                  std::fs::write(\"src/made.rs\", \"\").unwrap();\n}\n";
+    repo.write("build.rs", script);
+    repo.write("src/main.rs", "mod made;\nfn main() {}\n");
+    repo.write(".gitignore", "target\nsrc/made.rs\n");
+    repo.commit("a build script");
+    repo.branch("feature");
+    for rounds in ["1", "2"] {
+        repo.write("src/main.rs", &format!("mod made;\nfn main() {{ assert!({rounds} > 0) }}\n"));
+        repo.commit(rounds);
+        let cbdr = repo.cbdr("compare main --max-pairs 1 --warmup 0 --always-run");
+        let args = ["--build-command", "cargo build", "--command", "target/debug/steady"];
+        cbdr.args(args).run().code(0);
+    }
+}
+
+#[test]
 fn the_index_of_both_worktrees_tells_what_is_in_them() {
     let world =
         World::new("echo rewritten > version; : > made", "git add --all; git status > /dev/null");
