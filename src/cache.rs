@@ -7,6 +7,8 @@
 //!     lock                                  held for a whole comparison
 //!     git/                                  the private bare repository
 //!     base/tree  head/tree                  the worktrees
+//!     base/built head/built                 those in which build commands run
+//!     base/built.record                     what the build commands left there
 //!     base/t-SPEC -> live-SPEC or an artifact   where cargo is told to build
 //!     builds/KEY/{manifest.json, files/}    published artifacts
 //! ```
@@ -274,6 +276,11 @@ impl Room {
     /// The worktree of one side.
     pub fn tree(&self, side: Side) -> PathBuf {
         self.side(side).join("tree")
+    }
+
+    /// The worktree of one side in which build commands are run.
+    pub fn built(&self, side: Side) -> PathBuf {
+        self.side(side).join("built")
     }
 
     /// The link under which cargo builds the builds of kind `spec`.

@@ -1,82 +1,194 @@
 //! Submodules, filled from what the user's clone has of them.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{Oid, Repository};
+use git2::{ObjectType, Oid, Repository};
 
 use super::Error;
 use super::worktree::{Entry, Store, entries, remove, write_if_changed};
-use crate::system::is_inside;
+use crate::system::{git_bytes, is_inside, mode, stamp};
 
 /// What a tree says of a submodule.
 const SUBMODULE: i32 = 0o160_000;
 
+/// The submodules of a worktree.
+pub(super) struct Submodules {
+    /// The root of the worktree.
+    root: PathBuf,
+    /// A folder of files that say, for each of them, which commit fills it and
+    /// what its files were when it was filled.
+    stamps: PathBuf,
+    /// Whether one was written to.
+    pub(super) is_changed: bool,
+    /// Those that the user's clone does not have.
+    pub(super) empty: Vec<PathBuf>,
+}
+
+impl Submodules {
+    /// Those of the worktree at `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        let stamps = root.with_extension("modules");
+        Submodules { root: root.to_owned(), stamps, is_changed: false, empty: Vec::new() }
+    }
+}
+
 impl Store {
     /// Fills the submodules among the entries of a tree from what the user's
-    /// clone has; their paths from the root.
+    /// clone has; their paths from the root of the worktree. The tree is that of
+    /// `user`, and lies in the worktree at `inside`.
     pub(super) fn fill_submodules(
         &self,
         user: &Repository,
         entries: &[Entry],
-        path: &Path,
-        stamps: Option<&Path>,
+        inside: &Path,
+        modules: &mut Submodules,
     ) -> Result<Vec<PathBuf>, Error> {
-        let links = entries.iter().filter(|entry| entry.mode == SUBMODULE);
-        let mut filled = Vec::new();
-        for Entry { path: link, id: commit, .. } in links {
-            let target = path.join(link);
-            if !is_inside(path, link) {
-                return Err(Error::OddSubmodule(link.clone()));
+        let mut links = Vec::new();
+        for Entry { path: link, id: commit, .. } in submodules(entries) {
+            let path = inside.join(link);
+            if !is_inside(&modules.root, &path) {
+                return Err(Error::OddSubmodule(path));
             }
-            // Written anew only when it is another commit: the files' times
-            // tell cargo what changed.
-            let stamp = stamps.map(|stamps| stamps.join(escape(link)));
-            let wanted = commit.to_string();
-            let is_there = stamp.as_ref().is_some_and(|stamp| {
-                holds_something(&target)
-                    && std::fs::read_to_string(stamp).is_ok_and(|have| have == wanted)
-            });
-            if let Some(source) = open_submodule(user, path, link).filter(|_| !is_there) {
-                stamp.iter().try_for_each(|stamp| remove(stamp))?;
-                self.fill(&source, *commit, link, &target)?;
-                stamp.iter().try_for_each(|stamp| write_if_changed(stamp, wanted.as_bytes()))?;
+            match open_submodule(user, &modules.root.join(inside), link) {
+                Some(source) => self.fill(&source, *commit, (link, &path), modules)?,
+                None => {
+                    let target = modules.root.join(&path);
+                    if !is_empty(&target) {
+                        modules.is_changed = true;
+                        remove(&target)?;
+                        fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+                    }
+                    modules.empty.push(path.clone());
+                }
             }
-            filled.push(link.clone());
+            links.push(path);
         }
-        Ok(filled)
+        Ok(links)
     }
 
+    /// Fills the submodule `link`, which lies in the worktree at `path`, unless
+    /// it is as it was when it was filled with this commit.
     fn fill(
         &self,
         source: &Repository,
         commit: Oid,
-        link: &Path,
-        target: &Path,
+        (link, path): (&Path, &Path),
+        modules: &mut Submodules,
     ) -> Result<(), Error> {
-        let failed = || Error::git("check out the submodule", link.display().to_string());
+        let shown = path.display().to_string();
+        let failed = || Error::git("check out the submodule", &*shown);
         let private = self.repository().path().join("modules").join(escape(link));
         let store = Store::over(&private, source)?;
-        let missing =
-            |_| Error::Submodule { path: link.display().to_string(), commit: commit.to_string() };
+        let missing = |_| Error::Submodule { path: shown.clone(), commit: commit.to_string() };
         let found = store.repository().find_commit(commit).map_err(missing)?;
         let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
-        remove(target)?;
-        fs_err::create_dir_all(target).map_err(Error::io("make", target))?;
-        let mut checkout = CheckoutBuilder::new();
-        checkout.force().target_dir(target).update_index(false);
-        // Of a bare repository libgit2 checks out no tree that has submodules.
-        store.repository().set_workdir(target, false).map_err(failed())?;
-        store.repository().checkout_tree(tree.as_object(), Some(&mut checkout)).map_err(failed())?;
-        store.fill_submodules(source, &entries(store.repository(), &tree)?, target, None)?;
+        let entries = entries(store.repository(), &tree)?;
+        let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
+        let target = modules.root.join(path);
+        let stamp = modules.stamps.join(escape(path));
+        // Written anew only when it is another commit, or no longer what was
+        // written: the files' times tell cargo what changed.
+        if !is_filled(&stamp, commit, &target, &nested)? {
+            modules.is_changed = true;
+            remove(&stamp)?;
+            remove(&target)?;
+            fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+            let mut checkout = CheckoutBuilder::new();
+            checkout.force().target_dir(&target).update_index(false);
+            // Of a bare repository libgit2 checks out no tree that has submodules.
+            store.repository().set_workdir(&target, false).map_err(failed())?;
+            let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
+            checked.map_err(failed())?;
+            let contents = listing(&target, &nested, contents)?;
+            let text = format!("{commit}\n{}\n{contents}\n", listing(&target, &nested, times)?);
+            write_if_changed(&stamp, text.as_bytes())?;
+        }
+        store.fill_submodules(source, &entries, path, modules)?;
         Ok(())
     }
 }
 
-/// Whether a path is a folder with something in it. A checkout makes a
-/// submodule's folder, empty, where there was none or something else.
-fn holds_something(path: &Path) -> bool {
-    !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_some())
+/// Whether a path is a folder with nothing in it.
+fn is_empty(path: &Path) -> bool {
+    !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The submodules among the entries of a tree.
+fn submodules(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.mode == SUBMODULE)
+}
+
+/// Whether the folder `target` is as it was when it was filled with a commit, by
+/// what the file `stamp` says of it. Where only times differ, the file is
+/// brought up to date.
+fn is_filled(stamp: &Path, commit: Oid, target: &Path, nested: &[&Path]) -> Result<bool, Error> {
+    let known = std::fs::read_to_string(stamp).unwrap_or_default();
+    let lines: Vec<&str> = known.lines().collect();
+    let &[of, at, holding] = &lines[..] else { return Ok(false) };
+    if of != commit.to_string() || target.is_symlink() || !target.is_dir() {
+        return Ok(false);
+    }
+    let now = listing(target, nested, times)?;
+    if now == at {
+        return Ok(true);
+    }
+    if listing(target, nested, contents)? != holding {
+        return Ok(false);
+    }
+    write_if_changed(stamp, format!("{of}\n{now}\n{holding}\n").as_bytes())?;
+    Ok(true)
+}
+
+/// A name for what lies in a folder, but for what lies in the submodules
+/// `nested`: the path, kind and mode of everything, and what `tell` says of it.
+fn listing(
+    folder: &Path,
+    nested: &[&Path],
+    tell: fn(&Path, &Metadata) -> Result<String, Error>,
+) -> Result<String, Error> {
+    let mut lines = Vec::new();
+    let mut left = vec![PathBuf::new()];
+    while let Some(inside) = left.pop() {
+        let full = folder.join(&inside);
+        for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+            let child = child.map_err(Error::io("read", &full))?;
+            let path = inside.join(child.file_name());
+            let full = child.path();
+            let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
+            let mut line = git_bytes(&path);
+            let kind = format!(" {:?} {:?} ", about.file_type(), mode(&about));
+            line.extend(kind.bytes());
+            if !about.is_dir() {
+                line.extend(tell(&full, &about)?.bytes());
+            } else if !nested.contains(&&*path) {
+                left.push(path);
+            }
+            lines.push(line);
+        }
+    }
+    lines.sort();
+    let id = Oid::hash_object(ObjectType::Blob, &lines.join(&b'\n'));
+    id.map(|id| id.to_string()).map_err(Error::git("read", folder.display().to_string()))
+}
+
+/// What changes when a file does: its length and its times.
+fn times(_: &Path, about: &Metadata) -> Result<String, Error> {
+    Ok(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(about)))
+}
+
+/// What is in a file, or where a link leads.
+fn contents(path: &Path, about: &Metadata) -> Result<String, Error> {
+    if about.is_symlink() {
+        let to = fs_err::read_link(path).map_err(Error::io("read", path))?;
+        return Ok(format!("{to:?}"));
+    }
+    if !about.is_file() {
+        return Ok(String::new());
+    }
+    let id = Oid::hash_file(ObjectType::Blob, path);
+    id.map(|id| id.to_string()).map_err(Error::git("read", path.display().to_string()))
 }
 
 /// A path as one name of a folder's.

@@ -7,13 +7,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use git2::build::CheckoutBuilder;
 use git2::{ObjectType, Oid, Repository, Tree, WorktreeAddOptions, WorktreePruneOptions};
 
+use super::submodules::Submodules;
+use super::times::change_times;
 use super::{Error, Repo, Revision};
 use crate::side::Side;
-use crate::system::{canonical, from_git, git_bytes};
+use crate::system::{canonical, from_git, git_bytes, set_modified};
 
 /// The settings of the user's repository that shape a checkout.
 const SETTINGS: [&str; 6] = [
@@ -24,6 +27,10 @@ const SETTINGS: [&str; 6] = [
     "core.precomposeunicode",
     "core.symlinks",
 ];
+
+/// The bits of an entry's mode that tell what it is, and those of a file.
+const KIND: i32 = 0o170_000;
+const FILE: i32 = 0o100_000;
 
 /// What a tree says of a link.
 const LINK: i32 = 0o120_000;
@@ -78,7 +85,8 @@ impl Store {
     /// Makes the folder `path` the worktree of `side` at `revision`, file for
     /// file; what else lies in it goes, but for the folders `keep` at paths
     /// from its root. Files that are right already are not written again, so
-    /// that cargo rebuilds no more than what differs.
+    /// that cargo rebuilds no more than what differs. The submodules that stay
+    /// empty, because the user's clone does not have them.
     ///
     /// # Errors
     /// When the objects are not there or the folder can't be written.
@@ -89,15 +97,16 @@ impl Store {
         path: &Path,
         revision: &Revision,
         keep: &[PathBuf],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<PathBuf>, Error> {
         let unclean = path.with_extension("unclean");
         if unclean.exists() {
             // A checkout was cut short: what lies there is anybody's guess.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
-        self.fill_worktree(user, side, path, revision, keep)?;
-        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))
+        let empty = self.fill_worktree(user, side, path, revision, keep)?;
+        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
+        Ok(empty)
     }
 
     fn fill_worktree(
@@ -107,7 +116,7 @@ impl Store {
         path: &Path,
         revision: &Revision,
         keep: &[PathBuf],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<PathBuf>, Error> {
         let commit =
             Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
         let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
@@ -123,10 +132,20 @@ impl Store {
         worktree
             .checkout_tree(tree.as_object(), Some(&mut checkout))
             .map_err(Error::git("check out", &revision.rev))?;
-        let stamps = path.with_extension("modules");
-        let linked = self.fill_submodules(&user.inner, &entries, path, Some(&stamps))?;
-        // In a new folder there is nothing else.
-        if is_new { Ok(()) } else { sweep(&worktree, path, &[keep, &linked].concat()) }
+        let mut modules = Submodules::new(path);
+        let linked = self.fill_submodules(&user.inner, &entries, Path::new(""), &mut modules)?;
+        if modules.is_changed && !is_new {
+            // Cargo does not look into them: without a repository of their own,
+            // they are no part of the package for it.
+            change_times(path, || touch(path, &entries))?;
+        }
+        // In a new folder there is nothing that is not of the commit.
+        if !is_new {
+            let keep = [keep, &linked].concat();
+            sweep(&worktree, path, &keep)?;
+            remove_unseen(path, Path::new(""), &keep)?;
+        }
+        Ok(modules.empty)
     }
 
     /// The paths, from the root, of the files that differ between two
@@ -153,7 +172,8 @@ impl Store {
     /// Opens the worktree of `side` at `path`, made anew where it is not in
     /// order.
     fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
-        let admin = self.inner.path().join("worktrees").join(side.name());
+        let name = name(side, path);
+        let admin = self.inner.path().join("worktrees").join(&name);
         // Only a killed process can have left a lock: the caller holds the
         // cache's own, and nobody else comes here.
         for lock in ["index.lock", "HEAD.lock"] {
@@ -166,24 +186,24 @@ impl Store {
             }
         }
         remove(path)?;
-        if let Ok(stale) = self.inner.find_worktree(side.name()) {
+        if let Ok(stale) = self.inner.find_worktree(&name) {
             let mut options = WorktreePruneOptions::new();
             options.valid(true).locked(true);
             let _ = stale.prune(Some(&mut options));
         }
         remove(&admin)?;
-        self.add_worktree(side, path, commit)
+        self.add_worktree(&name, path, commit)
     }
 
     /// libgit2 adds a worktree only on a branch: one is made for it, and the
     /// worktree detached from it at once.
-    fn add_worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
+    fn add_worktree(&self, name: &str, path: &Path, commit: Oid) -> Result<Repository, Error> {
         let failed = || Error::git("make the worktree", path.display().to_string());
         let commit = self.inner.find_commit(commit).map_err(failed())?;
-        let mut branch = self.inner.branch(side.name(), &commit, true).map_err(failed())?;
+        let mut branch = self.inner.branch(name, &commit, true).map_err(failed())?;
         let mut options = WorktreeAddOptions::new();
         options.reference(Some(branch.get()));
-        let added = self.inner.worktree(side.name(), path, Some(&options)).map_err(failed())?;
+        let added = self.inner.worktree(name, path, Some(&options)).map_err(failed())?;
         let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
         worktree.set_head_detached(commit.id()).map_err(failed())?;
         branch.delete().map_err(failed())?;
@@ -191,10 +211,16 @@ impl Store {
     }
 }
 
+/// The name of a worktree in the private repository: a side has several.
+fn name(side: Side, path: &Path) -> String {
+    let folder = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{folder}", side.name())
+}
+
 /// Removes what does not belong to the commit, but for `keep`.
 fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     let mut options = git2::StatusOptions::new();
-    options.include_untracked(true).include_ignored(true).exclude_submodules(true);
+    options.include_untracked(true).include_ignored(true);
     options.recurse_untracked_dirs(false).recurse_ignored_dirs(false);
     options.show(git2::StatusShow::Workdir);
     let statuses = worktree
@@ -226,6 +252,28 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
         clear(root, &relative.join(child.file_name()), keep)?;
     }
     Ok(())
+}
+
+/// Removes what git does not see below `relative`, empty folders, sockets and
+/// pipes, but for what lies in `keep`. Whether there is nothing left in it.
+fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool, Error> {
+    let full = root.join(relative);
+    let mut is_empty = true;
+    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+        let child = child.map_err(Error::io("read", &full))?;
+        let (path, full) = (relative.join(child.file_name()), child.path());
+        let kind = child.file_type().map_err(Error::io("read", &full))?;
+        let is_seen = if keep.contains(&path) || kind.is_file() || kind.is_symlink() {
+            true
+        } else {
+            kind.is_dir() && !remove_unseen(root, &path, keep)?
+        };
+        if !is_seen {
+            remove(&full)?;
+        }
+        is_empty &= !is_seen;
+    }
+    Ok(is_empty)
 }
 
 /// Removes the links that lie where a tree has something else, or where what was
@@ -278,6 +326,16 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<En
         }
     }
     Ok(found)
+}
+
+/// Gives every file among these entries the time of now.
+fn touch(root: &Path, entries: &[Entry]) -> Result<(), Error> {
+    let now = SystemTime::now();
+    for entry in entries.iter().filter(|entry| entry.mode & KIND == FILE) {
+        let path = root.join(&entry.path);
+        set_modified(&path, now).map_err(Error::io("touch", &path))?;
+    }
+    Ok(())
 }
 
 pub(super) fn remove(path: &Path) -> Result<(), Error> {

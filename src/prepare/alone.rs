@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::build::Checkout;
+use super::command::Place;
 use super::scratch::Scratch;
 use super::sides::Artifacts;
-use super::{Program, Request, Work, command, configuration, lockfile, settings};
+use super::{Program, Request, Work, configuration, lockfile, settings};
 use crate::cache::{Artifact, Lock};
 use crate::cargo::{self, Workspace};
 use crate::error::{Error, Kind};
@@ -91,11 +92,12 @@ impl Work<'_, '_> {
         let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
         let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;
+        let place = self.place(&at, revision, &resolved.settings.benchmarks, Ok(&workspace))?;
         let mut subjects = Vec::new();
         for benchmark in resolved.settings.benchmarks {
             let package = super::sides::package(Ok(&workspace), &benchmark.package);
             let folder = package.map_or(folder.clone(), |package| package.folder.clone());
-            let program = self.program_alone(&benchmark, &at, &artifacts, folder, revision)?;
+            let program = self.program_alone(&benchmark, &at, &artifacts, &place, folder)?;
             subjects.push(Subject { benchmark, program });
         }
         let keep: Vec<String> = artifacts.values().flatten().map(Artifact::name).collect();
@@ -126,8 +128,8 @@ impl Work<'_, '_> {
         benchmark: &Benchmark,
         at: &Checkout,
         artifacts: &Artifacts,
+        place: &Place,
         folder: PathBuf,
-        revision: &Revision,
     ) -> Result<Program, Error> {
         match &benchmark.subject {
             options::Subject::Target(target, build) => {
@@ -136,15 +138,8 @@ impl Work<'_, '_> {
                 };
                 self.run_of(benchmark, target, build, Side::Head, artifact, folder)
             }
-            options::Subject::Command { words, build } => {
-                let site = command::Site {
-                    side: Side::Head,
-                    side_folder: self.room.side(Side::Head),
-                    tree: &revision.tree,
-                    folder,
-                    toolchain: at.toolchain.as_deref(),
-                };
-                self.command_of(benchmark, (words, build.as_deref()), &site)
+            options::Subject::Command { words, .. } => {
+                Ok(self.command_of(benchmark, words, at, place, &folder))
             }
         }
     }

@@ -11,25 +11,19 @@ use crate::error::Error;
 /// Removes from a side's folder the builds that are later than `now`. To be
 /// called before its worktree is written to.
 pub(super) fn forget_the_future(side_folder: &Path, now: SystemTime) -> Result<(), Error> {
-    let remove = |path: &Path| fs_err::remove_dir_all(path).map_err(Error::io("remove", path));
     for entry in std::fs::read_dir(side_folder).into_iter().flatten().flatten() {
         let is_build = entry.file_name().as_encoded_bytes().starts_with(b"live-");
         if is_build && is_later(&entry.path(), now) {
-            remove(&entry.path())?;
+            let path = entry.path();
+            fs_err::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
         }
-    }
-    // What a build command made.
-    let target = side_folder.join("tree/target");
-    if is_later(&target, now) {
-        super::command::forget(side_folder)?;
-        remove(&target)?;
     }
     Ok(())
 }
 
 /// Whether a folder holds a file that is later than `now`. The compiler's
 /// incremental state goes by contents.
-fn is_later(folder: &Path, now: SystemTime) -> bool {
+pub(super) fn is_later(folder: &Path, now: SystemTime) -> bool {
     let later = |entry: std::fs::DirEntry| {
         let Ok(about) = entry.metadata() else { return false };
         if about.is_dir() {

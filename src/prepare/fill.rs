@@ -2,12 +2,11 @@
 //! objects that a partial clone left out. Nothing is fetched unasked.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Work;
-use crate::cache::{digest, digest_file};
+use crate::cache::digest_file;
 use crate::error::{Error, Kind};
-use crate::event::Notice;
 use crate::git::filters::{Filtered, Pointer};
 use crate::git::worktree::Store;
 use crate::git::{self, Revision};
@@ -33,15 +32,16 @@ const PLAIN: [&str; 8] = [
 ];
 
 impl Work<'_, '_> {
-    /// Passes the files of a side's worktree through the user's filters.
+    /// Passes the files of a worktree of a side's through the user's filters.
+    /// Those of git-lfs that the clone lacks.
     pub(super) fn filter(
         &mut self,
         store: &Store,
         side: Side,
+        tree: &Path,
         revision: &Revision,
-    ) -> Result<(), Error> {
-        let tree = self.room.tree(side);
-        let filtered = store.filtered(&self.repo, &tree, revision)?;
+    ) -> Result<Vec<PathBuf>, Error> {
+        let filtered = store.filtered(&self.repo, tree, revision)?;
         let settings = filtered.settings.iter().map(String::as_str).chain(PLAIN);
         let mut args: Vec<OsString> =
             settings.flat_map(|setting| ["-c".into(), setting.into()]).collect();
@@ -54,7 +54,7 @@ impl Work<'_, '_> {
             }
             let mut args = args.clone();
             args.extend(paths.iter().map(OsString::from));
-            let mut command = self.tools.command("git", args, &tree, None);
+            let mut command = self.tools.command("git", args, tree, None);
             for (name, value) in [("GIT_NO_LAZY_FETCH", "1"), ("LC_ALL", "C")] {
                 command.set_var(name, value);
             }
@@ -66,27 +66,19 @@ impl Work<'_, '_> {
             }
         }
         if !filtered.raw.is_empty() {
-            store.settle(&tree)?;
+            store.settle(tree)?;
         }
-        let mut missing = self.fill_pointers(store, side, &filtered)?;
+        let mut missing = self.fill_pointers(store, tree, &filtered)?;
         if !missing.is_empty() && self.request.fetch {
             let (remote, what) = ("origin", format!("large files of {}", revision.rev));
             match self.git(remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
                 // Without git-lfs, or without a server that has them, they stay
                 // what they are, which is said.
                 Err(error) if error.is_interrupt() => return Err(error),
-                _ => missing = self.fill_pointers(store, side, &filtered)?,
+                _ => missing = self.fill_pointers(store, tree, &filtered)?,
             }
         }
-        self.lacking[side] = match missing.is_empty() {
-            true => String::new(),
-            false => digest(format!("{missing:?}").as_bytes()),
-        };
-        if let Some(example) = missing.first() {
-            let (count, example) = (missing.len(), example.display().to_string());
-            self.notice(Notice::Pointers { side, count, example });
-        }
-        Ok(())
+        Ok(missing)
     }
 
     /// Puts in the place of the pointers of git-lfs what they stand for, as far
@@ -95,10 +87,9 @@ impl Work<'_, '_> {
     fn fill_pointers(
         &self,
         store: &Store,
-        side: Side,
+        tree: &Path,
         filtered: &Filtered,
     ) -> Result<Vec<PathBuf>, Error> {
-        let tree = self.room.tree(side);
         let (mut filled, mut missing) = (Vec::new(), Vec::new());
         for path in &filtered.lfs {
             let full = tree.join(path);
@@ -116,7 +107,7 @@ impl Work<'_, '_> {
             filled.push(path.clone());
         }
         if !filled.is_empty() {
-            store.accept(&tree, &filled)?;
+            store.accept(tree, &filled)?;
         }
         Ok(missing)
     }

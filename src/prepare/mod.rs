@@ -14,6 +14,7 @@ mod identical;
 mod live;
 mod lockfile;
 mod overlay;
+mod record;
 mod scratch;
 mod settings;
 mod sides;
@@ -190,7 +191,8 @@ struct Work<'a, 'b> {
     tools: Tools<'a>,
     tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
     notices: Vec<Notice>,
-    /// A name for what a side's worktree lacks of its commit; empty for nothing.
+    /// A name for the submodules and the files of git-lfs that a side's worktree
+    /// lacks of its commit; empty for nothing.
     lacking: Pair<String>,
     /// The compilers and linkers that were looked at.
     programs: Programs,
@@ -269,10 +271,19 @@ impl<'a, 'b> Work<'a, 'b> {
         cache::make_dir(&self.room.side(side))?;
         clock::forget_the_future(&self.room.side(side), SystemTime::now())?;
         let tree = self.room.tree(side);
-        let keep = command::kept(&self.room.side(side), &revision.tree);
         // Killed, too, it would leave nothing that the next one takes for whole.
-        self.tools.interrupt.bound(|| store.check_out(&self.repo, side, &tree, revision, &keep))?;
-        self.filter(store, side, revision)
+        let check_out = || store.check_out(&self.repo, side, &tree, revision, &[]);
+        let empty = self.tools.interrupt.bound(check_out)?;
+        let pointers = self.filter(store, side, &tree, revision)?;
+        self.lacking[side] = match (empty.as_slice(), pointers.as_slice()) {
+            ([], []) => String::new(),
+            lacking => cache::digest(format!("{lacking:?}").as_bytes()),
+        };
+        if let Some(example) = pointers.first() {
+            let (count, example) = (pointers.len(), example.display().to_string());
+            self.notice(Notice::Pointers { side, count, example });
+        }
+        Ok(())
     }
 
     /// The toolchain that rustup takes in a folder. Without rustup there is

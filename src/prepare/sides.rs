@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::build::{Builder, Checkout, Group, label, spec};
-use super::{
-    Prepared, Program, State, Work, Workspaces, command, configuration, identical, lockfile,
-};
+use super::command::Place;
+use super::{Prepared, Program, State, Work, Workspaces, configuration, identical, lockfile};
 use crate::cache::Artifact;
 use crate::cargo::{self, Build, Package, Target, Workspace};
 use crate::error::{Error, Kind};
-use crate::event::{Event, Notice};
+use crate::event::Notice;
 use crate::git::Revision;
 use crate::git::base::Sides;
 use crate::git::worktree::Store;
@@ -39,6 +38,7 @@ impl Work<'_, '_> {
             let workspace = workspaces.of(side);
             artifacts[side] = self.build_side(&checkouts[side], benchmarks, workspace)?;
         }
+        let mut places = None;
         let mut prepared = Vec::new();
         for benchmark in benchmarks {
             let state = match &benchmark.subject {
@@ -46,9 +46,21 @@ impl Work<'_, '_> {
                     let artifacts = artifacts.as_ref().map(|all| all.get(build));
                     self.state_of_target(benchmark, (target, build), artifacts, workspaces)?
                 }
+                Subject::Command { .. }
+                    if !self.must_run() && sides.base.tree == sides.head.tree =>
+                {
+                    State::Identical
+                }
                 Subject::Command { words, build } => {
+                    let places = match &mut places {
+                        Some(places) => places,
+                        none => none.insert(Pair::try_both(|side| {
+                            let (at, workspace) = (&checkouts[side], workspaces.of(side));
+                            self.place(at, sides.of(side), benchmarks, workspace)
+                        })?),
+                    };
                     let words = (words.as_slice(), build.as_deref());
-                    self.state_of_command(benchmark, words, sides, workspaces, toolchains)?
+                    self.state_of_command(benchmark, words, workspaces, &checkouts, places)?
                 }
             };
             if matches!(state, State::Identical) {
@@ -205,9 +217,8 @@ impl Work<'_, '_> {
             self.run_of(benchmark, target, build, side, artifact, folder)
         };
         let programs = Pair { base: of_side(Side::Base)?, head: of_side(Side::Head)? };
-        let must_run = self.request.aa || self.request.always_run;
         let folders = Pair::both(|side| self.room.side(side));
-        if !must_run
+        if !self.must_run()
             && identical::same_run(&programs.base.command, &programs.head.command, &folders)
             && identical::identical(base, &folders.base, head, &folders.head)?
         {
@@ -251,34 +262,21 @@ impl Work<'_, '_> {
         &mut self,
         benchmark: &Benchmark,
         (words, build): (&[String], Option<&[String]>),
-        sides: &Sides,
         workspaces: &Workspaces,
-        toolchains: &Pair<Option<String>>,
+        checkouts: &Pair<Checkout>,
+        places: &Pair<Place>,
     ) -> Result<State, Error> {
-        let must_run = self.request.aa || self.request.always_run;
-        if sides.base.tree == sides.head.tree && !must_run {
-            return Ok(State::Identical);
-        }
-        let mut of_side = |side: Side| {
-            let folder = match package(workspaces.of(side), &benchmark.package) {
-                Ok(package) => package.folder.clone(),
-                Err(why) => return Ok(Err(why)),
-            };
-            let site = command::Site {
-                side,
-                side_folder: self.room.side(side),
-                tree: &sides.of(side).tree,
-                folder,
-                toolchain: toolchains[side].as_deref(),
-            };
-            match self.command_of(benchmark, (words, build), &site) {
-                Err(error) if side == Side::Base && is_the_codes(&error) => {
-                    Ok(Err(error.to_string()))
-                }
-                program => program.map(Ok),
+        let of_side = |side: Side| {
+            let folder = &package(workspaces.of(side), &benchmark.package)?.folder;
+            let (at, place) = (&checkouts[side], &places[side]);
+            let failure =
+                build.and_then(|build| place.failure(&self.room.tree(side), folder, build));
+            match failure {
+                Some(why) => Err(why.to_owned()),
+                None => Ok(self.command_of(benchmark, words, at, place, folder)),
             }
         };
-        match (of_side(Side::Base)?, of_side(Side::Head)?) {
+        match (of_side(Side::Base), of_side(Side::Head)) {
             (Ok(base), Ok(head)) => Ok(State::Ready(Box::new(Pair { base, head }))),
             (Err(why), _) | (_, Err(why)) => {
                 self.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
@@ -287,22 +285,9 @@ impl Work<'_, '_> {
         }
     }
 
-    /// A benchmark's program on a side, built if it has to be.
-    pub(super) fn command_of(
-        &mut self,
-        benchmark: &Benchmark,
-        (words, build): (&[String], Option<&[String]>),
-        site: &command::Site<'_>,
-    ) -> Result<Program, Error> {
-        if let Some(build) = build {
-            (self.tell)(Event::Building(site.side, &benchmark.name));
-            command::build(&self.tools, site, build, self.tell)?;
-        }
-        let mut command = command::command(&self.tools, site, words);
-        command.argv.extend(benchmark.args.iter().map(Into::into));
-        let identity = site.tree.to_owned();
-        let home = site.side_folder.clone();
-        Ok(Program { command, executable: None, identity, home })
+    /// Whether there is something to measure although both sides are the same.
+    fn must_run(&self) -> bool {
+        self.request.aa || self.request.always_run
     }
 
     /// Names the files that differ between the sides: an unchanged program may
@@ -319,7 +304,7 @@ impl Work<'_, '_> {
 
 /// Whether the code is why there is no build. Of a base that is no error:
 /// there is nothing to compare with. All else is.
-fn is_the_codes(error: &Error) -> bool {
+pub(super) fn is_the_codes(error: &Error) -> bool {
     matches!(error.kind(), Kind::Build { .. })
 }
 

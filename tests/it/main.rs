@@ -5,6 +5,8 @@
 
 mod analyze;
 mod bisect;
+#[cfg(target_os = "linux")]
+mod build_commands;
 mod cache;
 mod compare;
 mod configuration;

@@ -723,7 +723,7 @@ fn nor_is_what_a_build_command_left() {
         letters.join("")
     };
     assert_eq!(run(), "AB");
-    set_clock_forward(&room(&repo).join("head/tree/target"));
+    set_clock_forward(&room(&repo).join("head/built/target"));
     repo.write("what", "C\n");
     repo.commit("C");
     assert_eq!(run(), "AC");

@@ -117,7 +117,7 @@ fn a_settled_index_is_younger_than_the_files() {
     let store = check_out(&scratch, &scratch.revision(commit));
     let before = SystemTime::now();
     store.settle(&tree(&scratch)).unwrap();
-    let index = scratch.around().join("store/worktrees/base/index");
+    let index = scratch.around().join("store/worktrees/base-tree/index");
     let time = index.metadata().unwrap().modified().unwrap();
     assert!(time >= before + Duration::from_secs(1));
     let error = store.settle(&scratch.around().join("nothing")).unwrap_err();

@@ -26,7 +26,9 @@ fn try_check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) -> Result<(), Er
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
     let keep: Vec<PathBuf> = keep.iter().map(PathBuf::from).collect();
     let revision = scratch.revision(commit);
-    store(scratch).check_out(&scratch.open(), Side::Base, &tree(scratch), &revision, &keep)
+    let checked =
+        store(scratch).check_out(&scratch.open(), Side::Base, &tree(scratch), &revision, &keep);
+    checked.map(drop)
 }
 
 #[track_caller]
@@ -233,7 +235,7 @@ fn a_worktree_that_is_not_in_order_is_made_anew() {
     let (scratch, first, second) = scratch();
     let tree = tree(&scratch);
     check_out(&scratch, first, &[]);
-    let admin = private(&scratch).join("worktrees/base");
+    let admin = private(&scratch).join("worktrees/base-tree");
     let inode = |path: &Path| identity(path).0;
     // Locks of a process that was killed are no disorder.
     let whole = inode(&tree);
