@@ -184,6 +184,12 @@ impl MetricResult {
             earlier: None,
         }
     }
+
+    /// The change beyond which the metric has regressed, where it gates: the
+    /// threshold, or the fall that it allows where higher is better.
+    pub fn limit(&self) -> Option<f64> {
+        Some(self.metric.better.limit(self.threshold?))
+    }
 }
 
 /// What is said of one benchmark.

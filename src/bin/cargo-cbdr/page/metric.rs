@@ -10,7 +10,6 @@ use super::{funnel, histogram, ratios, tone};
 use crate::plot::bins::at;
 use crate::report::escape::line;
 use crate::report::outcome::Outcome;
-use crate::report::scale::limit;
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
@@ -45,7 +44,7 @@ pub(super) fn article(
         better: result.metric.better,
         levels: Levels::new(outcome.confidence, outcome.gates().count()),
         threshold: result.threshold,
-        limit: limit(result),
+        limit: result.limit(),
         decided,
     };
     let closing = funnel::draw(&pairs, &question).map(|drawing| (drawing, None));
@@ -164,8 +163,8 @@ fn numbers(
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
                         tr { th { "change of the mean" } td.number { (mean) } }
                     }
-                    @if let Some(threshold) = result.threshold {
-                        tr { th { "threshold" } td.number { (text::percent(threshold)) } }
+                    @if let Some(limit) = result.limit() {
+                        tr { th { "threshold" } td.number { (text::percent(limit)) } }
                     }
                     @if let Some(decided) = decided {
                         tr {

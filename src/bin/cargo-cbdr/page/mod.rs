@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::report::escape::line;
 use crate::report::markdown::facts;
 use crate::report::outcome::{Outcome, rank};
-use crate::report::scale::{Scale, limit};
+use crate::report::scale::Scale;
 use crate::ui::text;
 
 const STYLE: &str = include_str!("style.css");
@@ -189,7 +189,7 @@ fn bar(scale: &Scale, result: &MetricResult) -> Markup {
             div.bar {
                 (mark("zero", 0.0))
                 i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
-                @if let Some(limit) = limit(result) { (mark("limit", limit)) }
+                @if let Some(limit) = result.limit() { (mark("limit", limit)) }
                 @if scale.holds(change) { (mark("estimate", change)) }
             }
         }

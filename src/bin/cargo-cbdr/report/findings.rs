@@ -193,24 +193,17 @@ pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
     let Some((versus, finding)) = decided else {
         return String::new();
     };
-    let metric = &finding.result;
-    let beyond = match verdict {
-        Verdict::Regression => "more",
-        Verdict::NoRegression => "less",
-        _ => {
-            let end = if findings.stopped_by == StoppedBy::Interrupt {
-                "interrupted"
-            } else {
-                "there are no more samples"
-            };
-            return format!("the interval still holds the threshold; {end}");
-        }
-    };
+    if verdict == Verdict::Inconclusive {
+        let end = match findings.stopped_by {
+            StoppedBy::Interrupt => "interrupted",
+            _ => "there are no more samples",
+        };
+        return format!("the interval still holds the threshold; {end}");
+    }
     format!(
-        "{} of {} changed by {}, {beyond} than {}",
-        text::line(&metric.metric.name),
+        "{} of {} {}",
+        text::line(&finding.result.metric.name),
         text::line(&versus.labels.head),
-        metric.summary.change.map_or("?".to_owned(), text::percent),
-        metric.threshold.map_or(String::new(), text::percent),
+        text::against_threshold(&finding.result),
     )
 }

@@ -54,7 +54,7 @@ pub(crate) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
 
 /// The thresholds of a benchmark's metrics.
 pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
-    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.threshold?)));
+    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.limit()?)));
     let gating: Vec<_> = gating.collect();
     let list = gating
         .iter()
@@ -112,14 +112,13 @@ pub(super) fn reason(report: &Report) -> String {
     let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();
     let alike = gating.iter().filter(|(_, metric)| metric.verdict == Some(report.verdict));
     let (first, number) = (alike.clone().next(), alike.count());
-    let changed = |beyond: &str| {
+    let changed = || {
         let (benchmark, metric) = first?;
         Some(format!(
-            "{} of {} changed by {}, {beyond} than {}",
+            "{} of {} {}",
             text::line(&metric.metric.name),
             text::line(&benchmark.name),
-            metric.summary.change.map_or("?".to_owned(), text::percent),
-            metric.threshold.map_or(String::new(), text::percent),
+            text::against_threshold(metric),
         ))
     };
     match report.verdict {
@@ -129,13 +128,13 @@ pub(super) fn reason(report: &Report) -> String {
                 2 => ", and another one is above its threshold".to_owned(),
                 several => format!(", and {} more are above theirs", several - 1),
             };
-            changed("more").map_or(String::new(), |said| format!("{said}{others} (after {spent})"))
+            changed().map_or(String::new(), |said| format!("{said}{others} (after {spent})"))
         }
         Verdict::NoRegression if number > 1 => {
             format!("all {number} changes are below their thresholds (after {spent})")
         }
         Verdict::NoRegression => {
-            changed("less").map_or(String::new(), |said| format!("{said} (after {spent})"))
+            changed().map_or(String::new(), |said| format!("{said} (after {spent})"))
         }
         Verdict::Inconclusive => {
             let open = match gating.len() {

@@ -123,7 +123,7 @@ fn row(
         None => text,
     };
     let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
-    let threshold = result.threshold.map_or(String::new(), text::percent);
+    let threshold = result.limit().map_or(String::new(), text::percent);
     let verdict = result.verdict.map_or(String::new(), |verdict| verdict.to_string());
     writeln!(
         out,

@@ -131,8 +131,8 @@ pub(crate) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
     let summary = &metric.summary;
     let change = summary.change.map_or("?".to_owned(), text::percent);
     let threshold = metric
-        .threshold
-        .map_or(String::new(), |threshold| format!(", threshold {}", text::percent(threshold)));
+        .limit()
+        .map_or(String::new(), |limit| format!(", threshold {}", text::percent(limit)));
     format!(
         "`{}` of `{}` changed by {change}, interval {}{threshold}, {}",
         metric.metric.name,

@@ -60,7 +60,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("`{metric}` of `{benchmark}`: {}", remark(what))
         }
         Notice::NewWaiver { metric, ceiling, reason } => format!(
-            "the branch brings a waiver of its own: `{metric}` may change by up to {ceiling} \
+            "the branch brings a waiver of its own: `{metric}` may get worse by up to {ceiling} \
              ({reason})"
         ),
         Notice::ExpiredWaiver(waiver) => format!(
@@ -98,7 +98,7 @@ fn remark(remark: &Remark) -> String {
         Remark::Warned { change } => {
             format!("changed by {}, which passes, but is beyond the warning level", shown(*change))
         }
-        Remark::Waived { change, threshold, needed, waiver } => {
+        Remark::Waived { change, threshold, needed, waiver, better } => {
             let Waiver { ceiling, reason, expires, issue, .. } = waiver;
             let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
             let passes = if *needed { "waived" } else { "passes without its waiver" };
@@ -106,8 +106,8 @@ fn remark(remark: &Remark) -> String {
                 "changed by {}, {passes}: up to {} instead of {} is accepted until {expires} \
                  ({reason}{issue})",
                 shown(*change),
-                percent(*ceiling),
-                percent(*threshold)
+                percent(better.limit(*ceiling)),
+                percent(better.limit(*threshold))
             )
         }
         Remark::SmallChange => {
@@ -249,7 +249,7 @@ fn whole_percent(share: f64) -> String {
 
 /// Why a verdict is unlikely, and what could be told.
 fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, threshold, needed, reach, others } = unlikely;
+    let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
     let needed = match needed {
         Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
         None => "the change is too close to the threshold".to_owned(),
@@ -257,8 +257,8 @@ fn unlikely(unlikely: &Unlikely) -> String {
     let told = match reach {
         Some(reach) => format!(
             "; only a change below {} or above {} can be told from it in time",
-            percent(threshold - reach),
-            percent(threshold + reach)
+            percent(limit - reach),
+            percent(limit + reach)
         ),
         None => String::new(),
     };

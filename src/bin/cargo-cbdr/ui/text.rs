@@ -8,7 +8,7 @@ use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::git::line::Commit;
 use cargo_cbdr::history::record::Recorded;
-use cargo_cbdr::metric::Unit;
+use cargo_cbdr::metric::{Better, Unit};
 use cargo_cbdr::runner::Plan;
 use cargo_cbdr::verdict::MetricResult;
 use cargo_cbdr::verdict::Verdict;
@@ -37,6 +37,33 @@ pub(crate) fn percent(fraction: f64) -> String {
     // No "-0.00%".
     let value = if value.abs() < 0.005 { 0.0 } else { value };
     format!("{value:+.digits$}%")
+}
+
+/// What became of a metric that was decided, held against its threshold:
+/// `changed by +5.00%, more than +2.00%`. Where higher is better a threshold
+/// allows a fall, and that is said.
+pub(crate) fn against_threshold(result: &MetricResult) -> String {
+    let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
+    let regressed = result.verdict == Some(Verdict::Regression);
+    let beyond = if regressed { "more" } else { "less" };
+    let size = |fraction: f64| percent(fraction.abs()).trim_start_matches('+').to_owned();
+    let threshold = size(result.threshold.unwrap_or_default());
+    match (result.metric.better, change) {
+        (Better::Lower, change) => {
+            let change = change.map_or("?".to_owned(), percent);
+            format!("changed by {change}, {beyond} than {}", percent(limit))
+        }
+        (Better::Higher, Some(change)) if change < 0.0 => format!(
+            "fell by {}, {beyond} than the {} that its threshold of {threshold} allows",
+            size(change),
+            size(limit)
+        ),
+        (Better::Higher, change) => format!(
+            "rose {}, where its threshold of {threshold} allows a fall of {}",
+            change.map_or("from zero".to_owned(), |change| format!("by {}", size(change))),
+            size(limit)
+        ),
+    }
 }
 
 /// An interval, whose ends there may be none of.
@@ -253,6 +280,8 @@ pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cargo_cbdr::metric::Metric;
+    use cargo_cbdr::stats::estimator::Summary;
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {
@@ -266,6 +295,48 @@ mod tests {
         ];
         for (fraction, expected) in table {
             assert_eq!(percent(fraction), expected);
+        }
+    }
+
+    #[test]
+    fn a_change_is_held_against_its_threshold_in_the_direction_that_is_worse() {
+        let said = |better, change, verdict| {
+            let summary = Summary { change, ..Summary::default() };
+            let metric = Metric { better, ..Metric::named("rate") };
+            against_threshold(&MetricResult::new(metric, Some(0.02), summary, Some(verdict)))
+        };
+        let (bad, good) = (Verdict::Regression, Verdict::NoRegression);
+        let table = [
+            (Better::Lower, Some(0.05), bad, "changed by +5.00%, more than +2.00%"),
+            (Better::Lower, Some(-0.01), good, "changed by -1.00%, less than +2.00%"),
+            (Better::Lower, None, bad, "changed by ?, more than +2.00%"),
+            (
+                Better::Higher,
+                Some(-0.03),
+                bad,
+                "fell by 3.00%, more than the 1.96% that its threshold of 2.00% allows",
+            ),
+            (
+                Better::Higher,
+                Some(-0.01),
+                good,
+                "fell by 1.00%, less than the 1.96% that its threshold of 2.00% allows",
+            ),
+            (
+                Better::Higher,
+                Some(0.04),
+                good,
+                "rose by 4.00%, where its threshold of 2.00% allows a fall of 1.96%",
+            ),
+            (
+                Better::Higher,
+                None,
+                good,
+                "rose from zero, where its threshold of 2.00% allows a fall of 1.96%",
+            ),
+        ];
+        for (better, change, verdict, expected) in table {
+            assert_eq!(said(better, change, verdict), expected);
         }
     }
 
