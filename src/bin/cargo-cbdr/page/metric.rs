@@ -6,7 +6,7 @@ use cargo_cbdr::stats::estimator::Levels;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use maud::{Markup, PreEscaped, html};
 
-use super::{funnel, histogram, ratios, tone};
+use super::{answer, funnel, histogram, ratios};
 use crate::plot::bins::at;
 use crate::report::escape::line;
 use crate::report::outcome::Outcome;
@@ -52,9 +52,7 @@ pub(super) fn article(
         article {
             h3 {
                 code { (line(name)) }
-                span class={ "verdict " (tone(result.verdict)) } {
-                    (result.verdict.map_or("not a gate", Verdict::name))
-                }
+                (answer(result))
             }
             div.figures {
                 (figure("Distributions", histogram::draw(&values, &result.metric.unit), html! {

@@ -76,7 +76,11 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
         summary.change.map_or("-".to_owned(), text::percent),
         text::interval(summary.lower, summary.upper),
         result.mean.and_then(|mean| mean.change).map_or("-".to_owned(), text::percent),
-        result.verdict.map_or(String::new(), |verdict| verdict.to_string()),
+        match (result.verdict, result.status) {
+            (Some(verdict), _) => verdict.to_string(),
+            (None, Status::Compared) => String::new(),
+            (None, status) => status.name().to_owned(),
+        },
     ]
 }
 
@@ -84,7 +88,7 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
 pub(super) fn meaning(report: &Report) -> String {
     let confidence = 100.0 * report.policy.confidence;
     let gating = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let questions = gating.filter(|result| result.threshold.is_some()).count();
+    let questions = gating.filter(|result| result.decides()).count();
     let shared = match questions {
         0 | 1 => String::new(),
         several => format!(", the lower one for all {several} questions together"),
@@ -98,8 +102,12 @@ pub(super) fn meaning(report: &Report) -> String {
     )
 }
 
-/// Why the verdict is what it is, in one sentence.
+/// Why the verdict is what it is, and what it is not about, in one sentence.
 pub(super) fn reason(report: &Report) -> String {
+    decided_by(report) + &text::not_asked(&report.removed, &report.selecting())
+}
+
+fn decided_by(report: &Report) -> String {
     let spent = text::seconds(report.sampled.elapsed);
     if let (Some(shard), None) = (report.shard, report.decided()) {
         let pairs = text::count(report.sampled.pairs(), "pair");
@@ -109,7 +117,7 @@ pub(super) fn reason(report: &Report) -> String {
         );
     }
     let all = report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
-    let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();
+    let gating: Vec<_> = all.filter(|(_, metric)| metric.decides()).collect();
     let alike = gating.iter().filter(|(_, metric)| metric.verdict == Some(report.verdict));
     let (first, number) = (alike.clone().next(), alike.count());
     let changed = || {

@@ -2,16 +2,17 @@
 
 mod work;
 
-use cargo_cbdr::event::{Notice, Remark};
+use cargo_cbdr::event::{DifferentKey, Notice, Remark, RunDiffers};
 use cargo_cbdr::gate::Waiver;
 use cargo_cbdr::runner::Unlikely;
 use cargo_cbdr::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
+use cargo_cbdr::verdict::Removed;
 
 use work::work;
 
-use super::text::{count, percent, roughly};
+use super::text::{self, count, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
@@ -28,7 +29,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("nothing to compare: the head has no commit of its own beside `{base}`")
         }
         Notice::MergeRef { base } => merge_ref(base),
-        Notice::PolicyDiffers { keys } => policy_differs(keys),
+        Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
+        Notice::RunDiffers(differs) => run_differs(differs),
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
@@ -39,9 +41,11 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::UnusedUnit { metric } => {
             format!("no benchmark measures `{metric}`, whose unit is set")
         }
-        Notice::Removed { benchmark } => {
-            format!("the head no longer has the benchmark `{benchmark}`")
+        Notice::Removed(removed) => self::removed(removed),
+        Notice::OnlyBase { benchmark } => {
+            format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
+        Notice::Told { text } => text.clone(),
         Notice::Work(work) => self::work(work),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
@@ -146,13 +150,66 @@ fn unpaired(benchmark: &str, line: u64) -> String {
     )
 }
 
-fn policy_differs(keys: &[&str]) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+fn policy_differs(keys: &[&str], from: Side) -> String {
+    let keys = list(keys.iter().map(|key| format!("`{key}`")));
+    let counts = match from {
+        Side::Base => "the base's setting counts (`--policy-from head` takes the head's)",
+        Side::Head => "the head's setting counts, as `--policy-from head` asks",
+    };
+    format!("base and head set {keys} differently; {counts}")
+}
+
+/// The keys first, all of them: a comment may cut what follows.
+fn run_differs(differs: &RunDiffers) -> String {
+    let lone = match differs.lone {
+        Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
+        Some(Side::Head) => "only the head has a table for cargo cbdr, so that its own decides",
+        None => "",
+    };
+    if differs.keys.is_empty() {
+        return lone.to_owned();
+    }
+    let lone = if lone.is_empty() { String::new() } else { format!("{lone}; ") };
+    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
+    keys.dedup();
+    let keys = list(keys.into_iter().map(|key| format!("`{key}`")));
+    let values: Vec<String> = differs.keys.iter().map(different).collect();
     format!(
-        "base and head set {} differently; the base's setting counts (`--policy-from head` takes \
-         the head's)",
-        keys.join(", ")
+        "{lone}what is run differs: base and head set {keys} differently, and the head's setting \
+         counts ({})",
+        values.join("; ")
     )
+}
+
+/// A key with its values on both sides.
+fn different(differing: &DifferentKey) -> String {
+    const MOST: usize = 80;
+    let value = |value: &Option<String>| match value.as_deref().map(line) {
+        None => "not set".to_owned(),
+        Some(text) => match text.char_indices().nth(MOST) {
+            Some((end, _)) => format!("`{}…`", &text[..end]),
+            None => format!("`{text}`"),
+        },
+    };
+    let of = differing.benchmark.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
+    let (base, head) = (value(&differing.base), value(&differing.head));
+    format!("`{}`{of}: base {base}, head {head}", differing.key)
+}
+
+/// That what gates on the base is not measured on the head.
+pub(crate) fn removed(removed: &[Removed]) -> String {
+    const MOST: usize = 40;
+    let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
+        removed.iter().cloned().partition(|removed| removed.metric.is_none());
+    let noun = if benchmarks.len() == 1 { "benchmark" } else { "benchmarks" };
+    let said = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
+    let said =
+        said.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
+            let gate = if removed.len() == 1 { "gates" } else { "gate" };
+            let names = text::removed_names(removed, MOST);
+            format!("the head no longer {verb} {names}, which {gate} on the base")
+        });
+    said.collect::<Vec<_>>().join("; ")
 }
 
 fn pointers(side: Side, files: usize, example: &str) -> String {

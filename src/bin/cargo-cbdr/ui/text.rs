@@ -10,8 +10,7 @@ use cargo_cbdr::git::line::Commit;
 use cargo_cbdr::history::record::Recorded;
 use cargo_cbdr::metric::{Better, Unit};
 use cargo_cbdr::runner::Plan;
-use cargo_cbdr::verdict::MetricResult;
-use cargo_cbdr::verdict::Verdict;
+use cargo_cbdr::verdict::{MetricResult, Removed, Verdict};
 
 pub(crate) use super::calm::{clean, is_hidden, line};
 
@@ -63,6 +62,55 @@ pub(crate) fn against_threshold(result: &MetricResult) -> String {
             change.map_or("from zero".to_owned(), |change| format!("by {}", size(change))),
             size(limit)
         ),
+    }
+}
+
+/// How much was removed: `1 benchmark removed`; none where nothing was.
+pub(crate) fn removed_count(removed: &[Removed]) -> Option<String> {
+    let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
+    let benchmarks = removed.len() as u64 - metrics;
+    let some = |number: u64, noun| (number > 0).then(|| count(number, noun));
+    let parts: Vec<_> =
+        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
+}
+
+/// What was removed, by name, at most `most` of it.
+pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
+    let one = |removed: &Removed| match &removed.metric {
+        Some(metric) => format!("`{}` of `{}`", line(metric), line(&removed.benchmark)),
+        None => format!("`{}`", line(&removed.benchmark)),
+    };
+    let mut names: Vec<String> = removed.iter().take(most).map(one).collect();
+    if let Some(left @ 1..) = removed.len().checked_sub(most) {
+        names.push(format!("{left} more"));
+    }
+    names.join(", ")
+}
+
+/// What a verdict is not about, to be said behind it: what was removed, and the
+/// keys of the tables that differ and change which benchmarks run.
+pub(crate) fn not_asked(removed: &[Removed], selecting: &[&str]) -> String {
+    const MOST: usize = 10;
+    let mut said = String::new();
+    if let Some(count) = removed_count(removed) {
+        said += &format!("; {count}: {}", removed_names(removed, MOST));
+    }
+    if !selecting.is_empty() {
+        let differ = if selecting.len() == 1 { "differs" } else { "differ" };
+        let keys = list(selecting.iter().map(|key| format!("`{}`", line(key))));
+        said += &format!("; base and head do not run the same: {keys} {differ}");
+    }
+    said
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    match items.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -177,7 +225,7 @@ pub(crate) fn outcome(report: &Report) -> String {
         let change = summary.change.map_or("?".to_owned(), percent);
         format!("{} {change} {}", line(&metric.metric.name), interval(summary.lower, summary.upper))
     };
-    let gating = metrics.filter(|metric| metric.threshold.is_some()).map(change);
+    let gating = metrics.filter(|metric| metric.decides()).map(change);
     let changes = gating.collect::<Vec<_>>().join(", ");
     let pairs = count(report.sampled.pairs(), "pair");
     format!("{}, {changes}, {pairs}, {}", report.verdict, seconds(report.sampled.elapsed))
