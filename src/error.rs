@@ -274,8 +274,8 @@ impl Kind {
                  overlap only in a duet"
             }
             Kind::AllRemoved(_) => {
-                "what decides comes from the base's table: `--metric` names something else, and \
-                 `--policy-from head` takes the head's"
+                "measure it again, or name with `--metric` what is to decide instead; where a \
+                 table names it, `--policy-from head` takes the head's"
             }
             Kind::Waiver { .. } => "correct it, or take it out of the table of the head",
             Kind::Output { .. } => {
