@@ -239,7 +239,7 @@ pub(crate) fn finding(finding: &Finding) -> String {
             whole_percent(share)
         ),
         Finding::Skewed { skewness, average, typical } => format!(
-            "single pairs have a far slower {}: the change is {} on average, but {} in the typical \
+            "single pairs have a far higher value on the {}: the change is {} on average, but {} in the typical \
              pair; a mean answers for the one, a median for the other (`--estimator`)",
             if skewness > 0.0 { "head" } else { "base" },
             percent(average),
@@ -247,20 +247,20 @@ pub(crate) fn finding(finding: &Finding) -> String {
         ),
         Finding::TwoKinds { base, head } => two_kinds(base, head),
         Finding::Drift { change } => format!(
-            "the runs of both sides became {} while sampling; the pairs cancel most of that, but \
+            "the values of both sides became {} while sampling; the pairs cancel most of that, but \
              see what else the machine does, and whether it gets hot",
-            slower(change)
+            higher(change)
         ),
         Finding::DifferenceDrift { change } => format!(
-            "the head became {} against the base while sampling, so the change is that of no one \
+            "the head's values became {} against the base's while sampling, so the change is that of no one \
              moment; a longer warm-up (`--warmup`) or a second comparison shows which value lasts",
-            slower(change)
+            higher(change)
         ),
         Finding::Slot { effect, z } => format!(
-            "the second run of a pair is {} than the first ({:.1} standard errors); both sides \
+            "the value of a pair's second run is {} than that of the first ({:.1} standard errors); both sides \
              take turns at it, so the change is not biased, but let no run leave files, processes \
              or full caches to the next",
-            slower(effect),
+            higher(effect),
             z.abs()
         ),
         Finding::Correlated { correlation } => format!(
@@ -277,7 +277,7 @@ pub(crate) fn finding(finding: &Finding) -> String {
 
 fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     let kinds = |Kinds { share, distance }| {
-        format!("{} of them are {}", whole_percent(share), slower(distance))
+        format!("{} of them are {}", whole_percent(share), higher(distance))
     };
     let (whose, kinds) = match (base, head) {
         (None, None) => return "the runs are of one kind".to_owned(),
@@ -293,10 +293,10 @@ fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     )
 }
 
-/// `1.23% slower`, `1.23% faster`.
-fn slower(change: f64) -> String {
+/// `1.23% higher`, `1.23% lower`: whether that is worse is the metric's affair.
+fn higher(change: f64) -> String {
     let size = percent(change.abs());
-    let word = if change < 0.0 { "faster" } else { "slower" };
+    let word = if change < 0.0 { "lower" } else { "higher" };
     format!("{} {word}", size.trim_start_matches('+'))
 }
 
@@ -338,12 +338,15 @@ mod tests {
         let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
         let table = [
             (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
-            (Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 }, "a far slower head"),
+            (
+                Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 },
+                "a far higher value on the head",
+            ),
             (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
-            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% slower"),
-            (Finding::Drift { change: -0.06 }, "6.00% faster while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% slower against the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% faster than the first (4.0"),
+            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% higher"),
+            (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
+            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher against the base"),
+            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than that of the first (4.0"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
         ];
