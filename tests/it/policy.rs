@@ -110,7 +110,7 @@ fn a_table_that_is_deleted_still_decides() {
              `true`, head not set)",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head do not run the same: `command` differs"],
+        &["; 1 benchmark removed: `true`; base and head set what is run differently: `command`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -147,8 +147,10 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
             "the head no longer has the benchmarks `large`, `small`, which gate on the base",
         ],
-        &["; 2 benchmarks removed: `large`, `small`; base and head do not run the same: `bench` \
-           and `benchmarks` differ"],
+        &[
+            "; 2 benchmarks removed: `large`, `small`; base and head set what is run differently: `bench` \
+           and `benchmarks`",
+        ],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -174,7 +176,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
             "`benchmarks`: base not set, head `[\"quick\"]`",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head do not run the same: `benchmarks` differs"],
+        &["; 1 benchmark removed: `true`; base and head set what is run differently: `benchmarks`"],
         [0, 102],
     );
     assert_eq!(statuses(&object(&repo, "")), ["quick compared", "true removed"]);
@@ -196,25 +198,25 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
             "command = \"true heavy\"",
             "command = \"true light\"",
             "`command`: base `true heavy`, head `true light`",
-            "; base and head do not run the same: `command` differs",
+            "; base and head set what is run differently: `command`",
         ),
         (
             "command = \"true\"\nargs = [\"100\"]",
             "command = \"true\"\nargs = [\"1\"]",
             "`args`: base `[\"100\"]`, head `[\"1\"]`",
-            "; base and head do not run the same: `args` differs",
+            "; base and head set what is run differently: `args`",
         ),
         (
             "command = \"sh -c 'echo {}'\"\nharness = \"json\"",
             "command = \"sh -c 'echo {}'\"",
             "`harness`: base `json`, head not set",
-            "; base and head do not run the same: `harness` differs",
+            "; base and head set what is run differently: `harness`",
         ),
         (
             "bench = \"work\"",
             "bench = \"work\"\nbench-from = \"head\"",
             "`bench-from`: base not set, head `head`",
-            "; base and head do not run the same: `bench-from` differs",
+            "; base and head set what is run differently: `bench-from`",
         ),
         (
             "bench = \"work\"\nfeatures = [\"all\"]",
@@ -262,7 +264,7 @@ fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
     let notice = "only the head has a table for cargo cbdr, so that its own decides; what is run \
                   differs: base and head set `command` differently";
-    let line = "; base and head do not run the same: `command` differs";
+    let line = "; base and head set what is run differently: `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
@@ -427,7 +429,7 @@ fn shards_tell_their_verdict_what_was_removed() {
         assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
         assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
         let line =
-            "; 1 metric removed: `a` of `sh`; base and head do not run the same: `args` differs";
+            "; 1 metric removed: `a` of `sh`; base and head set what is run differently: `args`";
         assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
     }
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();

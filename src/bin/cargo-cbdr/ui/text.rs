@@ -97,9 +97,8 @@ pub(crate) fn not_asked(removed: &[Removed], selecting: &[&str]) -> String {
         said += &format!("; {count}: {}", removed_names(removed, MOST));
     }
     if !selecting.is_empty() {
-        let differ = if selecting.len() == 1 { "differs" } else { "differ" };
         let keys = list(selecting.iter().map(|key| format!("`{}`", line(key))));
-        said += &format!("; base and head do not run the same: {keys} {differ}");
+        said += &format!("; base and head set what is run differently: {keys}");
     }
     said
 }
