@@ -264,6 +264,7 @@ fn is_the_commits(error: &Error) -> bool {
         Kind::Options(options::Error::NoTarget { .. } | options::Error::NoPackage { .. }) => true,
         Kind::Options(options::Error::Undecided { .. }) | Kind::Config(_) => true,
         Kind::Cargo(cargo::Error::NoExecutable(_)) | Kind::NoBenchmark { .. } => true,
+        Kind::AllRemoved(_) => true,
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ use crate::prepare::{self, Preparation, Prepared, Request, State};
 use crate::process::{Helper, Interrupt};
 use crate::schedule::Shard;
 use crate::side::Side;
-use crate::verdict::{BenchmarkResult, Policy, Sampled, Status, StoppedBy, Verdict};
+use crate::verdict::{BenchmarkResult, Policy, Removed, Sampled, Status, StoppedBy, Verdict};
 use catalogue::Found;
 use session::{Measured, Session};
 
@@ -58,6 +58,8 @@ pub struct Report {
     pub gates: Vec<(String, Gate)>,
     /// The numbers.
     pub sampled: Sampled,
+    /// What gates on the base and is not measured on the head.
+    pub removed: Vec<Removed>,
     /// Seconds from the call to the first measured pair.
     pub prepare_seconds: f64,
     /// What the user should know.
@@ -71,6 +73,16 @@ impl Report {
         let measured =
             !matches!(self.sampled.stopped_by, StoppedBy::Identical | StoppedBy::NoBaseline);
         (self.shard.is_none() || !measured).then_some(self.verdict)
+    }
+
+    /// The keys of the tables in which the sides differ and that change which
+    /// benchmarks run.
+    pub fn selecting(&self) -> Vec<&'static str> {
+        let differing = self.notices.iter().filter_map(|notice| match notice {
+            Notice::RunDiffers(differs) => Some(differs.selecting()),
+            _ => None,
+        });
+        differing.flatten().collect()
     }
 }
 
@@ -112,6 +124,8 @@ pub fn compare(
         _ if options.shard.is_some() => Verdict::Inconclusive,
         _ => sampled.verdict(),
     };
+    let mut removed = preparation.built.removed.clone();
+    removed.extend(found.iter().flat_map(Found::removed));
     let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, found);
     let sampled = Sampled { benchmarks, ..sampled };
     Ok(Report {
@@ -125,6 +139,7 @@ pub fn compare(
         programs: programs_of(preparation.built.benchmarks),
         gates,
         sampled,
+        removed,
         prepare_seconds,
         notices,
     })
@@ -189,12 +204,13 @@ fn all_benchmarks(
                     all.push(found.with_one_sided(result));
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
-                all.extend(found.alone.iter().map(|(name, of)| without(name, side(*of))));
+                all.extend(found.alone.iter().map(|one| without(&one.name, side(one.side))));
             }
             State::Identical => all.push(without(name, Status::Compared)),
             State::NoBaseline => all.push(without(name, Status::New)),
         }
     }
-    all.extend(preparation.built.removed.iter().map(|name| without(name, Status::Removed)));
+    let removed = preparation.built.removed.iter();
+    all.extend(removed.map(|removed| without(&removed.benchmark, Status::Removed)));
     all
 }

@@ -120,6 +120,8 @@ pub struct Table {
     pub on_inconclusive: Option<String>,
     /// What a missing base does to the exit code.
     pub on_no_baseline: Option<String>,
+    /// What does to the exit code that the head lacks what gates on the base.
+    pub on_removed: Option<String>,
     /// How a run is made and what surrounds it.
     #[serde(flatten)]
     pub measuring: Measuring,
@@ -161,7 +163,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Its own.
-const KEYS: [&str; 30] = [
+const KEYS: [&str; 31] = [
     "base",
     "package",
     "bench",
@@ -191,6 +193,7 @@ const KEYS: [&str; 30] = [
     "run-timeout",
     "on-inconclusive",
     "on-no-baseline",
+    "on-removed",
     "benchmarks",
 ];
 
@@ -201,12 +204,30 @@ macro_rules! over {
     };
 }
 
-/// Runs `$visit` with the key and both values of every field that decides.
-macro_rules! deciding {
-    ($visit:ident, $head:expr, $base:expr, $($key:literal $field:ident),+ $(,)?) => {
-        $($visit($key, $head.$field != $base.$field);)+
-    };
-}
+/// The keys that decide: taken from the base's table, so that a branch can't
+/// loosen its own gate.
+const POLICY: [&str; 12] = [
+    "threshold",
+    "thresholds",
+    "warn",
+    "units",
+    "metrics",
+    "confidence",
+    "estimator",
+    "time-limit",
+    "max-pairs",
+    "on-inconclusive",
+    "on-no-baseline",
+    "on-removed",
+];
+
+/// The keys that neither decide nor say what is run: metrics that are only shown
+/// change no verdict, every waiver that is new on the head has a notice of its own,
+/// and the named benchmarks are compared one by one, by their own keys.
+const NEITHER: [&str; 3] = ["show", "waivers", "benchmarks"];
+
+/// A key with two values that differ; `None` stands for one that is not set.
+pub type Difference = (&'static str, Option<Value>, Option<Value>);
 
 impl Table {
     /// The table `cbdr` in `metadata`; `place` is what it is called in errors.
@@ -315,6 +336,7 @@ impl Table {
             run_timeout,
             on_inconclusive,
             on_no_baseline,
+            on_removed,
             benchmarks,
         )
     }
@@ -326,32 +348,11 @@ impl Table {
         named.map(|(name, table)| (name.clone(), table.clone().over(rest.clone()))).collect()
     }
 
-    /// This table with everything that decides taken from `base`, and the
-    /// keys in which the two differed.
+    /// This table with everything that decides taken from `base`.
     #[must_use]
-    pub fn with_policy_of(self, base: &Table) -> (Table, Vec<&'static str>) {
-        let mut differing = Vec::new();
-        let mut visit = |key, differs| {
-            if differs {
-                differing.push(key);
-            }
-        };
-        deciding!(
-            visit, self, base,
-            "threshold" threshold,
-            "thresholds" thresholds,
-            "warn" warn,
-            "units" units,
-            "metrics" metrics,
-            "confidence" confidence,
-            "estimator" estimator,
-            "time-limit" time_limit,
-            "max-pairs" max_pairs,
-            "on-inconclusive" on_inconclusive,
-            "on-no-baseline" on_no_baseline,
-        );
+    pub fn with_policy_of(self, base: &Table) -> Table {
         let base = base.clone();
-        let table = Table {
+        Table {
             threshold: base.threshold,
             thresholds: base.thresholds,
             warn: base.warn,
@@ -363,9 +364,59 @@ impl Table {
             max_pairs: base.max_pairs,
             on_inconclusive: base.on_inconclusive,
             on_no_baseline: base.on_no_baseline,
+            on_removed: base.on_removed,
             ..self
-        };
-        (table, differing)
+        }
+    }
+
+    /// This table with what a comparison has one of, whatever its benchmarks,
+    /// taken from `other`.
+    #[must_use]
+    pub fn with_common_policy_of(self, other: &Table) -> Table {
+        let other = other.clone();
+        Table {
+            confidence: other.confidence,
+            estimator: other.estimator,
+            time_limit: other.time_limit,
+            max_pairs: other.max_pairs,
+            on_inconclusive: other.on_inconclusive,
+            on_no_baseline: other.on_no_baseline,
+            on_removed: other.on_removed,
+            ..self
+        }
+    }
+
+    /// The keys that decide in which this table and `other` differ.
+    pub fn policy_differences(&self, other: &Table) -> Vec<&'static str> {
+        let differing = self.differences(other).into_iter().map(|(key, ..)| key);
+        differing.filter(|key| POLICY.contains(key)).collect()
+    }
+
+    /// The keys that select or shape what is run in which this table and `other`
+    /// differ, each with both values: all but those that decide, and a few that do
+    /// neither.
+    pub fn run_differences(&self, other: &Table) -> Vec<Difference> {
+        let elsewhere = |key: &&str| POLICY.contains(key) || NEITHER.contains(key);
+        let mut differing = self.differences(other);
+        differing.retain(|(key, ..)| !elsewhere(key));
+        differing
+    }
+
+    fn differences(&self, other: &Table) -> Vec<Difference> {
+        let [own, other] = [self, other].map(|table| -> BTreeMap<&'static str, Value> {
+            table.entries().into_iter().filter(|(_, value)| says_something(value)).collect()
+        });
+        let both = |key: &'static str| (key, own.get(key).cloned(), other.get(key).cloned());
+        keys().map(both).filter(|(_, one, other)| one != other).collect()
+    }
+}
+
+/// Whether a value is another one than a key that is not set has.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::process::{Exit, RunError};
 use crate::side::Side;
+use crate::verdict::Removed;
 use crate::{analysis, cache, cargo, config, git, harness, meter, options, process};
 
 /// Why there is no result.
@@ -107,6 +108,8 @@ pub(crate) enum Kind {
     UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
+    #[error("nothing is left to decide: the head no longer measures {}", list(.0))]
+    AllRemoved(Vec<Removed>),
     #[error("the waiver of `{metric}` accepts nothing: {why}")]
     Waiver { metric: String, why: String },
     #[error(
@@ -146,6 +149,15 @@ pub(crate) enum Kind {
     RemoteName(String),
     #[error("not one pair fitted into the time limit of {}", seconds(.0))]
     NoPair(Duration),
+}
+
+/// What was removed, by name.
+fn list(removed: &[Removed]) -> String {
+    let one = |removed: &Removed| match &removed.metric {
+        Some(metric) => format!("`{metric}` of `{}`", removed.benchmark),
+        None => format!("`{}`", removed.benchmark),
+    };
+    removed.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn seconds(duration: &Duration) -> humantime::FormattedDuration {
@@ -260,6 +272,10 @@ impl Kind {
                 "an address was still in use: the port of the run before is free only some time \
                  after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
                  overlap only in a duet"
+            }
+            Kind::AllRemoved(_) => {
+                "measure it again, or name with `--metric` what is to decide instead; where a \
+                 table names it, `--policy-from head` takes the head's"
             }
             Kind::Waiver { .. } => "correct it, or take it out of the table of the head",
             Kind::Output { .. } => {

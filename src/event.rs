@@ -1,11 +1,13 @@
 //! What the outside may learn while a comparison runs.
 
 mod remark;
+mod settings;
 mod work;
 
 use std::path::Path;
 
 pub use remark::{Remark, remarks};
+pub use settings::{DifferentKey, RunDiffers};
 pub use work::Work;
 
 use crate::gate::Waiver;
@@ -14,6 +16,7 @@ use crate::git::base::Sides;
 use crate::runner::{Plan, Progress, Unlikely};
 use crate::sample::Sample;
 use crate::side::Side;
+use crate::verdict::Removed;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
 /// is told anything.
@@ -91,11 +94,15 @@ pub enum Notice {
         /// BASE.
         base: String,
     },
-    /// The tables of the two sides decide differently; the base's counts.
+    /// The tables of the two sides decide differently.
     PolicyDiffers {
         /// The keys.
         keys: Vec<&'static str>,
+        /// Whose table counts.
+        from: Side,
     },
+    /// The tables of the two sides differ in what is run, or only one has one.
+    RunDiffers(RunDiffers),
     /// The base has no such benchmark, or does not build.
     NoBaseline {
         /// The benchmark.
@@ -122,8 +129,10 @@ pub enum Notice {
         /// The metric.
         metric: String,
     },
-    /// Only the base has this benchmark.
-    Removed {
+    /// These gate on the base, and the head does not measure them.
+    Removed(Vec<Removed>),
+    /// Only the base has this benchmark, in which nothing gates.
+    OnlyBase {
         /// The benchmark.
         benchmark: String,
     },
@@ -204,6 +213,11 @@ pub enum Notice {
         benchmark: String,
         /// Where.
         line: u64,
+    },
+    /// What the shards of a comparison say of the tables, as it was said there.
+    Told {
+        /// The sentence.
+        text: String,
     },
     /// Machines whose part of a comparison is missing.
     MissingShards {

@@ -83,6 +83,16 @@ impl Better {
         }
     }
 
+    /// The change, head/base - 1, at which a metric is worse by `threshold`: where
+    /// higher is better it is a fall, for the base is then so much more than the
+    /// head.
+    pub fn limit(self, threshold: f64) -> f64 {
+        match self {
+            Better::Lower => threshold,
+            Better::Higher => -threshold / (1.0 + threshold),
+        }
+    }
+
     /// The direction of a name.
     pub fn of(name: &str) -> Option<Self> {
         [Better::Lower, Better::Higher].into_iter().find(|better| better.name() == name)

@@ -254,12 +254,14 @@ pub fn limits<'a>(
     let pairs = one("max-pairs", |table| table.max_pairs.map(|pairs| pairs.to_string()))?;
     let open = one("on-inconclusive", |table| table.on_inconclusive.clone())?;
     let missing = one("on-no-baseline", |table| table.on_no_baseline.clone())?;
+    let removed = one("on-removed", |table| table.on_removed.clone())?;
     same_units(tables.clone())?;
     let policy = Policy {
         confidence: confidence(level.as_deref().unwrap_or("95%"))?,
         estimator: self::estimator(estimator.as_deref().unwrap_or(Estimator::default().name()))?,
         on_inconclusive: on_doubt("on-inconclusive", open.as_deref())?,
         on_no_baseline: on_doubt("on-no-baseline", missing.as_deref())?,
+        on_removed: on_doubt("on-removed", removed.as_deref())?,
     };
     let limits = Limits {
         time: duration("time-limit", time.as_deref().unwrap_or("5m"))?,

@@ -162,8 +162,8 @@ pub struct Unlikely {
     pub benchmark: String,
     /// The metric.
     pub metric: String,
-    /// Its threshold.
-    pub threshold: f64,
+    /// The change beyond which it has regressed.
+    pub limit: f64,
     /// Seconds that the verdict would take at this noise; `None` when it is
     /// not to be expected at all.
     pub needed: Option<f64>,

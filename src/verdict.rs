@@ -107,7 +107,7 @@ impl StoppedBy {
     }
 }
 
-/// How the two sides stand in one benchmark.
+/// How the two sides stand in one benchmark, or in one metric of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Both have it.
@@ -129,11 +129,22 @@ impl Status {
     }
 }
 
+/// What gates on the base and is not measured on the head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The metric of it; none where the whole benchmark is gone.
+    pub metric: Option<String>,
+}
+
 /// What is said of one metric of one benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricResult {
     /// The metric.
     pub metric: Metric,
+    /// Whether both sides measure it.
+    pub status: Status,
     /// The limit of the change, a fraction, where the metric gates.
     pub threshold: Option<f64>,
     /// The numbers: estimates in the metric's unit, the change and its bounds
@@ -172,6 +183,7 @@ impl MetricResult {
     ) -> Self {
         MetricResult {
             metric,
+            status: Status::Compared,
             threshold,
             summary,
             mean: None,
@@ -183,6 +195,17 @@ impl MetricResult {
             findings: Vec::new(),
             earlier: None,
         }
+    }
+
+    /// Whether it gates, and both sides measure it.
+    pub fn decides(&self) -> bool {
+        self.threshold.is_some() && self.status == Status::Compared
+    }
+
+    /// The change beyond which the metric has regressed, where it gates: the
+    /// threshold, or the fall that it allows where higher is better.
+    pub fn limit(&self) -> Option<f64> {
+        Some(self.metric.better.limit(self.threshold?))
     }
 }
 
@@ -235,6 +258,8 @@ pub struct Policy {
     pub on_inconclusive: OnDoubt,
     /// What to do without a base to compare with.
     pub on_no_baseline: OnDoubt,
+    /// What to do where the head lacks what gates on the base.
+    pub on_removed: OnDoubt,
 }
 
 #[cfg(test)]

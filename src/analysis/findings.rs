@@ -5,7 +5,7 @@ use crate::side::Pair;
 use crate::stats::estimator::Estimator;
 use crate::stats::fixed::Difference;
 use crate::stats::judge::Judgement;
-use crate::verdict::{BenchmarkResult, MetricResult, StoppedBy, Verdict};
+use crate::verdict::{BenchmarkResult, MetricResult, Removed, StoppedBy, Verdict};
 
 /// How two labels were compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,17 @@ pub struct Versus {
     pub findings: Vec<MetricFinding>,
 }
 
+/// What a branch changes of its own gate, as the shards of a comparison say it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Branch {
+    /// What gates on the base and is not measured on the head.
+    pub removed: Vec<Removed>,
+    /// The keys of the tables that differ and change which benchmarks run.
+    pub selecting: Vec<String>,
+    /// What was said of the tables, in sentences.
+    pub told: Vec<String>,
+}
+
 /// What is said of all samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
@@ -69,6 +80,8 @@ pub struct Findings {
     pub rows: u64,
     /// The comparisons.
     pub versus: Vec<Versus>,
+    /// What the shards say of the branch's own gate.
+    pub branch: Branch,
     /// What the user should know.
     pub notices: Vec<Notice>,
 }

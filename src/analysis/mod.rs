@@ -21,7 +21,7 @@ mod versus;
 use std::io::Read;
 
 pub use error::{Error, Misfit, Place};
-pub use findings::{Findings, Method, MetricFinding, Versus};
+pub use findings::{Branch, Findings, Method, MetricFinding, Versus};
 pub use recording::{Recorded, Recording};
 pub use rows::Flow;
 pub use shards::{Judging, Part, combine};
@@ -245,6 +245,7 @@ impl Analysis {
             stopped_by: if self.closed { StoppedBy::Verdict } else { stopped_by },
             rows: self.rows,
             notices: self.notices(&versus),
+            branch: Branch::default(),
             versus,
         }
     }

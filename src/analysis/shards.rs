@@ -6,7 +6,7 @@
 //! weights of [`machines`](crate::stats::machines).
 
 use super::error::{Error, Misfit};
-use super::findings::{Findings, Method, Versus};
+use super::findings::{Branch, Findings, Method, Versus};
 use super::recording::{Recorded, Recording};
 use crate::event::{Notice, remarks};
 use crate::gate::Gate;
@@ -34,6 +34,8 @@ pub struct Part {
     pub gates: Vec<(String, Gate)>,
     /// What was known without a run, each with the name of its benchmark.
     pub exact: Vec<(String, MetricResult)>,
+    /// What the branch changes of its own gate.
+    pub branch: Branch,
     /// Why there was nothing to measure.
     pub nothing: Option<StoppedBy>,
     /// How many rows were written.
@@ -74,9 +76,15 @@ pub fn combine(mut parts: Vec<Part>, judging: Judging) -> Result<Findings, Error
             judge(&parts, judging)
         }
     };
-    if !missing.is_empty() {
-        findings.notices.insert(0, Notice::MissingShards { numbers: missing });
+    if let Some(first) = parts.into_iter().next() {
+        findings.branch = first.branch;
     }
+    let Branch { removed, told, .. } = &findings.branch;
+    let told = told.iter().map(|text| Notice::Told { text: text.clone() });
+    let removed = (!removed.is_empty()).then(|| Notice::Removed(removed.clone()));
+    let missing = (!missing.is_empty()).then_some(Notice::MissingShards { numbers: missing });
+    let first: Vec<Notice> = missing.into_iter().chain(told).chain(removed).collect();
+    findings.notices.splice(0..0, first);
     Ok(findings)
 }
 
@@ -158,8 +166,8 @@ fn of_nothing(stopped_by: StoppedBy, estimator: Estimator) -> Findings {
         StoppedBy::NoBaseline => Verdict::NoBaseline,
         _ => Verdict::Identical,
     };
-    let (rows, versus, notices) = (0, Vec::new(), Vec::new());
-    Findings { estimator, verdict: Some(verdict), stopped_by, rows, versus, notices }
+    let (rows, versus, notices, branch) = (0, Vec::new(), Vec::new(), Branch::default());
+    Findings { estimator, verdict: Some(verdict), stopped_by, rows, versus, branch, notices }
 }
 
 /// That a part's rows are all there, and pair.
@@ -209,6 +217,7 @@ fn judge(parts: &[Part], judging: Judging) -> Findings {
         stopped_by: if open { StoppedBy::MaxPairs } else { StoppedBy::Verdict },
         rows: parts.iter().map(|part| part.rows).sum(),
         notices: remarks(versus.iter().map(|versus| &versus.result)),
+        branch: Branch::default(),
         versus,
     }
 }

@@ -4,13 +4,14 @@
 use super::{Error, Kind};
 use crate::bench::{Bench, Case, Reported};
 use crate::event::Notice;
+use crate::gate::Gate;
 use crate::meter;
 use crate::metric::Metric;
 use crate::runner::{self, Subject};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
 use crate::stats::estimator::Summary;
-use crate::verdict::{BenchmarkResult, MetricResult, Status};
+use crate::verdict::{BenchmarkResult, MetricResult, Removed, Status};
 
 /// What a program was found to have.
 #[derive(Debug, Default)]
@@ -18,13 +19,32 @@ pub(super) struct Found {
     /// What is to be sampled.
     pub(super) subject: Subject,
     /// Benchmarks of one side only.
-    pub(super) alone: Vec<(String, Side)>,
+    pub(super) alone: Vec<Alone>,
     /// The names of its benchmarks, as the harness knows them.
     inner: Vec<String>,
-    /// Metrics of one side only, each with its benchmark.
-    one_sided: Vec<(String, Metric, Side)>,
+    /// Metrics of one side only.
+    one_sided: Vec<OneSided>,
     /// What is known of the program without a run.
     exact: Vec<MetricResult>,
+}
+
+/// A benchmark of one side only.
+#[derive(Debug)]
+pub(super) struct Alone {
+    pub(super) name: String,
+    pub(super) side: Side,
+    /// Whether a metric of it gates there.
+    gates: bool,
+}
+
+/// A metric of one side only, of a benchmark that both have.
+#[derive(Debug)]
+struct OneSided {
+    benchmark: String,
+    metric: Metric,
+    side: Side,
+    /// The largest change that would pass, where it gates there.
+    threshold: Option<f64>,
 }
 
 impl Found {
@@ -66,12 +86,12 @@ impl Found {
                     found.subject.benchmarks.push(benchmark);
                     bench.cases.push(Case { name: name.clone(), ..case });
                 }
-                None => found.alone.push((shown(name), Side::Head)),
+                None => found.alone.push(alone(bench, shown(name), name, head, Side::Head)),
             }
         }
-        for (name, _) in &reported.base {
+        for (name, base) in &reported.base {
             if !reported.head.iter().any(|(other, _)| other == name) {
-                found.alone.push((shown(name), Side::Base));
+                found.alone.push(alone(bench, shown(name), name, base, Side::Base));
             }
         }
         check(bench, &reported, &found)?;
@@ -89,12 +109,14 @@ impl Found {
     ) -> (runner::Benchmark, Case) {
         let of = |metric: &str| Metric::named(metric).with(&bench.benchmark.units);
         let has = |sample: &Sample, metric: &str| sample.get(metric).is_some();
-        let names = |sample: &Sample| -> Vec<String> {
-            sample.iter().map(|(metric, _)| metric.to_owned()).collect()
-        };
         for (of_side, other, side) in [(head, base, Side::Head), (base, head, Side::Base)] {
+            let gates = bench.gates(&names(of_side), &[&name, inner.unwrap_or(&name)]);
             let only = names(of_side).into_iter().filter(|metric| !has(other, metric));
-            let only = only.map(|metric| (name.clone(), of(&metric), side));
+            let only = only.map(|metric| {
+                let gate = gates.iter().find(|gate| gate.metric == metric);
+                let (benchmark, threshold) = (name.clone(), gate.map(Gate::limit));
+                OneSided { benchmark, metric: of(&metric), side, threshold }
+            });
             self.one_sided.extend(only);
         }
         let both: Vec<String> = names(head).into_iter().filter(|one| has(base, one)).collect();
@@ -140,7 +162,7 @@ impl Found {
     /// a metric.
     pub(super) fn measures(&self, metric: &str) -> bool {
         let both = self.subject.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        let one = self.one_sided.iter().map(|(_, metric, _)| metric);
+        let one = self.one_sided.iter().map(|only| &only.metric);
         both.chain(one).any(|known| known.name == metric)
     }
 
@@ -148,36 +170,92 @@ impl Found {
     /// them.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let compared = self.subject.benchmarks.iter().map(|benchmark| &benchmark.name);
-        let alone = self.alone.iter().map(|(name, _)| name);
+        let alone = self.alone.iter().map(|alone| &alone.name);
         compared.chain(alone).chain(&self.inner).cloned()
     }
 
     /// What there is to say of it.
     pub(super) fn notices(&self) -> Vec<Notice> {
-        let alone = self.alone.iter().map(|(benchmark, side)| match side {
-            Side::Head => Notice::New { benchmark: benchmark.clone() },
-            Side::Base => Notice::Removed { benchmark: benchmark.clone() },
+        let alone = self.alone.iter().filter_map(|alone| {
+            let benchmark = alone.name.clone();
+            match alone.side {
+                Side::Head => Some(Notice::New { benchmark }),
+                Side::Base => (!alone.gates).then_some(Notice::OnlyBase { benchmark }),
+            }
         });
-        let one_sided = self.one_sided.iter().map(|(benchmark, metric, side)| {
-            let (benchmark, metric) = (benchmark.clone(), metric.name.clone());
-            Notice::OneSided { benchmark, metric, side: *side }
+        let one_sided = self.one_sided.iter().filter(|only| !only.is_removed()).map(|only| {
+            let (benchmark, metric) = (only.benchmark.clone(), only.metric.name.clone());
+            Notice::OneSided { benchmark, metric, side: only.side }
         });
-        alone.chain(one_sided).collect()
+        let removed = self.removed();
+        let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
+        alone.chain(one_sided).chain(removed).collect()
+    }
+
+    /// What gates on the base and is not measured on the head.
+    pub(super) fn removed(&self) -> Vec<Removed> {
+        let gone = self.alone.iter().filter(|alone| alone.side == Side::Base && alone.gates);
+        let gone = gone.map(|alone| Removed { benchmark: alone.name.clone(), metric: None });
+        let metrics = self.one_sided.iter().filter(|only| only.is_removed()).map(|only| {
+            let metric = Some(only.metric.name.clone());
+            Removed { benchmark: only.benchmark.clone(), metric }
+        });
+        gone.chain(metrics).collect()
+    }
+
+    /// Whether something gates on the head that the base does not measure.
+    pub(super) fn has_new(&self) -> bool {
+        let alone = self.alone.iter().any(|alone| alone.side == Side::Head && alone.gates);
+        let is_new = |only: &OneSided| only.side == Side::Head && only.threshold.is_some();
+        alone || self.one_sided.iter().any(is_new)
     }
 
     /// A result with the metrics of one side only, of which there is nothing
     /// to say.
     pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
-        let own = self.one_sided.iter().filter(|(benchmark, ..)| *benchmark == result.name);
-        let nothing =
-            |metric: &Metric| MetricResult::new(metric.clone(), None, Summary::default(), None);
-        result.metrics.extend(own.map(|(_, metric, _)| nothing(metric)));
+        let own = self.one_sided.iter().filter(|only| only.benchmark == result.name);
+        result.metrics.extend(own.map(|only| {
+            let threshold = only.threshold.filter(|_| only.is_removed());
+            let status = match only.side {
+                Side::Head => Status::New,
+                Side::Base => Status::Removed,
+            };
+            let nothing = Summary::default();
+            MetricResult {
+                status,
+                ..MetricResult::new(only.metric.clone(), threshold, nothing, None)
+            }
+        }));
         result
     }
 }
 
-/// That the head measures what was asked for: who stops to print a number must
-/// not pass the gate by that.
+impl OneSided {
+    /// Whether it gates on the base, and the head does not measure it.
+    fn is_removed(&self) -> bool {
+        self.side == Side::Base && self.threshold.is_some()
+    }
+}
+
+/// A benchmark that only one side has.
+fn alone(
+    bench: &Bench<'_>,
+    name: String,
+    inner: &Option<String>,
+    sample: &Sample,
+    side: Side,
+) -> Alone {
+    let gates = bench.gates(&names(sample), &[&name, inner.as_ref().unwrap_or(&name)]);
+    Alone { name, side, gates: !gates.is_empty() }
+}
+
+/// The names of a sample's metrics.
+fn names(sample: &Sample) -> Vec<String> {
+    sample.iter().map(|(metric, _)| metric.to_owned()).collect()
+}
+
+/// That what was asked for is measured. What the base alone measures is removed,
+/// which is no error here: others may be left to decide.
 fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<(), Error> {
     let mut measured: Vec<String> = Vec::new();
     for (_, sample) in &reported.head {
@@ -190,6 +268,9 @@ fn check(bench: &Bench<'_>, reported: &Pair<Reported>, found: &Found) -> Result<
     let gating = found.subject.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
     let settled = measured.is_empty() || gating && bench.benchmark.stands_in;
     let known = |metric: &String| measured.contains(metric) || meter::needs_no_run(metric);
+    let on_base =
+        |metric: &String| reported.base.iter().any(|(_, sample)| sample.get(metric).is_some());
+    let known = |metric: &String| known(metric) || on_base(metric);
     let anywhere = |name: &String| known(name) || meter::all().any(|other| other.name == *name);
     if let Some(metric) = bench.benchmark.shown.iter().find(|name| !anywhere(name)) {
         let (benchmark, metric) = (bench.benchmark.name.clone(), metric.clone());

@@ -81,7 +81,12 @@ impl Session<'_, '_> {
         };
         let is_known = found.iter().any(Found::has_exact);
         if plan.questions() == 0 && !is_known {
-            // All that could gate is on one side only.
+            // All that could gate is on one side only: where that is the base, the
+            // head measures nothing that could be judged.
+            let removed: Vec<_> = found.iter().flat_map(Found::removed).collect();
+            if !removed.is_empty() && !found.iter().any(Found::has_new) {
+                return Err(Kind::AllRemoved(removed).into());
+            }
             let stopped_by = StoppedBy::NoBaseline;
             let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
             let prepare_seconds = self.start.elapsed().as_secs_f64();

@@ -76,8 +76,49 @@ fn the_policy_of_the_base_replaces_the_heads() {
         args: Some(vec![args.into()]),
         ..Table::default()
     };
-    let (table, differing) = table("50%", "head").with_policy_of(&table("2%", "base"));
+    let (head, base) = (table("50%", "head"), table("2%", "base"));
+    assert_eq!(head.policy_differences(&base), ["threshold"]);
+    let differing = head.run_differences(&base);
+    assert_eq!(differing, [("args", Some(json!(["head"])), Some(json!(["base"])))]);
+    let table = head.with_policy_of(&base);
     assert_eq!(table.threshold.as_deref(), Some("2%"));
     assert_eq!(table.args, Some(vec!["head".to_owned()]));
-    assert_eq!(differing, ["threshold"]);
+    assert_eq!(table.policy_differences(&base), [""; 0]);
+}
+
+#[test]
+fn every_key_either_decides_or_is_of_the_run_or_is_known_to_be_neither() {
+    // A value for each key, by its type.
+    let values = keys().map(|key| {
+        let candidates = [
+            json!("4"),
+            json!(4),
+            json!(true),
+            json!(["4"]),
+            json!([4]),
+            json!([{"metric": "m", "ceiling": "4%", "reason": "r", "expires": "2999-01-01"}]),
+            json!({"m": "4%"}),
+            json!({"m": {"unit": "s"}}),
+            json!({"m": {"bench": "b"}}),
+        ];
+        let table = |value| Table::of_metadata(&json!({"cbdr": {key: value}}), "package");
+        candidates.into_iter().find_map(|value| table(value).ok()).flatten().unwrap()
+    });
+    for (key, table) in keys().zip(values) {
+        let decides = table.policy_differences(&Table::default()) == [key];
+        let runs = table.run_differences(&Table::default());
+        let runs = runs.iter().map(|(key, ..)| *key).collect::<Vec<_>>() == [key];
+        let neither = NEITHER.contains(&key);
+        assert_eq!([decides, runs, neither].iter().filter(|is| **is).count(), 1, "{key}");
+        // What decides is all taken from the base, and nothing else is.
+        let taken = Table::default().with_policy_of(&table);
+        assert_eq!(taken == table, decides, "{key}");
+    }
+}
+
+#[test]
+fn what_is_not_set_and_what_is_set_to_nothing_do_not_differ() {
+    let nothing = json!({"cbdr": {"args": [], "features": [], "all-features": false}});
+    let nothing = Table::of_metadata(&nothing, "package").unwrap().unwrap();
+    assert_eq!(nothing.run_differences(&Table::default()), []);
 }

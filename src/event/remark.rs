@@ -35,6 +35,8 @@ pub enum Remark {
         needed: bool,
         /// The waiver.
         waiver: Waiver,
+        /// The metric's direction.
+        better: Better,
     },
     /// The placement of code alone could make such a change.
     SmallChange,
@@ -118,5 +120,5 @@ fn waived(result: &MetricResult) -> Option<Remark> {
     });
     // From zero to something has no change, but is one.
     let needed = worse.is_none_or(|worse| worse > threshold);
-    Some(Remark::Waived { change, threshold, needed, waiver })
+    Some(Remark::Waived { change, threshold, needed, waiver, better: result.metric.better })
 }

@@ -20,6 +20,8 @@ pub enum Work {
         side: Side,
         /// What was laid over the other side, from the root.
         folders: Vec<String>,
+        /// A file of it that the other side has otherwise, or has not, or alone.
+        differing: Option<String>,
     },
     /// The two sides print different things.
     OutputDiffers {

@@ -89,7 +89,8 @@ impl Work<'_, '_> {
         };
         let workspace = self.workspace_of(Side::Head, &folder, toolchain.as_deref())?;
         self.check_beside(Side::Head, &workspace)?;
-        let resolved = settings::resolve(&workspace, &folder, flags, around, None, Side::Head)?;
+        let own = settings::Of { workspace: &workspace, inside: &folder, table: around };
+        let resolved = settings::resolve(flags, &own, None, Side::Head)?;
         let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;
         let place = self.place(&at, revision, &resolved.settings.benchmarks, Ok(&workspace))?;

@@ -48,6 +48,7 @@ use crate::options::{Benchmark, Settings};
 use crate::process::{Command, Helper, Interrupt};
 use crate::side::{Pair, Side};
 use crate::system::canonical;
+use crate::verdict::Removed;
 
 /// What a comparison is asked to do.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub struct Request {
     pub always_run: bool,
     /// What the harness is told to run.
     pub filter: Option<String>,
-    /// Whose table decides when both sides have one.
+    /// Whose table decides: the base's, where it has one, or the head's.
     pub policy_from: Side,
     /// The cache, when it is not at its usual place.
     pub cache: Option<PathBuf>,
@@ -132,8 +133,8 @@ pub(crate) struct Preparation {
 pub(crate) struct Built {
     pub(crate) settings: Settings,
     pub(crate) benchmarks: Vec<Prepared>,
-    /// Benchmarks that only the base has.
-    pub(crate) removed: Vec<String>,
+    /// Benchmarks that gate on the base and are not among the head's.
+    pub(crate) removed: Vec<Removed>,
     pub(crate) toolchain: Option<String>,
 }
 
@@ -317,27 +318,21 @@ impl<'a, 'b> Work<'a, 'b> {
         let asked = flags.clone().over(head_own.clone().unwrap_or_default());
         let toolchains = self.toolchains(&asked, &folders)?;
         let mut workspaces = self.workspaces(&folders, &toolchains, trees)?;
-        let mut resolved = self.resolve(&workspaces, &folders, head_own.clone())?;
-        let from = overlay::bench_from(&resolved.settings.benchmarks)?;
+        let settings::Resolved { mut settings, removed, notices } =
+            self.resolve(&workspaces, &folders, head_own.clone())?;
+        notices.into_iter().for_each(|notice| self.notice(notice));
+        let from = overlay::bench_from(&settings.benchmarks)?;
         if let Some(from) = from {
-            let contents = self.overlay(from, &resolved.settings.benchmarks, &workspaces)?;
+            let contents = self.overlay(from, &settings.benchmarks, &workspaces)?;
             workspaces = self.workspaces(&folders, &toolchains, trees)?;
             workspaces.overlaid = Some((from.other(), contents));
-            resolved = self.resolve(&workspaces, &folders, head_own)?;
+            // What differs between the sides was told before both had the sources
+            // of one.
+            settings = self.resolve(&workspaces, &folders, head_own)?.settings;
         }
-        if !resolved.differing.is_empty() {
-            self.notice(Notice::PolicyDiffers { keys: resolved.differing });
-        }
-        for notice in resolved.waivers {
-            self.notice(notice);
-        }
-        for benchmark in &resolved.removed {
-            self.notice(Notice::Removed { benchmark: benchmark.clone() });
-        }
-        let asked = &resolved.settings.benchmarks;
+        let asked = &settings.benchmarks;
         self.changed_sources(asked, &workspaces)?;
         let (benchmarks, toolchain) = self.build_sides(sides, asked, &workspaces, &toolchains)?;
-        let (settings, removed) = (resolved.settings, resolved.removed);
         Ok(Built { settings, benchmarks, removed, toolchain: Some(toolchain) })
     }
 }

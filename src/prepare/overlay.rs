@@ -85,7 +85,8 @@ impl Work<'_, '_> {
         }
         write(&other, &files, &there)?;
         let folders = folders.iter().map(|folder| folder.display().to_string()).collect();
-        self.notice(Notice::Work(event::Work::BenchFrom { side: from, folders }));
+        let differing = differing(&files, &there).map(|path| path.display().to_string());
+        self.notice(Notice::Work(event::Work::BenchFrom { side: from, folders, differing }));
         Ok(contents(&files))
     }
 
@@ -113,15 +114,20 @@ impl Work<'_, '_> {
             let (Some(base), Some(head)) = (of(Side::Base)?, of(Side::Head)?) else {
                 continue;
             };
-            let differing = head.iter().find(|(path, text)| base.get(*path) != Some(text));
-            let gone = base.keys().find(|path| !head.contains_key(*path));
-            if let Some(path) = differing.map(|(path, _)| path).or(gone) {
+            if let Some(path) = differing(&head, &base) {
                 let (benchmark, path) = (benchmark.name.clone(), path.display().to_string());
                 self.notice(Notice::Work(event::Work::BenchChanged { benchmark, path }));
             }
         }
         Ok(())
     }
+}
+
+/// A file that is not the same in both.
+fn differing<'a>(one: &'a Files, other: &'a Files) -> Option<&'a PathBuf> {
+    let differs = one.iter().find(|(path, text)| other.get(*path) != Some(text));
+    let gone = other.keys().find(|path| !one.contains_key(*path));
+    differs.map(|(path, _)| path).or(gone)
 }
 
 /// Reads the file or folder `inside` of a worktree, if it is there.

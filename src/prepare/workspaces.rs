@@ -117,11 +117,16 @@ impl Work<'_, '_> {
         head_own: Option<Table>,
     ) -> Result<settings::Resolved, Error> {
         let (flags, from) = (&self.request.flags, self.request.policy_from);
-        let base_own = match &workspaces.base {
-            Ok(base) => settings::table(base, &folders.base, flags)?,
+        let of = |workspace, inside, table| settings::Of { workspace, inside, table };
+        let base = match &workspaces.base {
+            Ok(base) => {
+                let table = settings::table(base, &folders.base, flags)?;
+                Some(of(base, &folders.base, table))
+            }
             Err(_) => None,
         };
-        settings::resolve(&workspaces.head, &folders.head, flags, head_own, base_own, from)
+        let head = of(&workspaces.head, &folders.head, head_own);
+        settings::resolve(flags, &head, base.as_ref(), from)
     }
 
     /// The workspaces of both worktrees. That of the base may be missing or its

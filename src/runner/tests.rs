@@ -281,7 +281,7 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
     // At the threshold, with room for 50 pairs.
     let told = foreseen(100, 1.019);
     let [unlikely] = told.as_slice() else { panic!("{told:?}") };
-    assert_eq!((unlikely.metric.as_str(), unlikely.threshold), ("wall_time", 0.02));
+    assert_eq!((unlikely.metric.as_str(), unlikely.limit), ("wall_time", 0.02));
     assert!(unlikely.needed.is_none_or(|needed| needed > 200.0), "{unlikely:?}");
     let reach = unlikely.reach.unwrap();
     assert!((0.001..0.02).contains(&reach), "{reach}");

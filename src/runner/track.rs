@@ -193,7 +193,7 @@ impl Track {
             Some(Unlikely {
                 benchmark: line.name.clone(),
                 metric: question.metric().name.clone(),
-                threshold: question.threshold()?,
+                limit: question.metric().better.limit(question.threshold()?),
                 needed: needed.map(|pairs| pairs as f64 * self.pair_seconds),
                 reach: question.reach(affordable),
                 others: 0,

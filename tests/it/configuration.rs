@@ -166,7 +166,8 @@ fn a_benchmark_that_one_side_names_alone_is_new_or_removed() {
     let repo = configured(&table("old"));
     configure(&repo, "Cargo.toml", &table("new"));
     let ran = quick(&repo, "--always-run").code(0);
-    let object = ran.says("the head no longer has the benchmark `old`").json();
+    let object = ran.says("the head no longer has the benchmark `old`, which gates on the base");
+    let object = object.json();
     let found: BTreeMap<_, _> = object["benchmarks"]
         .as_array()
         .unwrap()
@@ -283,12 +284,13 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
         "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"max_rss\"]\n\
          thresholds = { max_rss = \"90%\" }\nconfidence = \"51%\"\nestimator = \"median\"\n\
          time-limit = \"1s\"\nmax-pairs = 2\nwarmup = 0\non-inconclusive = \"fail\"\n\
-         on-no-baseline = \"fail\"",
+         on-no-baseline = \"fail\"\non-removed = \"fail\"",
     );
     let args = format!("compare main {QUICK}");
     let ran = repo.cbdr(&args).run().code(0);
-    let keys = "`confidence`, `estimator`, `max-pairs`, `metrics`, `on-inconclusive`, \
-                `on-no-baseline`, `thresholds`, `time-limit`";
+    // A flag says how many pairs there may be.
+    let keys = "`confidence`, `estimator`, `metrics`, `on-inconclusive`, `on-no-baseline`, \
+                `on-removed`, `thresholds` and `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.02)]));
     assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("robust")));
@@ -296,7 +298,8 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));
     // A base without a table has no policy to set against the head's.
     let args = args.replace("main", "main~1 --exact-base");
-    let ran = repo.cbdr(&args).run().code(102).never_says("differently");
+    let ran = repo.cbdr(&args).run().code(102).never_says("the base's setting counts");
+    let ran = ran.says("only the head has a table for cargo cbdr, so that its own decides");
     assert_eq!(ran.json()["confidence"], 0.51);
 }
 
@@ -338,7 +341,7 @@ fn the_table_of_another_head_is_that_heads() {
     repo.replace("Cargo.toml", "\"false\"", "\"true\"");
     repo.commit("another command");
     repo.git(&["checkout", "--quiet", "main"]);
-    assert_eq!(names(&quick(&repo, "--head feature").code(0).json()), ["true"]);
+    assert_eq!(names(&quick(&repo, "--head feature").code(0).json()), ["true", "false"]);
 }
 
 #[test]

@@ -93,7 +93,11 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     write_suite(&repo, "libtest", &[("fourth", 1.0), ("second", 2000.0)]);
     let ran = compare(&repo, "").run().code(0);
     let ran = ran.says("`fourth` is new: the base does not have it");
-    let object = ran.says("the head no longer has the benchmark `third`").json();
+    let object = ran
+        .says(
+            "the head no longer has the benchmarks `inner::first`, `third`, which gate on the base",
+        )
+        .json();
     let expected = BTreeMap::from([
         ("fourth".to_owned(), ("new".to_owned(), Value::Null)),
         ("inner::first".to_owned(), ("removed".to_owned(), Value::Null)),
@@ -156,7 +160,29 @@ fn a_metric_of_the_users_own_has_a_unit_and_a_direction() {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
     let rate = metrics.iter().find(|metric| metric["name"] == "rate").unwrap();
     assert_eq!((&rate["unit"], &rate["better"]), (&json!("B/s"), &json!("higher")));
-    assert!(analyze("").stdout.contains(" KiB/s"), "{}", analyze("").stdout);
+    let said = "more than the 1.96% that its threshold of 2.00% allows";
+    let human = analyze("").stdout;
+    assert!(human.contains(" KiB/s") && human.contains("rate of head fell by "), "{human}");
+    assert!(human.contains(said) && human.contains("threshold -1.96%"), "{human}");
+    // In every format the limit is a fall.
+    for (format, pieces) in [
+        ("human", ["rate of suite fell by ", said, "suite: ", "threshold -1.96%"]),
+        ("markdown", ["rate of suite fell by ", said, "| -1.96% | **regression** |", "┃"]),
+        ("github", ["rate of suite fell by ", "threshold -1.96%25", "", ""]),
+        ("junit", ["`rate` of `suite` changed by -", "threshold -1.96%", "", ""]),
+    ] {
+        let args = format!("compare main --seed 3 --format {format} --report ../page.html");
+        let ran = repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(100);
+        for piece in pieces {
+            assert!(ran.stdout.contains(piece), "{format} {piece}: {}", ran.stdout);
+        }
+        for wrong in ["threshold +2.00%", "| +2.00% |", "than +2.00%"] {
+            assert!(!ran.stdout.contains(wrong), "{format}: {}", ran.stdout);
+        }
+        let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
+        let limit = "<th>threshold</th><td class=\"number\">-1.96%</td>";
+        assert!(page.contains(said) && page.contains(limit), "{format}: {page}");
+    }
 }
 
 /// A comparison of a script that prints JSON; `of(side)` are its lines.
@@ -236,6 +262,11 @@ fn a_metric_of_one_side_is_told_and_does_not_gate() {
     assert_eq!(object["verdict"], "no-baseline");
     // Who stops to measure does not pass by that.
     let (_, ran) = script(head, base, &["--metric", "a"]);
+    let ran =
+        ran.code(101).says("the head no longer measures `a` of `sh`, which gates on the base");
+    ran.says("error: nothing is left to decide: the head no longer measures `a` of `sh`\n");
+    // What neither side measures was never there.
+    let (_, ran) = script(base, "echo '{\"b\": 2}'", &["--metric", "a"]);
     ran.code(101).says("error: no run of `sh` measured `a`\n");
 }
 

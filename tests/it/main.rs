@@ -40,6 +40,7 @@ mod odd_input;
 #[cfg(unix)]
 mod odd_repositories;
 mod plot;
+mod policy;
 #[cfg(target_os = "linux")]
 mod process;
 mod properties;

@@ -28,6 +28,7 @@ fn part(number: u64, of: u64, text: &str) -> Part {
         alike: vec![("head commits", "a".to_owned())],
         gates: vec![("it".to_owned(), Gate::new("t", 0.02))],
         exact: Vec::new(),
+        branch: Branch::default(),
         nothing: None,
         rows: recording.rows(),
         recording,

@@ -42,9 +42,9 @@ const DECIDING: &str = "Deciding";
 const STOPPING: &str = "Stopping";
 const OUTPUT: &str = "Output";
 
-const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical, and inconclusive or no \
-baseline unless told to fail), 2 usage, 100 regression, 101 could not finish, 102 inconclusive or \
-no baseline where that is to fail.";
+const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical, and inconclusive, no \
+baseline or removed unless told to fail), 2 usage, 100 regression, 101 could not finish, 102 \
+inconclusive, no baseline or removed where that is to fail.";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -196,7 +196,13 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
     pub(crate) on_no_baseline: Option<String>,
 
-    /// Whose table in Cargo.toml decides when both sides have one
+    /// Exit code when what gates on the base is not measured on the head, and
+    /// all else would be 0 [default: pass]
+    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
+    pub(crate) on_removed: Option<String>,
+
+    /// Whose table in Cargo.toml decides: the base's, where it has one, or the
+    /// head's
     #[arg(long, value_enum, default_value_t = From::Base, help_heading = DECIDING)]
     pub(crate) policy_from: From,
 

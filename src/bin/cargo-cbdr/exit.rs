@@ -2,7 +2,7 @@
 
 use cargo_cbdr::Report;
 use cargo_cbdr::process::Interrupt;
-use cargo_cbdr::verdict::{OnDoubt, Verdict};
+use cargo_cbdr::verdict::{OnDoubt, Removed, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub(crate) enum Exit {
     Regression,
     /// There is no answer, because something failed.
     Failed,
-    /// Inconclusive or without a baseline, where that was asked to fail.
+    /// Inconclusive, without a baseline or with something removed, where that was
+    /// asked to fail.
     InDoubt,
     /// By a signal.
     Signal(i32),
@@ -69,7 +70,7 @@ impl Exit {
         let is_new =
             |b: &cargo_cbdr::verdict::BenchmarkResult| b.status == cargo_cbdr::verdict::Status::New;
         let Some(verdict) = report.decided() else { return Exit::Success };
-        match verdict {
+        let exit = match verdict {
             Verdict::Regression => Exit::Regression,
             Verdict::Inconclusive => Exit::doubt(report.policy.on_inconclusive),
             Verdict::NoBaseline => Exit::doubt(report.policy.on_no_baseline),
@@ -77,6 +78,15 @@ impl Exit {
                 Exit::doubt(report.policy.on_no_baseline)
             }
             _ => Exit::Success,
+        };
+        exit.unless_removed(&report.removed, report.policy.on_removed)
+    }
+
+    /// What success comes to where something was removed.
+    pub(crate) fn unless_removed(self, removed: &[Removed], policy: OnDoubt) -> Self {
+        match self {
+            Exit::Success if !removed.is_empty() => Exit::doubt(policy),
+            exit => exit,
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{self, Judging, Misfit, Part, Recording, Spec};
+use cargo_cbdr::analysis::{self, Branch, Judging, Misfit, Part, Recording, Spec};
 use cargo_cbdr::event::Event;
 use cargo_cbdr::metric::Units;
 use cargo_cbdr::schedule::Shard;
-use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
+use cargo_cbdr::verdict::{OnDoubt, Removed, StoppedBy};
 
 use super::analyze;
 use crate::cli::Analyze;
@@ -54,16 +54,18 @@ pub(crate) fn run(args: &Analyze) -> Result<Exit, Failure> {
     };
     let on_inconclusive = doubt(args.on_inconclusive.as_deref(), &first.on_inconclusive);
     let on_no_baseline = doubt(None, &first.on_no_baseline);
+    let on_removed = doubt(None, &first.on_removed);
     let mut ui = Ui::new();
     findings.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
-    let outcome =
-        Outcome { on_no_baseline, ..Outcome::of_samples(&findings, &spec, on_inconclusive) };
+    let outcome = Outcome::of_samples(&findings, &spec, on_inconclusive);
+    let outcome = Outcome { on_no_baseline, on_removed, ..outcome };
     analyze::give(args.format, outputs, &outcome, &findings, &spec)?;
-    Ok(match findings.stopped_by {
+    let exit = match findings.stopped_by {
         StoppedBy::NoBaseline => Exit::doubt(on_no_baseline),
         _ => Exit::of_samples(findings.verdict, on_inconclusive),
-    })
+    };
+    Ok(exit.unless_removed(&findings.branch.removed, on_removed))
 }
 
 /// A file, as it is called in messages.
@@ -101,6 +103,7 @@ fn part(path: &Path, about: &About) -> Result<Part, Failure> {
         alike: alike(about)?,
         gates: about.gates.iter().map(about::gate).collect(),
         exact,
+        branch: branch(about),
         nothing: match about.stopped_by.as_str() {
             "identical" => Some(StoppedBy::Identical),
             "no-baseline" => Some(StoppedBy::NoBaseline),
@@ -110,6 +113,13 @@ fn part(path: &Path, about: &About) -> Result<Part, Failure> {
         recording,
         file,
     })
+}
+
+/// What the branch changes of its own gate.
+fn branch(about: &About) -> Branch {
+    let removed = about.removed.iter().cloned();
+    let removed = removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect();
+    Branch { removed, selecting: about.selecting.clone(), told: about.told.clone() }
 }
 
 /// What all shards must have alike, in the order in which it is said.
@@ -128,5 +138,8 @@ fn alike(about: &About) -> Result<Vec<(&'static str, String)>, Failure> {
         ("units", json(serde_json::to_string(&about.units))?),
         ("answers to `on-inconclusive`", about.on_inconclusive.clone()),
         ("answers to `on-no-baseline`", about.on_no_baseline.clone()),
+        ("answers to `on-removed`", about.on_removed.clone()),
+        ("removed benchmarks or metrics", json(serde_json::to_string(&about.removed))?),
+        ("notices of the tables", json(serde_json::to_string(&about.told))?),
     ])
 }

@@ -88,6 +88,7 @@ fn flags(args: &Compare) -> Result<Table, Failure> {
         base: args.base.clone(),
         on_inconclusive: args.on_inconclusive.clone(),
         on_no_baseline: args.on_no_baseline.clone(),
+        on_removed: args.on_removed.clone(),
         measuring: args.measuring.table(),
         ..Table::default()
     };

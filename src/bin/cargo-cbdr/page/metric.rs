@@ -6,11 +6,10 @@ use cargo_cbdr::stats::estimator::Levels;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use maud::{Markup, PreEscaped, html};
 
-use super::{funnel, histogram, ratios, tone};
+use super::{answer, funnel, histogram, ratios};
 use crate::plot::bins::at;
 use crate::report::escape::line;
 use crate::report::outcome::Outcome;
-use crate::report::scale::limit;
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
@@ -45,7 +44,7 @@ pub(super) fn article(
         better: result.metric.better,
         levels: Levels::new(outcome.confidence, outcome.gates().count()),
         threshold: result.threshold,
-        limit: limit(result),
+        limit: result.limit(),
         decided,
     };
     let closing = funnel::draw(&pairs, &question).map(|drawing| (drawing, None));
@@ -53,9 +52,7 @@ pub(super) fn article(
         article {
             h3 {
                 code { (line(name)) }
-                span class={ "verdict " (tone(result.verdict)) } {
-                    (result.verdict.map_or("not a gate", Verdict::name))
-                }
+                (answer(result))
             }
             div.figures {
                 (figure("Distributions", histogram::draw(&values, &result.metric.unit), html! {
@@ -164,8 +161,8 @@ fn numbers(
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
                         tr { th { "change of the mean" } td.number { (mean) } }
                     }
-                    @if let Some(threshold) = result.threshold {
-                        tr { th { "threshold" } td.number { (text::percent(threshold)) } }
+                    @if let Some(limit) = result.limit() {
+                        tr { th { "threshold" } td.number { (text::percent(limit)) } }
                     }
                     @if let Some(decided) = decided {
                         tr {

@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::report::escape::line;
 use crate::report::markdown::facts;
 use crate::report::outcome::{Outcome, rank};
-use crate::report::scale::{Scale, limit};
+use crate::report::scale::Scale;
 use crate::ui::text;
 
 const STYLE: &str = include_str!("style.css");
@@ -27,7 +27,7 @@ const POLICY: &str = include_str!("policy.txt");
 
 /// The page.
 pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", outcome.headline());
+    let title = format!("cargo cbdr: {}", line(&outcome.headline()));
     let body = html! {
         (verdict(outcome))
         (notices(outcome))
@@ -84,6 +84,16 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "doubt",
         None => "plain",
     }
+}
+
+/// What came of a metric: its verdict, or why it has none.
+fn answer(result: &MetricResult) -> Markup {
+    let answer = match (result.verdict, result.status) {
+        (Some(verdict), _) => verdict.name(),
+        (None, Status::Compared) => "not a gate",
+        (None, status) => status.name(),
+    };
+    html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
 }
 
 /// A sentence, in which what stands between backticks is code.
@@ -169,9 +179,7 @@ fn row(
             td.number data-name="head" { (head) }
             td.number data-name="change" { (change) }
             td.scale { (bar(scale, result)) span.ends { (interval) } }
-            td { span class={ "verdict " (tone(result.verdict)) } {
-                (result.verdict.map_or("not a gate", Verdict::name))
-            } }
+            td { (answer(result)) }
         }
     }
 }
@@ -189,7 +197,7 @@ fn bar(scale: &Scale, result: &MetricResult) -> Markup {
             div.bar {
                 (mark("zero", 0.0))
                 i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
-                @if let Some(limit) = limit(result) { (mark("limit", limit)) }
+                @if let Some(limit) = result.limit() { (mark("limit", limit)) }
                 @if scale.holds(change) { (mark("estimate", change)) }
             }
         }

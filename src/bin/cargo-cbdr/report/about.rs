@@ -13,6 +13,9 @@ use cargo_cbdr::question::exact;
 use cargo_cbdr::verdict::{MetricResult, OnDoubt};
 use serde::{Deserialize, Serialize};
 
+use super::outcome::is_of_tables;
+use crate::ui::notices;
+
 /// All of it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct About {
@@ -29,6 +32,14 @@ pub(crate) struct About {
     max_pairs: Option<u64>,
     pub(crate) on_inconclusive: String,
     pub(crate) on_no_baseline: String,
+    pub(crate) on_removed: String,
+    /// What gates on the base and is not measured on the head: benchmarks, and
+    /// metrics of benchmarks.
+    pub(crate) removed: Vec<(String, Option<String>)>,
+    /// The keys of the tables that differ and change which benchmarks run.
+    pub(crate) selecting: Vec<String>,
+    /// What was said of the tables.
+    pub(crate) told: Vec<String>,
     thresholds: Vec<(String, String, f64)>,
     /// Those of the thresholds that samples are held against.
     pub(crate) gates: Vec<Limit>,
@@ -122,7 +133,8 @@ impl About {
             units.entry(metric.name.clone()).or_insert(Scale { unit, better });
         }
         let thresholds = metrics.clone().filter_map(|(name, result)| {
-            Some((name.clone(), result.metric.name.clone(), result.threshold?))
+            let threshold = result.threshold.filter(|_| result.decides())?;
+            Some((name.clone(), result.metric.name.clone(), threshold))
         });
         let sampled = |name: &str, metric: &str| {
             report.gates.iter().any(|(of, gate)| of == name && gate.metric == metric)
@@ -146,6 +158,10 @@ impl About {
             max_pairs: report.limits.pairs,
             on_inconclusive: doubt(report.policy.on_inconclusive).to_owned(),
             on_no_baseline: doubt(report.policy.on_no_baseline).to_owned(),
+            on_removed: doubt(report.policy.on_removed).to_owned(),
+            removed: report.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
+            selecting: report.selecting().into_iter().map(str::to_owned).collect(),
+            told: report.notices.iter().filter(|n| is_of_tables(n)).map(notices::notice).collect(),
             thresholds: thresholds.collect(),
             gates: report.gates.iter().map(|(name, gate)| limit(name, gate)).collect(),
             exact: exact.filter_map(|(name, result)| known(name, result)).collect(),

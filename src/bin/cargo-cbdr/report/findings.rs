@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use cargo_cbdr::analysis::{Findings, Method, MetricFinding, Spec, Versus};
+use cargo_cbdr::analysis::{Branch, Findings, Method, MetricFinding, Spec, Versus};
 use cargo_cbdr::verdict::{StoppedBy, Verdict};
 use serde::Serialize;
 
@@ -25,6 +25,7 @@ struct Object<'a> {
     prepare_seconds: Option<f64>,
     rows: u64,
     benchmarks: Vec<Benchmark<'a>>,
+    removed: Vec<json::Gone<'a>>,
     notices: Vec<String>,
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn print_json(findings: &Findings, spec: &Spec) -> std::io::Result<()
         prepare_seconds: None,
         rows: findings.rows,
         benchmarks: findings.versus.iter().map(benchmark).collect(),
+        removed: json::removed(&findings.branch.removed),
         notices: findings.notices.iter().map(notices::notice).collect(),
     };
     json::print_line(&object)
@@ -181,8 +183,14 @@ pub(super) fn meaning(findings: &Findings, spec: &Spec) -> String {
     format!("{bounds}{shared}{looks}. Estimator: {estimator}.")
 }
 
-/// Why the verdict is what it is, in one sentence.
+/// Why the verdict is what it is, and what it is not about, in one sentence.
 pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
+    let Branch { removed, selecting, .. } = &findings.branch;
+    let selecting: Vec<&str> = selecting.iter().map(String::as_str).collect();
+    decided_by(findings, verdict) + &text::not_asked(removed, &selecting)
+}
+
+fn decided_by(findings: &Findings, verdict: Verdict) -> String {
     match verdict {
         Verdict::Identical => return "nothing can have changed".to_owned(),
         Verdict::NoBaseline => return "there is nothing to compare with".to_owned(),
@@ -193,24 +201,17 @@ pub(super) fn reason(findings: &Findings, verdict: Verdict) -> String {
     let Some((versus, finding)) = decided else {
         return String::new();
     };
-    let metric = &finding.result;
-    let beyond = match verdict {
-        Verdict::Regression => "more",
-        Verdict::NoRegression => "less",
-        _ => {
-            let end = if findings.stopped_by == StoppedBy::Interrupt {
-                "interrupted"
-            } else {
-                "there are no more samples"
-            };
-            return format!("the interval still holds the threshold; {end}");
-        }
-    };
+    if verdict == Verdict::Inconclusive {
+        let end = match findings.stopped_by {
+            StoppedBy::Interrupt => "interrupted",
+            _ => "there are no more samples",
+        };
+        return format!("the interval still holds the threshold; {end}");
+    }
     format!(
-        "{} of {} changed by {}, {beyond} than {}",
-        text::line(&metric.metric.name),
+        "{} of {} {}",
+        text::line(&finding.result.metric.name),
         text::line(&versus.labels.head),
-        metric.summary.change.map_or("?".to_owned(), text::percent),
-        metric.threshold.map_or(String::new(), text::percent),
+        text::against_threshold(&finding.result),
     )
 }

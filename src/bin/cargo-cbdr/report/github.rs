@@ -9,6 +9,7 @@ use cargo_cbdr::verdict::{OnDoubt, Verdict};
 use super::escape::{command_data, command_property};
 use super::markdown;
 use super::outcome::{Outcome, sentence};
+use crate::ui::notices;
 
 /// Opens the summary of the job, which others may have begun, if there is one.
 pub(super) fn open_summary() -> io::Result<Option<File>> {
@@ -24,8 +25,8 @@ pub(super) fn write_summary(mut file: &File, outcome: &Outcome<'_>) -> io::Resul
     file.write_all(format!("{}\n", markdown::summary(outcome)).as_bytes())
 }
 
-/// Prints an annotation for each metric that is no pass, and one for the
-/// whole.
+/// Prints an annotation for each metric that is no pass, one for each way in which
+/// the branch changes its own gate, and one for the whole.
 pub(super) fn print(outcome: &Outcome<'_>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
@@ -38,6 +39,14 @@ pub(super) fn print(outcome: &Outcome<'_>) -> io::Result<()> {
         let verdict = metric.verdict.map_or("", Verdict::name);
         let title = format!("{verdict}: {} of {}", metric.metric.name, benchmark.name);
         writeln!(out, "{}", annotation(level, &title, &sentence(benchmark, metric)))?;
+    }
+    for notice in &outcome.of_tables {
+        writeln!(out, "{}", annotation("warning", "cargo cbdr: settings", notice))?;
+    }
+    if !outcome.removed.is_empty() {
+        let message = notices::removed(outcome.removed);
+        let annotation = annotation(doubt(outcome.on_removed), "cargo cbdr: removed", &message);
+        writeln!(out, "{annotation}")?;
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(outcome.on_no_baseline),

@@ -54,7 +54,7 @@ pub(crate) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
 
 /// The thresholds of a benchmark's metrics.
 pub(super) fn thresholds(benchmark: &BenchmarkResult) -> String {
-    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.threshold?)));
+    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.metric.name, m.limit()?)));
     let gating: Vec<_> = gating.collect();
     let list = gating
         .iter()
@@ -76,7 +76,11 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
         summary.change.map_or("-".to_owned(), text::percent),
         text::interval(summary.lower, summary.upper),
         result.mean.and_then(|mean| mean.change).map_or("-".to_owned(), text::percent),
-        result.verdict.map_or(String::new(), |verdict| verdict.to_string()),
+        match (result.verdict, result.status) {
+            (Some(verdict), _) => verdict.to_string(),
+            (None, Status::Compared) => String::new(),
+            (None, status) => status.name().to_owned(),
+        },
     ]
 }
 
@@ -84,7 +88,7 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
 pub(super) fn meaning(report: &Report) -> String {
     let confidence = 100.0 * report.policy.confidence;
     let gating = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let questions = gating.filter(|result| result.threshold.is_some()).count();
+    let questions = gating.filter(|result| result.decides()).count();
     let shared = match questions {
         0 | 1 => String::new(),
         several => format!(", the lower one for all {several} questions together"),
@@ -98,8 +102,12 @@ pub(super) fn meaning(report: &Report) -> String {
     )
 }
 
-/// Why the verdict is what it is, in one sentence.
+/// Why the verdict is what it is, and what it is not about, in one sentence.
 pub(super) fn reason(report: &Report) -> String {
+    decided_by(report) + &text::not_asked(&report.removed, &report.selecting())
+}
+
+fn decided_by(report: &Report) -> String {
     let spent = text::seconds(report.sampled.elapsed);
     if let (Some(shard), None) = (report.shard, report.decided()) {
         let pairs = text::count(report.sampled.pairs(), "pair");
@@ -109,17 +117,16 @@ pub(super) fn reason(report: &Report) -> String {
         );
     }
     let all = report.sampled.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
-    let gating: Vec<_> = all.filter(|(_, metric)| metric.threshold.is_some()).collect();
+    let gating: Vec<_> = all.filter(|(_, metric)| metric.decides()).collect();
     let alike = gating.iter().filter(|(_, metric)| metric.verdict == Some(report.verdict));
     let (first, number) = (alike.clone().next(), alike.count());
-    let changed = |beyond: &str| {
+    let changed = || {
         let (benchmark, metric) = first?;
         Some(format!(
-            "{} of {} changed by {}, {beyond} than {}",
+            "{} of {} {}",
             text::line(&metric.metric.name),
             text::line(&benchmark.name),
-            metric.summary.change.map_or("?".to_owned(), text::percent),
-            metric.threshold.map_or(String::new(), text::percent),
+            text::against_threshold(metric),
         ))
     };
     match report.verdict {
@@ -129,13 +136,13 @@ pub(super) fn reason(report: &Report) -> String {
                 2 => ", and another one is above its threshold".to_owned(),
                 several => format!(", and {} more are above theirs", several - 1),
             };
-            changed("more").map_or(String::new(), |said| format!("{said}{others} (after {spent})"))
+            changed().map_or(String::new(), |said| format!("{said}{others} (after {spent})"))
         }
         Verdict::NoRegression if number > 1 => {
             format!("all {number} changes are below their thresholds (after {spent})")
         }
         Verdict::NoRegression => {
-            changed("less").map_or(String::new(), |said| format!("{said} (after {spent})"))
+            changed().map_or(String::new(), |said| format!("{said} (after {spent})"))
         }
         Verdict::Inconclusive => {
             let open = match gating.len() {

@@ -8,7 +8,7 @@ use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::Rule;
 use cargo_cbdr::schedule::Shard;
 use cargo_cbdr::stats::estimator::Summary;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Removed, Verdict};
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};
@@ -31,7 +31,16 @@ struct Object<'a> {
     elapsed_seconds: f64,
     prepare_seconds: f64,
     benchmarks: Vec<Benchmark<'a>>,
+    removed: Vec<Gone<'a>>,
     notices: Vec<String>,
+}
+
+/// What gates on the base and is not measured on the head.
+#[derive(Serialize)]
+pub(super) struct Gone<'a> {
+    benchmark: &'a str,
+    /// None where the whole benchmark is gone.
+    metric: Option<&'a str>,
 }
 
 /// The part that this is of a comparison of several machines.
@@ -61,6 +70,7 @@ struct Benchmark<'a> {
 #[derive(Serialize)]
 pub(super) struct Metric<'a> {
     name: &'a str,
+    status: &'static str,
     unit: &'a str,
     better: &'static str,
     gates: bool,
@@ -139,6 +149,11 @@ pub(crate) fn print_line(value: &impl Serialize) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")
 }
 
+pub(super) fn removed(removed: &[Removed]) -> Vec<Gone<'_>> {
+    let gone = removed.iter().map(|Removed { benchmark, metric }| (benchmark, metric.as_deref()));
+    gone.map(|(benchmark, metric)| Gone { benchmark, metric }).collect()
+}
+
 fn object(report: &Report) -> Object<'_> {
     Object {
         schema: 1,
@@ -155,6 +170,7 @@ fn object(report: &Report) -> Object<'_> {
         elapsed_seconds: report.sampled.elapsed,
         prepare_seconds: report.prepare_seconds,
         benchmarks: report.sampled.benchmarks.iter().map(benchmark).collect(),
+        removed: removed(&report.removed),
         notices: report.notices.iter().map(notices::notice).collect(),
     }
 }
@@ -179,6 +195,7 @@ pub(super) fn metric(result: &MetricResult) -> Metric<'_> {
     let summary = &result.summary;
     Metric {
         name: &result.metric.name,
+        status: result.status.name(),
         unit: result.metric.unit.symbol(),
         better: result.metric.better.name(),
         gates: result.threshold.is_some(),

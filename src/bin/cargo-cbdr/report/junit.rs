@@ -88,7 +88,11 @@ fn cases(outcome: &Outcome<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Cas
             let why = "the base has no such benchmark, or does not build".to_owned();
             Some(doubtful(outcome.on_no_baseline, Verdict::NoBaseline, why))
         }
-        (Status::Removed, _) => Some(Case::Skipped("only the base has it".to_owned())),
+        (Status::Removed, _) => {
+            let gates = outcome.removed.iter().any(|one| one.benchmark == benchmark.name);
+            let policy = if gates { outcome.on_removed } else { OnDoubt::Pass };
+            Some(removed(policy, "only the base has it".to_owned()))
+        }
         (Status::Compared, false) => None,
     };
     cases.extend(whole.map(|case| (benchmark.status.name().to_owned(), case)));
@@ -98,6 +102,7 @@ fn cases(outcome: &Outcome<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Cas
 fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResult) -> Case {
     let why = sentence(benchmark, metric);
     match metric.verdict {
+        _ if metric.status == Status::Removed => removed(outcome.on_removed, why),
         Some(Verdict::Regression) => Case::Failed(Verdict::Regression.name(), why),
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.on_inconclusive, Verdict::Inconclusive, why)
@@ -105,6 +110,13 @@ fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResul
         // Of a shard, which gives none.
         None => Case::Skipped(why),
         _ => Case::Passed,
+    }
+}
+
+fn removed(policy: OnDoubt, why: String) -> Case {
+    match policy {
+        OnDoubt::Fail => Case::Failed(Status::Removed.name(), why),
+        OnDoubt::Pass => Case::Skipped(why),
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
 fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
     let sign = match outcome.verdict {
         Some(Verdict::Regression) => "🔴 ",
+        Some(_) if !outcome.removed.is_empty() => "🟡 ",
         Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
         None => "",
@@ -116,15 +117,14 @@ fn row(
     result: &MetricResult,
     shows_mean: bool,
 ) -> fmt::Result {
-    let [_, base, head, change, interval, mean, _] = human::cells(result);
+    let [_, base, head, change, interval, mean, verdict] = human::cells(result);
     let (base, head) = (quantity(&base), quantity(&head));
     let strong = |text: String| match result.threshold {
         Some(_) => format!("**{text}**"),
         None => text,
     };
     let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
-    let threshold = result.threshold.map_or(String::new(), text::percent);
-    let verdict = result.verdict.map_or(String::new(), |verdict| verdict.to_string());
+    let threshold = result.limit().map_or(String::new(), text::percent);
     writeln!(
         out,
         "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",

@@ -3,9 +3,12 @@
 
 use cargo_cbdr::Report;
 use cargo_cbdr::analysis::{Findings, Spec};
+use cargo_cbdr::event::Notice;
 use cargo_cbdr::git::base::Sides;
 use cargo_cbdr::stats::estimator::Estimator;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, OnDoubt, StoppedBy, Verdict};
+use cargo_cbdr::verdict::{
+    BenchmarkResult, MetricResult, OnDoubt, Removed, Status, StoppedBy, Verdict,
+};
 
 use super::{findings, human};
 use crate::ui::{notices, text};
@@ -31,10 +34,16 @@ pub(crate) struct Outcome<'a> {
     pub(crate) prepared: Option<f64>,
     pub(crate) benchmarks: Vec<&'a BenchmarkResult>,
     pub(crate) notices: Vec<String>,
+    /// Those of them that say how a branch changes its own gate.
+    pub(crate) of_tables: Vec<String>,
+    /// What gates on the base and is not measured on the head.
+    pub(crate) removed: &'a [Removed],
     /// Whether an open question fails.
     pub(crate) on_inconclusive: OnDoubt,
     /// Whether a benchmark without a baseline fails.
     pub(crate) on_no_baseline: OnDoubt,
+    /// Whether it fails that something was removed.
+    pub(crate) on_removed: OnDoubt,
     /// The call that would make it again.
     pub(crate) command: String,
 }
@@ -59,8 +68,11 @@ impl<'a> Outcome<'a> {
             prepared: Some(report.prepare_seconds),
             benchmarks: report.sampled.benchmarks.iter().collect(),
             notices: report.notices.iter().map(notices::notice).collect(),
+            of_tables: of_tables(&report.notices),
+            removed: &report.removed,
             on_inconclusive: report.policy.on_inconclusive,
             on_no_baseline: report.policy.on_no_baseline,
+            on_removed: report.policy.on_removed,
             command: command(Some(report.seed)),
         }
     }
@@ -88,8 +100,11 @@ impl<'a> Outcome<'a> {
             prepared: None,
             benchmarks: findings.versus.iter().map(|versus| &versus.result).collect(),
             notices: findings.notices.iter().map(notices::notice).collect(),
+            of_tables: of_tables(&findings.notices),
+            removed: &findings.branch.removed,
             on_inconclusive,
             on_no_baseline: OnDoubt::Pass,
+            on_removed: OnDoubt::Pass,
             command: command(None),
         }
     }
@@ -99,13 +114,20 @@ impl<'a> Outcome<'a> {
         self.benchmarks.iter().flat_map(|&b| b.metrics.iter().map(move |metric| (b, metric)))
     }
 
-    /// Those that gate.
+    /// Those that decide.
     pub(crate) fn gates(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.metrics().filter(|(_, metric)| metric.threshold.is_some())
+        self.metrics().filter(|(_, metric)| metric.decides())
     }
 
-    /// The overall verdict in words.
-    pub(crate) fn headline(&self) -> &'static str {
+    /// The overall verdict in words, and how much of what it could be about is gone.
+    pub(crate) fn headline(&self) -> String {
+        match text::removed_count(self.removed) {
+            Some(removed) => format!("{}, {removed}", self.verdict()),
+            None => self.verdict().to_owned(),
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
         match self.verdict {
             Some(Verdict::Regression) => "regression",
             Some(Verdict::NoRegression) => "no regression",
@@ -126,13 +148,37 @@ impl<'a> Outcome<'a> {
     }
 }
 
+/// Whether a notice says how a branch changes its own gate.
+pub(super) fn is_of_tables(notice: &Notice) -> bool {
+    matches!(
+        notice,
+        Notice::PolicyDiffers { .. }
+            | Notice::RunDiffers(_)
+            | Notice::NewWaiver { .. }
+            | Notice::Told { .. }
+    )
+}
+
+fn of_tables(notices: &[Notice]) -> Vec<String> {
+    notices.iter().filter(|notice| is_of_tables(notice)).map(notices::notice).collect()
+}
+
 /// What is said of one metric: its change, its interval, its threshold.
 pub(crate) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let only = match metric.status {
+        Status::Compared => None,
+        Status::New => Some("head"),
+        Status::Removed => Some("base"),
+    };
+    if let Some(side) = only {
+        let (metric, benchmark) = (&metric.metric.name, &benchmark.name);
+        return format!("only the {side} of `{benchmark}` measures `{metric}`");
+    }
     let summary = &metric.summary;
     let change = summary.change.map_or("?".to_owned(), text::percent);
     let threshold = metric
-        .threshold
-        .map_or(String::new(), |threshold| format!(", threshold {}", text::percent(threshold)));
+        .limit()
+        .map_or(String::new(), |limit| format!(", threshold {}", text::percent(limit)));
     format!(
         "`{}` of `{}` changed by {change}, interval {}{threshold}, {}",
         metric.metric.name,

@@ -1,6 +1,5 @@
 //! Intervals against their thresholds, on one scale, as text.
 
-use cargo_cbdr::metric::Better;
 use cargo_cbdr::verdict::MetricResult;
 
 use crate::ui::text::percent;
@@ -10,15 +9,6 @@ const WIDTH: usize = 41;
 
 /// How many thresholds the scale of several metrics reaches at most.
 const FAR: f64 = 12.0;
-
-/// The change beyond which a metric's change is a regression.
-pub(crate) fn limit(result: &MetricResult) -> Option<f64> {
-    let threshold = result.threshold?;
-    Some(match result.metric.better {
-        Better::Lower => threshold,
-        Better::Higher => -threshold / (1.0 + threshold),
-    })
-}
 
 /// What the scale shows, from its left end to its right one.
 pub(crate) struct Scale {
@@ -30,7 +20,7 @@ impl Scale {
     /// One that holds no change, all thresholds, and the finite ends of the
     /// intervals as far as they do not make the rest tiny.
     pub(crate) fn of(results: &[&MetricResult]) -> Self {
-        let limits = || results.iter().filter_map(|result| limit(result));
+        let limits = || results.iter().filter_map(|result| result.limit());
         let changes = results.iter().filter_map(|result| result.summary.change);
         let (mut from, mut to) = (0.0_f64, 0.0_f64);
         for value in limits().chain(changes) {
@@ -77,7 +67,7 @@ impl Scale {
         let mut first = lower.map_or(0, |end| self.column(end));
         let mut last = upper.map_or(WIDTH - 1, |end| self.column(end));
         // An end that is beyond the threshold is shown beyond it.
-        if let Some(limit) = limit(result) {
+        if let Some(limit) = result.limit() {
             let at = self.column(limit);
             if lower.is_some_and(|lower| lower > limit) {
                 first = first.max(at + 1).min(last);
@@ -96,7 +86,7 @@ impl Scale {
         if upper.is_none_or(|upper| upper > self.to) {
             cells[last] = '►';
         }
-        if let Some(limit) = limit(result) {
+        if let Some(limit) = result.limit() {
             cells[self.column(limit)] = '┃';
         }
         if self.holds(change) {
@@ -130,7 +120,7 @@ pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::{Metric, Unit};
+    use cargo_cbdr::metric::{Better, Metric, Unit};
     use cargo_cbdr::stats::estimator::Summary;
 
     fn result(change: f64, lower: Option<f64>, upper: Option<f64>) -> MetricResult {
@@ -175,8 +165,8 @@ mod tests {
     fn where_higher_is_better_the_limit_is_below() {
         let mut result = result(0.0, None, None);
         result.metric.better = Better::Higher;
-        assert!((limit(&result).unwrap() + 0.02 / 1.02).abs() < 1e-12);
+        assert!((result.limit().unwrap() + 0.02 / 1.02).abs() < 1e-12);
         result.threshold = None;
-        assert_eq!(limit(&result), None);
+        assert_eq!(result.limit(), None);
     }
 }

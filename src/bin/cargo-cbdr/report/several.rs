@@ -16,7 +16,7 @@ pub(super) fn print(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> std
     let rows: Vec<Row<'_>> = benchmarks.iter().flat_map(rows).collect();
     let gating = || rows.iter().filter_map(|(_, metric)| *metric);
     let metrics = distinct(gating().map(|result| result.metric.name.clone()));
-    let limits = distinct(gating().filter_map(|result| result.threshold).map(text::percent));
+    let limits = distinct(gating().filter_map(MetricResult::limit).map(text::percent));
     let mut said = vec![text::count(benchmarks.len() as u64, "benchmark")];
     said.extend(one(&metrics).map(|metric| text::line(metric)));
     said.extend(one(&limits).map(|limit| format!("threshold {limit}")));
@@ -67,7 +67,7 @@ fn cells((benchmark, metric): Row<'_>) -> ([String; 9], Option<Style>) {
     };
     let [metric, base, head, change, interval, _, verdict] = human::cells(result);
     let pairs = result.summary.pairs.to_string();
-    let limit = result.threshold.map_or_else(dash, text::percent);
+    let limit = result.limit().map_or_else(dash, text::percent);
     let cells = [name, metric, pairs, base, head, change, interval, limit, verdict];
     (cells, result.verdict.map(verdict_style))
 }

@@ -198,7 +198,7 @@ fn interval(metric: &MetricResult) -> String {
 fn log_line(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let name = name(progress, benchmark, metric);
     let change = metric.summary.change.map_or("?".to_owned(), text::percent);
-    let threshold = metric.threshold.map_or(String::new(), text::percent);
+    let threshold = metric.limit().map_or(String::new(), text::percent);
     let (interval, tail) = (interval(metric), tail(progress, benchmark, metric));
     format!("{name} {change} {interval}, threshold {threshold}; {tail}")
 }
@@ -235,7 +235,7 @@ fn live_line(
 /// The interval on a scale of `width` columns that has the threshold in its
 /// middle and reaches `reach` to either side: `···━━━━●━│━···`.
 fn scale(metric: &MetricResult, width: usize, reach: f64, style: Style) -> String {
-    let threshold = metric.threshold.unwrap_or_default();
+    let threshold = metric.limit().unwrap_or_default();
     let summary = &metric.summary;
     let last = (width - 1) as f64;
     let column = |change: f64| {
@@ -265,7 +265,7 @@ fn scale(metric: &MetricResult, width: usize, reach: f64, style: Style) -> Strin
 /// How far the scale of a metric has to reach to either side of its threshold.
 fn farthest(metric: &MetricResult) -> f64 {
     let summary = &metric.summary;
-    let threshold = metric.threshold.unwrap_or_default();
+    let threshold = metric.limit().unwrap_or_default();
     let ends = [summary.lower, summary.upper, summary.change];
     let finite = ends.into_iter().flatten().filter(|end| end.is_finite());
     finite.map(|end| (end - threshold).abs()).fold(0.0, f64::max)

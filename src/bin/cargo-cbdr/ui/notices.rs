@@ -2,16 +2,17 @@
 
 mod work;
 
-use cargo_cbdr::event::{Notice, Remark};
+use cargo_cbdr::event::{DifferentKey, Notice, Remark, RunDiffers};
 use cargo_cbdr::gate::Waiver;
 use cargo_cbdr::runner::Unlikely;
 use cargo_cbdr::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::shape::{Finding, Kinds};
+use cargo_cbdr::verdict::Removed;
 
 use work::work;
 
-use super::text::{count, percent, roughly};
+use super::text::{self, count, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
@@ -28,7 +29,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("nothing to compare: the head has no commit of its own beside `{base}`")
         }
         Notice::MergeRef { base } => merge_ref(base),
-        Notice::PolicyDiffers { keys } => policy_differs(keys),
+        Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
+        Notice::RunDiffers(differs) => run_differs(differs),
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
@@ -39,9 +41,11 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::UnusedUnit { metric } => {
             format!("no benchmark measures `{metric}`, whose unit is set")
         }
-        Notice::Removed { benchmark } => {
-            format!("the head no longer has the benchmark `{benchmark}`")
+        Notice::Removed(removed) => self::removed(removed),
+        Notice::OnlyBase { benchmark } => {
+            format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
+        Notice::Told { text } => text.clone(),
         Notice::Work(work) => self::work(work),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
@@ -60,7 +64,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("`{metric}` of `{benchmark}`: {}", remark(what))
         }
         Notice::NewWaiver { metric, ceiling, reason } => format!(
-            "the branch brings a waiver of its own: `{metric}` may change by up to {ceiling} \
+            "the branch brings a waiver of its own: `{metric}` may get worse by up to {ceiling} \
              ({reason})"
         ),
         Notice::ExpiredWaiver(waiver) => format!(
@@ -98,7 +102,7 @@ fn remark(remark: &Remark) -> String {
         Remark::Warned { change } => {
             format!("changed by {}, which passes, but is beyond the warning level", shown(*change))
         }
-        Remark::Waived { change, threshold, needed, waiver } => {
+        Remark::Waived { change, threshold, needed, waiver, better } => {
             let Waiver { ceiling, reason, expires, issue, .. } = waiver;
             let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
             let passes = if *needed { "waived" } else { "passes without its waiver" };
@@ -106,8 +110,8 @@ fn remark(remark: &Remark) -> String {
                 "changed by {}, {passes}: up to {} instead of {} is accepted until {expires} \
                  ({reason}{issue})",
                 shown(*change),
-                percent(*ceiling),
-                percent(*threshold)
+                percent(better.limit(*ceiling)),
+                percent(better.limit(*threshold))
             )
         }
         Remark::SmallChange => {
@@ -146,13 +150,66 @@ fn unpaired(benchmark: &str, line: u64) -> String {
     )
 }
 
-fn policy_differs(keys: &[&str]) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+fn policy_differs(keys: &[&str], from: Side) -> String {
+    let keys = list(keys.iter().map(|key| format!("`{key}`")));
+    let counts = match from {
+        Side::Base => "the base's setting counts (`--policy-from head` takes the head's)",
+        Side::Head => "the head's setting counts, as `--policy-from head` asks",
+    };
+    format!("base and head set {keys} differently; {counts}")
+}
+
+/// The keys first, all of them: a comment may cut what follows.
+fn run_differs(differs: &RunDiffers) -> String {
+    let lone = match differs.lone {
+        Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
+        Some(Side::Head) => "only the head has a table for cargo cbdr, so that its own decides",
+        None => "",
+    };
+    if differs.keys.is_empty() {
+        return lone.to_owned();
+    }
+    let lone = if lone.is_empty() { String::new() } else { format!("{lone}; ") };
+    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
+    keys.dedup();
+    let keys = list(keys.into_iter().map(|key| format!("`{key}`")));
+    let values: Vec<String> = differs.keys.iter().map(different).collect();
     format!(
-        "base and head set {} differently; the base's setting counts (`--policy-from head` takes \
-         the head's)",
-        keys.join(", ")
+        "{lone}what is run differs: base and head set {keys} differently, and the head's setting \
+         counts ({})",
+        values.join("; ")
     )
+}
+
+/// A key with its values on both sides.
+fn different(differing: &DifferentKey) -> String {
+    const MOST: usize = 80;
+    let value = |value: &Option<String>| match value.as_deref().map(line) {
+        None => "not set".to_owned(),
+        Some(text) => match text.char_indices().nth(MOST) {
+            Some((end, _)) => format!("`{}…`", &text[..end]),
+            None => format!("`{text}`"),
+        },
+    };
+    let of = differing.benchmark.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
+    let (base, head) = (value(&differing.base), value(&differing.head));
+    format!("`{}`{of}: base {base}, head {head}", differing.key)
+}
+
+/// That what gates on the base is not measured on the head.
+pub(crate) fn removed(removed: &[Removed]) -> String {
+    const MOST: usize = 40;
+    let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
+        removed.iter().cloned().partition(|removed| removed.metric.is_none());
+    let noun = if benchmarks.len() == 1 { "benchmark" } else { "benchmarks" };
+    let said = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
+    let said =
+        said.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
+            let gate = if removed.len() == 1 { "gates" } else { "gate" };
+            let names = text::removed_names(removed, MOST);
+            format!("the head no longer {verb} {names}, which {gate} on the base")
+        });
+    said.collect::<Vec<_>>().join("; ")
 }
 
 fn pointers(side: Side, files: usize, example: &str) -> String {
@@ -189,7 +246,7 @@ pub(crate) fn finding(finding: &Finding) -> String {
             whole_percent(share)
         ),
         Finding::Skewed { skewness, average, typical } => format!(
-            "single pairs have a far slower {}: the change is {} on average, but {} in the typical \
+            "single pairs have a far higher value on the {}: the change is {} on average, but {} in the typical \
              pair; a mean answers for the one, a median for the other (`--estimator`)",
             if skewness > 0.0 { "head" } else { "base" },
             percent(average),
@@ -197,20 +254,20 @@ pub(crate) fn finding(finding: &Finding) -> String {
         ),
         Finding::TwoKinds { base, head } => two_kinds(base, head),
         Finding::Drift { change } => format!(
-            "the runs of both sides became {} while sampling; the pairs cancel most of that, but \
+            "the values of both sides became {} while sampling; the pairs cancel most of that, but \
              see what else the machine does, and whether it gets hot",
-            slower(change)
+            higher(change)
         ),
         Finding::DifferenceDrift { change } => format!(
-            "the head became {} against the base while sampling, so the change is that of no one \
+            "the head's values became {} against the base's while sampling, so the change is that of no one \
              moment; a longer warm-up (`--warmup`) or a second comparison shows which value lasts",
-            slower(change)
+            higher(change)
         ),
         Finding::Slot { effect, z } => format!(
-            "the second run of a pair is {} than the first ({:.1} standard errors); both sides \
+            "the value of a pair's second run is {} than that of the first ({:.1} standard errors); both sides \
              take turns at it, so the change is not biased, but let no run leave files, processes \
              or full caches to the next",
-            slower(effect),
+            higher(effect),
             z.abs()
         ),
         Finding::Correlated { correlation } => format!(
@@ -227,7 +284,7 @@ pub(crate) fn finding(finding: &Finding) -> String {
 
 fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     let kinds = |Kinds { share, distance }| {
-        format!("{} of them are {}", whole_percent(share), slower(distance))
+        format!("{} of them are {}", whole_percent(share), higher(distance))
     };
     let (whose, kinds) = match (base, head) {
         (None, None) => return "the runs are of one kind".to_owned(),
@@ -243,10 +300,10 @@ fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     )
 }
 
-/// `1.23% slower`, `1.23% faster`.
-fn slower(change: f64) -> String {
+/// `1.23% higher`, `1.23% lower`: whether that is worse is the metric's affair.
+fn higher(change: f64) -> String {
     let size = percent(change.abs());
-    let word = if change < 0.0 { "faster" } else { "slower" };
+    let word = if change < 0.0 { "lower" } else { "higher" };
     format!("{} {word}", size.trim_start_matches('+'))
 }
 
@@ -256,7 +313,7 @@ fn whole_percent(share: f64) -> String {
 
 /// Why a verdict is unlikely, and what could be told.
 fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, threshold, needed, reach, others } = unlikely;
+    let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
     let needed = match needed {
         Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
         None => "the change is too close to the threshold".to_owned(),
@@ -264,8 +321,8 @@ fn unlikely(unlikely: &Unlikely) -> String {
     let told = match reach {
         Some(reach) => format!(
             "; only a change below {} or above {} can be told from it in time",
-            percent(threshold - reach),
-            percent(threshold + reach)
+            percent(limit - reach),
+            percent(limit + reach)
         ),
         None => String::new(),
     };
@@ -288,12 +345,15 @@ mod tests {
         let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
         let table = [
             (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
-            (Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 }, "a far slower head"),
+            (
+                Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 },
+                "a far higher value on the head",
+            ),
             (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
-            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% slower"),
-            (Finding::Drift { change: -0.06 }, "6.00% faster while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% slower against the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% faster than the first (4.0"),
+            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% higher"),
+            (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
+            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher against the base"),
+            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than that of the first (4.0"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
         ];

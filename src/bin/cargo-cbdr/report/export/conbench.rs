@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::machine::{self, Description};
 use cargo_cbdr::side::Side;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult};
+use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status};
 use serde_json::{Value, json};
 
 use crate::report::outcome::Outcome;
@@ -58,7 +58,9 @@ pub(super) fn value(outcome: &Outcome<'_>, recording: &Recording) -> Result<Valu
         github,
         machine: describe(&machine::describe()),
     };
-    let known = outcome.metrics().filter(|(_, m)| UNITS.contains(&m.metric.unit.symbol()));
+    let known = outcome.metrics().filter(|(_, metric)| {
+        metric.status == Status::Compared && UNITS.contains(&metric.metric.unit.symbol())
+    });
     let results = known.map(|(b, m)| result(outcome, recording, &common, b, m));
     Ok(results.collect())
 }

@@ -10,7 +10,9 @@ pub(super) fn work(work: &Work) -> String {
             "the benchmark `{benchmark}` itself changed between the sides, in {path} \
              (`--bench-from head` or `base` gives both the same)"
         ),
-        Work::BenchFrom { side, folders } => bench_from(*side, folders),
+        Work::BenchFrom { side, folders, differing } => {
+            bench_from(*side, folders, differing.as_deref())
+        }
         Work::OutputDiffers { benchmark, line } => format!(
             "the two sides of `{benchmark}` do not print the same: line {line} of standard \
              output differs, so perhaps they do not do the same work"
@@ -31,7 +33,10 @@ pub(super) fn work(work: &Work) -> String {
     }
 }
 
-fn bench_from(side: Side, folders: &[String]) -> String {
+fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
     let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
-    format!("both sides have {} of the {side}, but each its own Cargo.toml", folders.join(", "))
+    let differing = differing
+        .map_or(String::new(), |path| format!("; the {} differs there, in {path}", side.other()));
+    let folders = folders.join(", ");
+    format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
 }

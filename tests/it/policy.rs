@@ -1,0 +1,455 @@
+//! A branch cannot change what is measured, or how it is judged, without a word.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Repo, metric};
+
+const FORMATS: [&str; 5] = ["human", "json", "markdown", "github", "junit"];
+
+/// One pair is enough to see what is run.
+const QUICK: &str = "--max-pairs 1 --warmup 0 --always-run --seed 1";
+
+/// Puts `table` behind the manifest and commits it.
+fn configure(repo: &Repo, table: &str) {
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let manifest = manifest.split("\n# the table\n").next().unwrap().to_owned();
+    repo.write("Cargo.toml", &format!("{manifest}\n# the table\n{table}\n"));
+    repo.commit("configure");
+}
+
+/// The steady fixture with a table on `main` and another one on a branch.
+fn branch(base: &str, head: &str) -> Repo {
+    let repo = Repo::new("steady");
+    configure(&repo, base);
+    repo.branch("feature");
+    configure(&repo, head);
+    repo
+}
+
+const TABLE: &str = "[package.metadata.cbdr]\n";
+
+fn table(keys: &str) -> String {
+    format!("{TABLE}{keys}")
+}
+
+#[track_caller]
+fn compare(repo: &Repo, args: &str) -> Ran {
+    let runs = repo.around().join("runs");
+    let _ = std::fs::remove_file(&runs);
+    repo.cbdr(&format!("compare main {QUICK} {args}")).env("RUNS", runs).run()
+}
+
+#[track_caller]
+fn object(repo: &Repo, args: &str) -> Value {
+    compare(repo, &format!("--format json {args}")).code(0).json()
+}
+
+/// What is printed in a format, without the marks of that format.
+fn plain(text: &str) -> String {
+    let marks = [
+        ("<code>", "`"),
+        ("</code>", "`"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&#8203;", ""),
+        ("%25", "%"),
+        ("%3A", ":"),
+        ("\\\"", "\""),
+    ];
+    marks.iter().fold(text.to_owned(), |text, (mark, plain)| text.replace(mark, plain))
+}
+
+/// Demands that each format says all of `notices`, that the formats with a line for
+/// the verdict have `lines` in it, and the exit codes with and without
+/// `--on-removed fail`.
+#[track_caller]
+fn everywhere(repo: &Repo, notices: &[&str], lines: &[&str], [pass, fail]: [i32; 2]) {
+    for format in FORMATS {
+        let ran = compare(repo, &format!("--format {format}")).code(pass);
+        let out = plain(&ran.stdout);
+        // A person reads the notices on standard error.
+        let said = if format == "human" { &ran.stderr } else { &out };
+        for notice in notices {
+            assert!(said.contains(notice), "{format}, {notice:?} is not in\n{said}");
+        }
+        for line in lines.iter().filter(|_| !["json", "junit"].contains(&format)) {
+            assert!(out.contains(line), "{format}, {line:?} is not in\n{out}");
+        }
+        compare(repo, &format!("--format {format} --on-removed fail")).code(fail);
+    }
+}
+
+/// What was removed, as `benchmark` or `benchmark metric`.
+fn removed(object: &Value) -> Vec<String> {
+    let one = |removed: &Value| {
+        let text = |key: &str| removed[key].as_str().map(str::to_owned);
+        let parts = [text("benchmark"), text("metric")];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    object["removed"].as_array().unwrap().iter().map(one).collect()
+}
+
+/// The statuses of the benchmarks, in their order.
+fn statuses(object: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let of = |b: &Value| format!("{} {}", text(&b["name"]), text(&b["status"]));
+    object["benchmarks"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn a_table_that_is_deleted_still_decides() {
+    let keys = "command = \"true\"\nmetrics = [\"cpu_time\"]\nthreshold = \"7%\"\n\
+                confidence = \"99%\"";
+    let repo = branch(&table(keys), "");
+    everywhere(
+        &repo,
+        &[
+            "base and head set `confidence`, `metrics` and `threshold` differently; the base's",
+            "only the base has a table for cargo cbdr, which decides; what is run differs: base \
+             and head set `command` differently, and the head's setting counts (`command`: base \
+             `true`, head not set)",
+            "the head no longer has the benchmark `true`, which gates on the base",
+        ],
+        &["; 1 benchmark removed: `true`; base and head set what is run differently: `command`"],
+        [0, 102],
+    );
+    let found = object(&repo, "");
+    assert_eq!((removed(&found), &found["confidence"]), (vec!["true".to_owned()], &json!(0.99)));
+    assert_eq!(statuses(&found), ["work compared", "true removed"]);
+    assert_eq!(metric(&found, "cpu_time")["threshold"], 0.07);
+    let found = object(&repo, "--policy-from head");
+    assert_eq!(
+        (&found["confidence"], metric(&found, "cpu_time")["gates"].clone()),
+        (&json!(0.95), json!(false))
+    );
+    // A table of policy alone says nothing of what is run, and is missed as well.
+    let repo = branch(&table("threshold = \"7%\""), "");
+    let ran = compare(&repo, "--format json --command true").code(0);
+    let ran = ran.says("base and head set `threshold` differently; the base's setting counts");
+    let found =
+        ran.says("warning: only the base has a table for cargo cbdr, which decides\n").json();
+    assert_eq!(
+        (removed(&found), metric(&found, "wall_time")["threshold"].clone()),
+        (vec![], json!(0.07))
+    );
+}
+
+#[test]
+fn named_benchmarks_that_are_replaced_by_one_are_removed() {
+    let named = "[package.metadata.cbdr.benchmarks.large]\ncommand = \"true large\"\n\
+                 confidence = \"99%\"\n[package.metadata.cbdr.benchmarks.small]\n\
+                 command = \"true small\"\nthreshold = \"1%\"\nconfidence = \"99%\"";
+    let repo = branch(&table(named), &table("bench = \"work\""));
+    everywhere(
+        &repo,
+        &[
+            "base and head set `bench` and `benchmarks` differently",
+            "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
+            "the head no longer has the benchmarks `large`, `small`, which gate on the base",
+        ],
+        &[
+            "; 2 benchmarks removed: `large`, `small`; base and head set what is run differently: `bench` \
+           and `benchmarks`",
+        ],
+        [0, 102],
+    );
+    let found = object(&repo, "");
+    assert_eq!(statuses(&found), ["work compared", "large removed", "small removed"]);
+    // What all of them agreed on still counts.
+    assert_eq!(found["confidence"], 0.99);
+    // One that only lost its name is not gone, and is judged as it was.
+    let repo = branch(&table(named), &table("command = \"true small\""));
+    configure(&repo, "[package.metadata.cbdr.benchmarks.small]\ncommand = \"true other\"");
+    let found = object(&repo, "");
+    assert_eq!(removed(&found), ["large"]);
+    assert_eq!(metric(&found, "wall_time")["threshold"], 0.01);
+}
+
+#[test]
+fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
+    let keys = "command = \"true\"\nthreshold = \"7%\"\n";
+    let hides = format!("{keys}[package.metadata.cbdr.benchmarks.quick]\nargs = [\"x\"]");
+    let repo = branch(&table(keys), &table(&hides));
+    everywhere(
+        &repo,
+        &[
+            "`benchmarks`: base not set, head `[\"quick\"]`",
+            "the head no longer has the benchmark `true`, which gates on the base",
+        ],
+        &["; 1 benchmark removed: `true`; base and head set what is run differently: `benchmarks`"],
+        [0, 102],
+    );
+    assert_eq!(statuses(&object(&repo, "")), ["quick compared", "true removed"]);
+    // Under the name that it has, it is the same one, run otherwise.
+    let named = hides.replace("quick", "true");
+    let repo = branch(&table(keys), &table(&named));
+    let ran = compare(&repo, "--format json --on-removed fail").code(0);
+    let found = ran.says("`args` of `true`: base not set, head `[\"x\"]`").json();
+    assert_eq!((removed(&found), statuses(&found)), (vec![], vec!["true compared".to_owned()]));
+}
+
+#[test]
+fn every_key_that_changes_what_is_run_is_said_in_every_format() {
+    let removed = "; 1 benchmark removed: ";
+    // The keys of base and head, what is said, what stands behind the verdict.
+    let cases = [
+        ("bench = \"work\"", "bench = \"other\"", "`bench`: base `work`, head `other`", removed),
+        (
+            "command = \"true heavy\"",
+            "command = \"true light\"",
+            "`command`: base `true heavy`, head `true light`",
+            "; base and head set what is run differently: `command`",
+        ),
+        (
+            "command = \"true\"\nargs = [\"100\"]",
+            "command = \"true\"\nargs = [\"1\"]",
+            "`args`: base `[\"100\"]`, head `[\"1\"]`",
+            "; base and head set what is run differently: `args`",
+        ),
+        (
+            "command = \"sh -c 'echo {}'\"\nharness = \"json\"",
+            "command = \"sh -c 'echo {}'\"",
+            "`harness`: base `json`, head not set",
+            "; base and head set what is run differently: `harness`",
+        ),
+        (
+            "bench = \"work\"",
+            "bench = \"work\"\nbench-from = \"head\"",
+            "`bench-from`: base not set, head `head`",
+            "; base and head set what is run differently: `bench-from`",
+        ),
+        (
+            "bench = \"work\"\nfeatures = [\"all\"]",
+            "bench = \"work\"",
+            "`features`: base `[\"all\"]`, head not set",
+            "",
+        ),
+        (
+            "command = \"true\"\nrun-timeout = \"1m\"\nprepare = \"true\"",
+            "command = \"true\"\nrun-timeout = \"2m\"\nsetup = \"true\"",
+            "base and head set `prepare`, `run-timeout` and `setup` differently",
+            "",
+        ),
+    ];
+    for (base, head, notice, line) in cases {
+        let repo = Repo::new("steady");
+        repo.write("benches/other.rs", "fn main() {}\n");
+        let other = "\n[[bench]]\nname = \"other\"\nharness = false\n\n[features]\nall = []\n";
+        let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+        repo.write("Cargo.toml", &format!("{manifest}{other}"));
+        configure(&repo, &table(base));
+        repo.branch("feature");
+        configure(&repo, &table(head));
+        let fails = if line == removed { 102 } else { 0 };
+        everywhere(&repo, &[notice], &[line], [0, fails]);
+    }
+}
+
+#[test]
+fn what_a_flag_says_is_no_difference_of_the_tables() {
+    let base = "bench = \"work\"\nargs = [\"1\"]\nthreshold = \"3%\"\nfeatures = [\"a\"]\n\
+                [package.metadata.cbdr.benchmarks.named]\ncommand = \"true\"";
+    let repo = branch(&table(base), &table("command = \"true light\"\nargs = [\"2\"]"));
+    let args = "--format json --command true --threshold 9% --features a -- 3";
+    let ran = compare(&repo, args).code(0).never_says("differ").never_says("no longer has");
+    let found = ran.json();
+    assert_eq!((removed(&found), found["notices"].as_array().unwrap().len()), (vec![], 1));
+    // Those that no flag says still are.
+    let ran = compare(&repo, "--format json --command true").code(0);
+    ran.says("base and head set `args` and `features` differently").never_says("no longer has");
+}
+
+#[test]
+fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
+    let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
+    let notice = "only the head has a table for cargo cbdr, so that its own decides; what is run \
+                  differs: base and head set `command` differently";
+    let line = "; base and head set what is run differently: `command`";
+    everywhere(&repo, &[notice], &[line], [0, 0]);
+    let found = object(&repo, "");
+    assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
+    // Nothing is said where there is nothing to say.
+    let repo = branch("", "");
+    compare(&repo, "--command true").code(0).never_says("table");
+}
+
+#[test]
+fn whether_the_removed_fails_is_for_the_base_to_say() {
+    let keys = |policy: &str, command: &str| {
+        table(&format!("command = \"{command}\"\non-removed = \"{policy}\""))
+    };
+    let repo = branch(&keys("fail", "true"), &keys("pass", "echo"));
+    let ran = compare(&repo, "").code(102);
+    ran.says("base and head set `on-removed` differently; the base's setting counts");
+    let ran = compare(&repo, "--policy-from head").code(0);
+    ran.says("differently; the head's setting counts, as `--policy-from head` asks");
+    compare(&repo, "--on-removed pass").code(0);
+    compare(&repo, "--on-removed perhaps").code(2).says("it is `pass` or `fail`");
+    // A regression is still one.
+    let args = "--on-removed fail --metric max_rss";
+    let repo = branch(&table("command = \"true\""), &table("bench = \"work\""));
+    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.commit("slower");
+    compare(&repo, args).code(102);
+    let slower = "compare main --on-removed fail --metric cpu_time";
+    repo.cbdr(slower).run().code(100);
+}
+
+/// A branch on which a script prints other JSON.
+fn script(base: &str, head: &str, keys: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.write("bench.sh", &format!("echo '{base}'\n"));
+    configure(&repo, &table(&format!("command = \"sh bench.sh\"\nharness = \"json\"\n{keys}")));
+    repo.branch("feature");
+    repo.write("bench.sh", &format!("echo '{head}'\n"));
+    repo.commit("print something else");
+    repo
+}
+
+#[test]
+fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
+    let (base, head) = ("{\"a\": 1, \"b\": 1, \"c\": 1}", "{\"b\": 1}");
+    let repo = script(base, head, "metrics = [\"a\", \"b\"]");
+    everywhere(
+        &repo,
+        &["the head no longer measures `a` of `sh`, which gates on the base"],
+        &["; 1 metric removed: `a` of `sh`"],
+        [0, 102],
+    );
+    let found = object(&repo, "");
+    assert_eq!(
+        (removed(&found), statuses(&found)),
+        (vec!["sh a".to_owned()], vec!["sh compared".to_owned()])
+    );
+    let gone = metric(&found, "a");
+    assert_eq!((&gone["status"], &gone["gates"]), (&json!("removed"), &json!(true)));
+    assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(0.02), &Value::Null));
+    // What decided nothing is only told.
+    assert_eq!(
+        (&metric(&found, "c")["status"], &metric(&found, "c")["gates"]),
+        (&json!("removed"), &json!(false))
+    );
+    let notices = found["notices"].to_string();
+    assert!(notices.contains("only the base of `sh` measures `c`"), "{notices}");
+    // It is in the table, and a case of its own.
+    let human = compare(&repo, "").stdout;
+    assert!(
+        human.lines().any(|l| l.trim_start().starts_with("a ") && l.ends_with("removed")),
+        "{human}"
+    );
+    let junit = |more: &str| compare(&repo, &format!("--format junit {more}")).stdout;
+    assert!(junit("").contains("<skipped message=\"only the base of `sh` measures `a`\"/>"));
+    assert!(
+        junit("--on-removed fail").contains("<failure type=\"removed\" message=\"only the base")
+    );
+    let github = |more: &str| compare(&repo, &format!("--format github {more}")).stdout;
+    assert!(
+        github("").contains("::warning title=cargo cbdr%3A removed::the head no longer measures")
+    );
+    assert!(github("--on-removed fail").contains("::error title=cargo cbdr%3A removed::"));
+    let markdown = compare(&repo, "--format markdown").stdout;
+    assert!(markdown.contains("### 🟡 cargo cbdr: inconclusive, 1 metric removed\n"), "{markdown}");
+    assert!(
+        markdown.contains("| `sh` | `a` | - | - | **-** | unbounded | +2.00% | **removed** |"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_comparison_of_which_all_is_removed_is_no_pass() {
+    let keys = "metrics = [\"a\"]";
+    let repo = script("{\"a\": 1, \"b\": 1}", "{\"b\": 1}", keys);
+    let ran = compare(&repo, "").code(101);
+    let ran =
+        ran.says("error: nothing is left to decide: the head no longer measures `a` of `sh`\n");
+    ran.says("hint: measure it again, or name with `--metric` what is to decide instead");
+    compare(&repo, "--metric b").code(0).says("only the base of `sh` measures `a`");
+    // One that was renamed has nothing to be compared with.
+    let repo = script("{\"x\": {\"a\": 1}}", "{\"y\": {\"a\": 1}}", keys);
+    let found = object(&repo, "");
+    assert_eq!((&found["verdict"], removed(&found)), (&json!("no-baseline"), vec!["x".to_owned()]));
+    assert_eq!(statuses(&found), ["y new", "x removed"]);
+    let human = compare(&repo, "").stdout;
+    assert!(
+        human.contains("no-baseline: there is nothing to compare with; 1 benchmark removed: `x`")
+    );
+    compare(&repo, "--on-removed fail").code(102);
+    // Nobody misses what decided nothing.
+    let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);
+    let ran = compare(&repo, "--format json --on-removed fail").code(0);
+    let found = ran.says("no longer has the benchmark `y`, in which nothing gates").json();
+    assert_eq!(
+        (removed(&found), statuses(&found)),
+        (vec![], vec!["x compared".to_owned(), "y removed".to_owned()])
+    );
+}
+
+#[test]
+fn benchmarks_of_a_suite_are_removed_in_every_format() {
+    let repo = Repo::new("suite");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "    (\"second\", 2000.0),\n", "");
+    repo.commit("without the second");
+    everywhere(
+        &repo,
+        &["the head no longer has the benchmark `second`, which gates on the base"],
+        &["; 1 benchmark removed: `second`"],
+        [0, 102],
+    );
+    let junit = compare(&repo, "--format junit --on-removed fail").code(102).stdout;
+    let case = "<testcase name=\"removed\" classname=\"second\" time=\"0.000000\"><failure type=\"removed\"";
+    assert!(junit.contains(case), "{junit}");
+    let args = "compare main --seed 3 --report ../page.html --format human";
+    let ran = repo.cbdr(args).env("RUNS", repo.around().join("runs")).run().code(0);
+    assert!(ran.stdout.contains("no-regression: all 2 changes are below"), "{}", ran.stdout);
+    let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
+    assert!(page.contains("<h1>no regression, 1 benchmark removed</h1>"), "{page}");
+    assert!(
+        page.contains("1 benchmark removed: <code>second</code>")
+            && page.contains("Only the base has it.")
+    );
+}
+
+#[test]
+fn shards_tell_their_verdict_what_was_removed() {
+    let repo =
+        script("{\"a\": 1, \"b\": 1}", "{\"b\": 1}", "metrics = [\"a\", \"b\"]\nargs = [\"1\"]");
+    repo.replace("Cargo.toml", "args = [\"1\"]", "args = [\"2\"]\nmax-pairs = 9");
+    repo.commit("fewer");
+    for shard in 1..=2 {
+        let args = format!("--shard {shard}/2 --samples {shard}.csv --on-removed fail");
+        let ran = compare(&repo, &args).code(0);
+        assert!(ran.stdout.contains("; 1 metric removed: `a` of `sh`"), "{}", ran.stdout);
+    }
+    for format in FORMATS {
+        let ran =
+            repo.cbdr(&format!("analyze --combine 1.csv 2.csv --format {format}")).run().code(102);
+        let out = plain(&ran.stdout);
+        let said = if format == "human" { &ran.stderr } else { &out };
+        assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
+        assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
+        let line =
+            "; 1 metric removed: `a` of `sh`; base and head set what is run differently: `args`";
+        assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
+    }
+    let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();
+    assert_eq!(removed(&object), ["sh a"]);
+    // A part that saw something else is of another comparison.
+    repo.replace("2.csv.json", "\"on_removed\": \"fail\"", "\"on_removed\": \"pass\"");
+    let ran = repo.cbdr("analyze --combine 1.csv 2.csv").run().code(101);
+    ran.says("answers to `on-removed`");
+}
+
+#[test]
+fn the_sources_that_bench_from_replaces_are_told_each_time() {
+    let repo = branch(&table("bench-from = \"head\""), &table("bench-from = \"head\""));
+    repo.write("benches/work.rs", "fn main() {}\n");
+    repo.commit("an easier benchmark");
+    for _ in 0..2 {
+        let ran = compare(&repo, "").code(0);
+        ran.says(
+            "both sides have `benches` of the head, but each its own Cargo.toml; the base \
+                  differs there, in benches/work.rs",
+        );
+    }
+}
