@@ -257,7 +257,10 @@ fn after_a_change_of_cargos_configuration() {
         }),
         (
             "an included file",
-            |w| w.write(".cargo/config.toml", "include = ['a.toml']\n"),
+            |w| {
+                let include = "include = [{ path = 'a.toml', optional = true }]\n";
+                w.write(".cargo/config.toml", include);
+            },
             |w| {
                 w.write(".cargo/a.toml", "build.rustflags = ['--cfg=loud']\n");
             },
@@ -284,10 +287,10 @@ fn after_a_change_of_cargos_configuration() {
         (
             "an included file of the worktree that is ignored",
             |w| {
-                w.commit(".cargo/config.toml", "more.toml", "more.ignored");
-                w.repo.write(".cargo/more.ignored", "");
+                w.commit(".cargo/config.toml", "more.toml", "ignored.toml");
+                w.repo.write(".cargo/ignored.toml", "");
             },
-            |w| w.repo.write(".cargo/more.ignored", "env.ROUNDS = '9'\n"),
+            |w| w.repo.write(".cargo/ignored.toml", "env.ROUNDS = '9'\n"),
         ),
     ]);
 }
@@ -315,11 +318,11 @@ fn after_a_change_of_the_tools() {
         (
             "the linker of the configuration",
             |w| {
-                w.wrap("link", "cc", "");
-                let path = w.path("link").display().to_string();
+                w.wrap("linker", "cc", "");
+                let path = w.path("linker").display().to_string();
                 w.write(".cargo/config.toml", &format!("target.'cfg(unix)'.linker = '{path}'\n"));
             },
-            |w| w.wrap("link", "cc", "-Wl,--build-id=0x1234 -s"),
+            |w| w.wrap("linker", "cc", "-Wl,--build-id=0x1234 -s"),
         ),
         (
             "the wrapper of rustc",
