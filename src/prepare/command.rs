@@ -16,6 +16,7 @@ use super::build::Checkout;
 use super::configuration::Configuration;
 use super::record::{self, Inputs, Record, Restored};
 use super::sides::{is_the_codes, package};
+use super::surroundings::all_but_session;
 use super::tools::Tools;
 use super::{Program, Work, clock, fault};
 use crate::cache::digest;
@@ -160,7 +161,8 @@ impl Work<'_, '_> {
     fn inputs(&self, site: &Site<'_>, steps: &[(Step, &str)]) -> Inputs {
         let Checkout { identity, lock, rustc, toolchain, .. } = site.at;
         let env = &self.tools.env;
-        let surroundings = format!("{env:?}\n{toolchain:?}\n{rustc}\n{}", site.foundation);
+        let env = all_but_session(env);
+        let surroundings = format!("{env}\n{toolchain:?}\n{rustc}\n{}", site.foundation);
         let commands = steps.iter().map(|(step, _)| digest(format!("{step:?}").as_bytes()));
         Inputs {
             identity: identity.clone(),

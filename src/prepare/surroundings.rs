@@ -81,6 +81,30 @@ const UNWATCHED: [&str; 31] = [
     "ZERO_AR_DATE",
 ];
 
+/// Variables that tell of a terminal or a session. No build goes by them, and
+/// they are others in each.
+const SESSION: [&str; 19] = [
+    "COLUMNS",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GPG_TTY",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "SSH_AUTH_SOCK",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "STY",
+    "TERM_SESSION_ID",
+    "TMUX",
+    "TMUX_PANE",
+    "WINDOWID",
+    "XAUTHORITY",
+    "XDG_SESSION_ID",
+    "_",
+];
+
 /// The environment for children.
 pub(crate) fn clean(
     vars: impl IntoIterator<Item = (OsString, OsString)>,
@@ -134,6 +158,12 @@ fn own_libraries(
     let kept: Vec<_> = std::env::split_paths(value).filter(|entry| !foreign(entry)).collect();
     let joined = std::env::join_paths(&kept).ok()?;
     (!joined.is_empty()).then_some(joined)
+}
+
+/// All variables that a build of which nothing is known may go by, `NAME=value`
+/// each.
+pub(super) fn all_but_session(env: &Environment) -> String {
+    lines_of(env, |name| !SESSION.contains(&name))
 }
 
 /// The variables that shape a build and that cargo watches, `NAME=value` each.

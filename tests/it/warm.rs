@@ -157,8 +157,11 @@ impl World {
         let runs: BTreeMap<String, String> = runs.lines().map(side).collect();
         assert_eq!(runs.len(), 2, "{}", ran.stderr);
         let mut programs = BTreeMap::new();
-        for side in ["base", "head"] {
-            add_files(&self.cached(side, "t-"), Path::new(side), &mut programs);
+        for (side, run) in &runs {
+            // Other ways to build have links of their own.
+            let (_, path) = run.split_once(&format!("/{side}/t-")).unwrap();
+            let link = format!("t-{}", path.split('/').next().unwrap());
+            add_files(&self.cached(side, &link), Path::new(side), &mut programs);
         }
         Seen { runs, programs, exit: ran.code }
     }
