@@ -243,6 +243,133 @@ fn too_few_file_descriptors_are_an_error_that_says_so() {
     limited(&repo, "-n 64", compare).code(0);
 }
 
+/// The published builds of the repository's only room, by their names, with
+/// the number of files in each; those half done begin with `new-`.
+fn builds(repo: &Repo) -> Vec<(String, usize)> {
+    fn count(folder: &Path) -> usize {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+    }
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    let Ok(entries) = std::fs::read_dir(room.unwrap().path().join("builds")) else {
+        return Vec::new();
+    };
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let mut found: Vec<_> = entries.map(|path| (name(&path), count(&path))).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
+    let repo = branched();
+    let compare = "compare main --max-pairs 1 --warmup 0";
+    repo.cbdr(compare).run().code(0);
+    let before = builds(&repo);
+    assert_eq!(before.len(), 2);
+    let mut lacked = false;
+    for count in 9..40 {
+        let ran = limited(&repo, &format!("-n {count}"), compare);
+        assert_eq!(builds(&repo), before, "{count}: {ran:#?}");
+        assert!(!ran.stderr.contains("Building"), "{count}: {ran:#?}");
+        match ran.code {
+            Some(0) => {}
+            code => {
+                assert_eq!(code, Some(101), "{count}: {ran:#?}");
+                lacked |= ran.says("Too many open files").stderr.contains("/builds/");
+            }
+        }
+    }
+    assert!(lacked, "no limit fell into the reading of a build");
+    // A damaged one is built again.
+    let (name, _) = &before[0];
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    std::fs::write(room.unwrap().path().join("builds").join(name).join("manifest.json"), "{")
+        .unwrap();
+    repo.cbdr(compare).run().code(0).says("Building").says("Fresh");
+    assert_eq!(builds(&repo), before);
+}
+
+#[test]
+fn a_build_is_published_whole_or_not_at_all() {
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        return skipped("no prlimit here");
+    }
+    let repo = Repo::new("steady");
+    // So many files that something can happen between them.
+    repo.write(
+        "build.rs",
+        "fn main() {\n    let out = std::path::PathBuf::from(std::env::var(\"OUT_DIR\").unwrap());\n    \
+         println!(\"cargo::rerun-if-changed=build.rs\");\n    \
+         for n in 0..300 {\n        std::fs::write(out.join(format!(\"{n}.txt\")), \
+         vec![b'x'; if n == 150 { 2_000_000 } else { 20_000 }]).unwrap();\n    }\n}\n",
+    );
+    repo.write(
+        "benches/work.rs",
+        "fn main() { println!(\"{{\\\"work\\\": {}}}\", steady::ROUNDS); }\n",
+    );
+    repo.commit("files");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("more work");
+    // Cargo calls us right before we publish what it built: then the fault is
+    // set into this process, which is the parent of cargo's.
+    let bin = repo.around().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let cargo = "PATH=${PATH#*:}\ncargo \"$@\"\ncode=$?\n\
+                 case \"$*\" in *runner*)\n    \
+                 helper=$(awk '{print $4}' /proc/$$/stat)\n    \
+                 self=$(awk '{print $4}' /proc/$helper/stat)\n    eval \"$FAULT\" ;;\nesac\nexit $code";
+    script(&repo, "bin/cargo", cargo);
+    let usual = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(path).unwrap();
+    let compare =
+        "compare main --max-pairs 20 --harness json --metric work --threshold 5% --format json";
+    let run = |fault: &str| repo.cbdr(compare).env("PATH", &path).env("FAULT", fault);
+    // When so many files of the folder of a new build are there, it is killed.
+    let killed = |files: u32| {
+        format!(
+            "(while [ \"$(find {} -path '*/new-*' -type f 2>/dev/null | wc -l)\" -lt {files} ] && \
+             kill -0 $self 2>/dev/null; do :; done; kill -9 $self) >/dev/null 2>&1 &",
+            repo.cache().display()
+        )
+    };
+    let mut random = crate::support::Random::new(11);
+    let mut faults =
+        vec![("prlimit --pid $self --fsize=1000000".to_owned(), Some("File too large"))];
+    for spare in [0, 1] {
+        let number = format!("$(($(ls /proc/$self/fd | wc -l) + {spare}))");
+        faults
+            .push((format!("prlimit --pid $self --nofile={number}"), Some("Too many open files")));
+    }
+    for _ in 0..3 {
+        faults.push((killed(1 + random.below(290) as u32), None));
+    }
+    for (fault, says) in faults {
+        let _ = std::fs::remove_dir_all(repo.cache());
+        let ran = run(&fault).run();
+        match says {
+            Some(what) => {
+                assert_eq!((ran.code, &*ran.stdout), (Some(101), ""), "{fault}: {ran:#?}");
+                ran.says(what);
+                assert_eq!(builds(&repo), [], "{fault}");
+            }
+            None => assert_eq!(ran.code, None, "{fault}: {ran:#?}"),
+        }
+        let whole = |(name, count): &(String, usize)| name.starts_with("new-") || *count > 300;
+        assert!(builds(&repo).iter().all(whole), "{fault}: {:?}", builds(&repo));
+        let ran = run("true").run().code(100);
+        assert_eq!(ran.json()["benchmarks"][0]["metrics"][0]["change"], 1.0, "{fault}");
+        let left = builds(&repo);
+        assert!(
+            left.len() == 2 && left.iter().all(|(name, _)| !name.starts_with("new-")),
+            "{left:?}"
+        );
+    }
+}
+
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_and_no_death() {
     let repo = branched();

@@ -37,6 +37,8 @@ mod meter;
 mod odd_input;
 #[cfg(unix)]
 mod odd_repositories;
+#[cfg(target_os = "linux")]
+mod outputs;
 mod plot;
 #[cfg(target_os = "linux")]
 mod process;

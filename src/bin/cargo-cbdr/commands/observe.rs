@@ -1,11 +1,12 @@
 //! A comparison with somebody watching.
 
 use std::hash::{BuildHasher, Hasher};
-use std::path::PathBuf;
+use std::path::Path;
 
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::event::Event;
 use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::verdict::StoppedBy;
 use cargo_cbdr::{Options, Report};
 
 use crate::report;
@@ -17,33 +18,43 @@ use crate::ui::{Failure, Ui};
 /// end as though they were there.
 pub(crate) fn observed(
     options: &Options,
-    samples: Option<PathBuf>,
+    samples: Option<&Path>,
     mut recording: Option<&mut Recording>,
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<(Report, std::io::Result<()>), Failure> {
-    let mut file = report::samples::File::new(samples)?;
+) -> Result<(Report, Result<(), Failure>), Failure> {
+    let mut file = report::samples::File::new(samples, interrupt)?;
     let mut kept = Ok(());
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
-        match (&mut recording, event) {
+        match (&mut recording, &event) {
             (Some(recording), Event::Sampling { metrics, plan }) => {
                 recording.begin(metrics.iter().filter_map(|name| plan.metric(name)).cloned());
             }
             (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
             _ => {}
         }
-        let taken = file.take(&event);
         if kept.is_ok() {
-            kept = taken;
+            kept = file.take(&event);
         }
     });
-    let report = result?;
-    if kept.is_ok() {
-        kept = file.finish(&report);
+    let is_over = |report: &Report| report.sampled.stopped_by != StoppedBy::Interrupt;
+    match result {
+        Ok(report) if kept.is_ok() && is_over(&report) => {
+            kept = file.finish(&report).map_err(Failure::from);
+            Ok((report, kept))
+        }
+        result => {
+            let left = file.keep(result.as_ref().ok());
+            if let Ok(Some(path)) = &left {
+                let what = format!("the samples so far, as `{}`", path.display());
+                ui.end();
+                ui.status("Keeping", &what);
+            }
+            Ok((result?, kept.and(left.map(drop).map_err(Failure::from))))
+        }
     }
-    Ok((report, kept))
 }
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
