@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Repo, branch_with};
+use crate::support::{Cbdr, Ran, Random, Repo, branch_with, metric};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
@@ -336,7 +336,7 @@ fn a_build_is_published_whole_or_not_at_all() {
             repo.cache().display()
         )
     };
-    let mut random = crate::support::Random::new(11);
+    let mut random = Random::new(11);
     let mut faults =
         vec![("prlimit --pid $self --fsize=1000000".to_owned(), Some("File too large"))];
     for spare in [0, 1] {
@@ -354,14 +354,13 @@ fn a_build_is_published_whole_or_not_at_all() {
             Some(what) => {
                 assert_eq!((ran.code, &*ran.stdout), (Some(101), ""), "{fault}: {ran:#?}");
                 ran.says(what);
-                assert_eq!(builds(&repo), [], "{fault}");
             }
             None => assert_eq!(ran.code, None, "{fault}: {ran:#?}"),
         }
         let whole = |(name, count): &(String, usize)| name.starts_with("new-") || *count > 300;
         assert!(builds(&repo).iter().all(whole), "{fault}: {:?}", builds(&repo));
         let ran = run("true").run().code(100);
-        assert_eq!(ran.json()["benchmarks"][0]["metrics"][0]["change"], 1.0, "{fault}");
+        assert_eq!(metric(&ran.json(), "work")["change"], 1.0, "{fault}");
         let left = builds(&repo);
         assert!(
             left.len() == 2 && left.iter().all(|(name, _)| !name.starts_with("new-")),
