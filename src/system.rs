@@ -1,6 +1,7 @@
 //! Where systems differ and std leaves the difference to its caller: the
-//! bytes of a path, links, permissions. What a system has no form of is left
-//! out or said, never guessed. (Processes are [`crate::process`]'s.)
+//! bytes of a path, links, permissions. Also files that are replaced whole
+//! ([`Place`]). What a system has no form of is left out or said, never guessed.
+//! (Processes are [`crate::process`]'s.)
 
 mod place;
 

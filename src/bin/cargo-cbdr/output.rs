@@ -61,7 +61,11 @@ impl Whole {
 
 /// Makes sure that a file can be replaced.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
-    find(path)?.check().map_err(|error| unwritten(path, &error))
+    let place = find(path)?;
+    if place.is_stream() {
+        return Err(unwritten(path, &io::Error::other("it is no regular file")));
+    }
+    place.check().map_err(|error| unwritten(path, &error))
 }
 
 /// Rows, on disk as soon as they are there. They stand in `FILE.partial` until
@@ -72,6 +76,8 @@ pub(crate) struct Rows {
     target: Waiting,
     /// How many bytes of whole rows there are.
     length: u64,
+    /// Whether rows are missing, as they could not be written.
+    has_failed: bool,
 }
 
 #[derive(Debug)]
@@ -96,14 +102,30 @@ impl Rows {
             let partial = with(place.path(), PARTIAL);
             place.check().map_err(|error| unwritten(path, &error))?;
             check(&partial)?;
+            check(&companion(&partial))?;
             check(&companion(path))?;
             Waiting::File { place, partial, file: None }
         };
-        Ok(Rows { path: path.to_owned(), target, length: 0 })
+        Ok(Rows { path: path.to_owned(), target, length: 0, has_failed: false })
     }
 
-    /// Adds whole rows. After an error those before are still there, and whole.
+    /// Whether rows could not be written.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Adds whole rows. After an error those before are still there, and whole,
+    /// and no more are added.
     pub(crate) fn push(&mut self, rows: &[u8]) -> io::Result<()> {
+        if self.has_failed {
+            return Ok(());
+        }
+        let pushed = self.add(rows);
+        self.has_failed = pushed.is_err();
+        pushed
+    }
+
+    fn add(&mut self, rows: &[u8]) -> io::Result<()> {
         let length = self.length;
         let file = match &mut self.target {
             Waiting::Stream(file) => return write(file, rows, &self.path),

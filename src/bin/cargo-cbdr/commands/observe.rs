@@ -6,7 +6,6 @@ use std::path::Path;
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::event::Event;
 use cargo_cbdr::process::{Helper, Interrupt};
-use cargo_cbdr::verdict::StoppedBy;
 use cargo_cbdr::{Options, Report};
 
 use crate::report;
@@ -35,26 +34,17 @@ pub(crate) fn observed(
             (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
             _ => {}
         }
+        let taken = file.take(&event);
         if kept.is_ok() {
-            kept = file.take(&event);
+            kept = taken;
         }
     });
-    let is_over = |report: &Report| report.sampled.stopped_by != StoppedBy::Interrupt;
-    match result {
-        Ok(report) if kept.is_ok() && is_over(&report) => {
-            kept = file.finish(&report).map_err(Failure::from);
-            Ok((report, kept))
-        }
-        result => {
-            let left = file.keep(result.as_ref().ok());
-            if let Ok(Some(path)) = &left {
-                let what = format!("the samples so far, as `{}`", path.display());
-                ui.end();
-                ui.status("Keeping", &what);
-            }
-            Ok((result?, kept.and(left.map(drop).map_err(Failure::from))))
-        }
+    let left = file.end(result.as_ref().ok());
+    if let Ok(Some(path)) = &left {
+        ui.end();
+        ui.status("Keeping", &format!("the samples so far, as `{}`", path.display()));
     }
+    Ok((result?, kept.and(left.map(drop).map_err(Failure::from))))
 }
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.

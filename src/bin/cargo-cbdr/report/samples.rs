@@ -9,6 +9,7 @@ use cargo_cbdr::Report;
 use cargo_cbdr::event::Event;
 use cargo_cbdr::process::Interrupt;
 use cargo_cbdr::sample::Sample;
+use cargo_cbdr::verdict::StoppedBy;
 
 use super::about::About;
 use crate::output;
@@ -113,20 +114,21 @@ impl<'a> File<'a> {
     }
 
     /// Puts the rows of a comparison that is over in their place, with what it
-    /// was beside those that the user wanted.
-    pub(crate) fn finish(mut self, report: &Report) -> io::Result<()> {
-        let written = self.write();
-        let about = About::of(report, self.count).text()?;
-        let wanted = self.wanted.map_or(Ok(()), |file| file.finish(Some(&about)));
-        let kept = self.kept.map_or(Ok(()), |file| file.finish(None));
-        written.and(wanted).and(kept)
-    }
-
-    /// Leaves the rows of a comparison that did not come to its end where they
-    /// are; where those are that the user wanted.
-    pub(crate) fn keep(self, report: Option<&Report>) -> io::Result<Option<PathBuf>> {
+    /// was beside those that the user wanted. Rows that are not all there, of a
+    /// comparison that was stopped or failed or of a file that could not be
+    /// written, stay where they are; where those are that the user wanted.
+    pub(crate) fn end(mut self, report: Option<&Report>) -> io::Result<Option<PathBuf>> {
+        let is_over = report.is_some_and(|of| of.sampled.stopped_by != StoppedBy::Interrupt);
+        // The header, where there is no row.
+        let written = if is_over { self.write() } else { Ok(()) };
         let about = report.map(|report| About::of(report, self.count).text()).transpose()?;
-        let wanted = self.wanted.map_or(Ok(None), |file| file.keep(about.as_deref()));
-        self.kept.map_or(Ok(None), |file| file.keep(None)).and(wanted)
+        let end = |file: Option<output::Rows>, about: Option<&str>| match file {
+            None => Ok(None),
+            Some(file) if is_over && !file.has_failed() => file.finish(about).map(|()| None),
+            Some(file) => file.keep(about),
+        };
+        let wanted = end(self.wanted, about.as_deref());
+        let kept = end(self.kept, None);
+        written.and(kept).and(wanted)
     }
 }
