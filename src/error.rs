@@ -49,6 +49,13 @@ pub(crate) enum Kind {
     Io { verb: &'static str, path: PathBuf, source: io::Error },
     #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
     Tool { command: String, folder: PathBuf, exit: Exit, said: String },
+    #[error(
+        "`{command}` printed more than {} MiB in `{}`, and was ended", process::MOST_OUTPUT >> 20,
+        .folder.display()
+    )]
+    Talkative { command: String, folder: PathBuf, said: String },
+    #[error("`{}` is a pipe, and every run reads it from its beginning", .0.display())]
+    Pipe(PathBuf),
     #[error("the {side} does not build: `{command}` {exit}")]
     Build { side: Side, command: String, exit: Exit },
     #[error("could not build the {side}: `{command}` {exit}")]
@@ -222,6 +229,7 @@ impl Error {
     pub fn said(&self) -> Option<&str> {
         match &*self.0 {
             Kind::Tool { said, .. }
+            | Kind::Talkative { said, .. }
             | Kind::Manifests { said, .. }
             | Kind::Benchmark { said, .. }
             | Kind::Output { said, .. }
@@ -264,6 +272,12 @@ impl Kind {
             {
                 "allow more with `--run-timeout`"
             }
+            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
+                if what.starts_with("printed more") =>
+            {
+                "let it print less; it was ended before it could fill the disk"
+            }
+            Kind::Pipe(_) => "write it to a file first, and name that",
             Kind::Beside { .. } => {
                 "a worktree holds what the commit does: make it a submodule, or name it by git, \
                  by a version or by an absolute path"

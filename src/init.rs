@@ -4,7 +4,6 @@
 mod manifest;
 mod trial;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::cargo::{Kind as TargetKind, Package, Target, Workspace};
@@ -13,7 +12,7 @@ use crate::error::{Error, Kind};
 use crate::options::{self, Choice, Subject};
 use crate::prepare::{self, Request};
 use crate::process::{Helper, Interrupt};
-use crate::system::{canonical, permissions};
+use crate::system::{Place, canonical};
 
 pub use trial::{Trial, try_out};
 
@@ -184,30 +183,16 @@ pub fn edited(proposal: &Proposal) -> Result<(String, String), Error> {
 }
 
 /// Writes a file whole: in the place of the one that is there, with its
-/// permissions, or new.
+/// permissions, or new. A new script can be executed.
 ///
 /// # Errors
 /// When it can't be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    // The file itself, not the link to it.
-    let path = canonical(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
-    let written = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".cbdr-").tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        match std::fs::metadata(&path) {
-            Ok(before) => file.as_file().set_permissions(before.permissions())?,
-            Err(_) => set_usual(file.as_file(), text.starts_with("#!"))?,
-        }
-        file.persist(&path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    written().map_err(Error::io("write", &path))
-}
-
-/// Gives a new file what a new file usually has; a script can be run.
-fn set_usual(file: &std::fs::File, is_script: bool) -> std::io::Result<()> {
-    let usual = permissions(if is_script { 0o755 } else { 0o644 });
-    usual.map_or(Ok(()), |usual| file.set_permissions(usual))
+    let written = Place::find(path).and_then(|place| match text.starts_with("#!") {
+        true => place.replace_script(text.as_bytes()),
+        false => place.replace(text.as_bytes()),
+    });
+    written.map_err(Error::io("write", path))
 }

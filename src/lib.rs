@@ -23,8 +23,9 @@
 //! - [`verdict`]: the question, the answer, and what a finished comparison
 //!   says.
 //! - [`question`]: one metric from its first pair to its verdict.
-//! - [`system`]: where systems differ in paths, links and permissions. These
-//!   three alone know which system it is: this one, `process` and `meter`.
+//! - [`system`]: where systems differ in paths, links and permissions, and how
+//!   a file is replaced in one step. These three alone know which system it is:
+//!   this one, `process` and `meter`.
 //! - [`git`]: the user's repository, read only, and the private one with the
 //!   worktrees. Alone names git2.
 //! - [`process`]: spawns, waits, kills, through a helper process. Alone has

@@ -1,12 +1,17 @@
 //! Where systems differ and std leaves the difference to its caller: the
-//! bytes of a path, links, permissions. What a system has no form of is left
-//! out or said, never guessed. (Processes are [`crate::process`]'s.)
+//! bytes of a path, links, permissions. Also files that are replaced whole
+//! ([`Place`]). What a system has no form of is left out or said, never guessed.
+//! (Processes are [`crate::process`]'s.)
+
+mod place;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
+
+pub use place::{Place, Staged};
 
 /// The variable that names the user's folder.
 pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
@@ -151,6 +156,20 @@ pub fn stamp(file: &Metadata) -> Option<Stamp> {
     {
         let _ = file;
         None
+    }
+}
+
+/// Whether a file is a named pipe, which can't be opened until its other end
+/// is, too.
+pub fn is_pipe(file: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
     }
 }
 

@@ -9,6 +9,7 @@ use crate::options::{Benchmark, Hooks, PageCache};
 use crate::prepare::tail;
 use crate::process::{Command, Sink, pages};
 use crate::side::Side;
+use crate::system::is_pipe;
 
 /// The variable that makes the environment of a pair longer.
 const PADDING: &str = "CBDR_PADDING";
@@ -97,9 +98,8 @@ impl Around {
         hands: Hands<'_>,
     ) -> Result<Vec<Work>, Error> {
         self.hook(Hook::Prepare, benchmark, hands)?;
-        // The program's start could not say which file is missing.
-        if let Some(path) = &self.stdin {
-            fs_err::File::open(path).map_err(Error::io("open", path))?;
+        for path in self.stdin.iter().chain(&self.files) {
+            check_again(path)?;
         }
         let mut remarks = Vec::new();
         for path in &self.files {
@@ -133,13 +133,7 @@ impl Around {
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
         let outcome = hands.helper.run(&command, hands.interrupt)?;
-        let what = match (outcome.timed_out, outcome.exit.success()) {
-            (false, true) => return Ok(()),
-            (true, _) => {
-                format!("ran longer than {}", humantime::format_duration(benchmark.run_timeout))
-            }
-            (false, false) => outcome.exit.to_string(),
-        };
+        let Some(what) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
         Err(Kind::Hook {
             side: self.side,
             hook: hook.name(),
@@ -150,6 +144,17 @@ impl Around {
         }
         .into())
     }
+}
+
+/// An error where a file can't be read, which the program's start could not say,
+/// or can't be read by every run anew. A pipe is not opened: that would wait for
+/// its other end.
+fn check_again(path: &Path) -> Result<(), Error> {
+    let about = path.metadata().map_err(Error::io("open", path))?;
+    if is_pipe(&about) {
+        return Err(Kind::Pipe(path.to_owned()).into());
+    }
+    fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
 }
 
 /// Gives a command an environment of another length, which `lot` decides.

@@ -113,14 +113,11 @@ impl Once<'_> {
         folder: &Path,
     ) -> Result<Ran, Error> {
         let limit = self.limit;
-        let what = if outcome.timed_out && self.left.is_some_and(|left| left < limit) {
+        if outcome.timed_out && self.left.is_some_and(|left| left < limit) {
             return Ok(Ok(Run::OutOfTime));
-        } else if outcome.timed_out {
-            format!("ran longer than {}", humantime::format_duration(limit))
-        } else if outcome.exit.success() {
+        }
+        let Some(what) = outcome.fault(limit) else {
             return Ok(Ok(Run::Measured(self.meters.read(pass, outcome, folder)?)));
-        } else {
-            outcome.exit.to_string()
         };
         let said = tail(&folder.join(SAID));
         Ok(Err(Failed { what, command: command.shown(), said }))

@@ -1,12 +1,13 @@
 //! What a search has learned so far, in a file of the cache, so that it goes on
 //! where it was ended.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::search::Mark;
 use crate::error::Error;
+use crate::system::Place;
 
 /// What one commit came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,13 +93,9 @@ impl State {
     /// Keeps one more step.
     pub(super) fn push(&mut self, step: Step) -> Result<(), Error> {
         self.steps.push(step);
-        let folder = self.path.parent().unwrap_or(Path::new(""));
         let text = serde_json::to_vec(&self.steps).unwrap_or_default();
-        let file = tempfile::NamedTempFile::new_in(folder);
-        let file = file.map_err(Error::io("make a file in", folder))?;
-        std::fs::write(file.path(), text).map_err(Error::io("write", file.path()))?;
-        let kept = file.persist(&self.path);
-        kept.map(drop).map_err(|error| Error::io("write", &self.path)(error.error))
+        let kept = Place::find(&self.path).and_then(|place| place.replace(&text));
+        kept.map_err(Error::io("write", &self.path))
     }
 
     /// Forgets it all.

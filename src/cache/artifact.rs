@@ -18,13 +18,14 @@ impl Room {
     /// removed.
     ///
     /// # Errors
-    /// When one that is not to be used can't be removed.
+    /// When a damaged one can't be removed, or it can't be known whether it is
+    /// one: a file of it can't be read now.
     pub fn artifact(&self, key: &Key, env: &Environment) -> Result<Option<Artifact>, Error> {
         let path = self.builds().join(key.name());
-        if !path.exists() {
+        if !path.try_exists().map_err(io_error("look at", &path))? {
             return Ok(None);
         }
-        match Artifact::read(&path, key, env) {
+        match Artifact::read(&path, key, env)? {
             Some(artifact) => {
                 let used = File::open(path.join("manifest.json"));
                 let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
@@ -76,12 +77,36 @@ impl Room {
         }
         let key_text = key.text.clone();
         let manifest = Manifest { key: key_text, files, folders, executables, inputs };
-        let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
         let at = staging.path().join("manifest.json");
-        std::fs::write(&at, text).map_err(io_error("write", &at))?;
+        let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
+        let written = text.and_then(|text| std::fs::write(&at, text));
+        written.map_err(io_error("write", &at))?;
         let path = builds.join(key.name());
-        std::fs::rename(staging.keep(), &path).map_err(io_error("publish", &path))?;
+        std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
+        // Under that name there is nothing any more to be removed.
+        let _ = staging.keep();
         Ok(Artifact { path, manifest })
+    }
+}
+
+/// What was read, or `None` where what should be there is not. That it can't be
+/// read for any other reason (no file descriptor is left, say) tells nothing
+/// about it.
+pub(super) fn there<T>(
+    read: io::Result<T>,
+    verb: &'static str,
+    path: &Path,
+) -> Result<Option<T>, Error> {
+    let damaged = [
+        io::ErrorKind::NotFound,
+        io::ErrorKind::NotADirectory,
+        io::ErrorKind::IsADirectory,
+        io::ErrorKind::InvalidInput,
+        io::ErrorKind::InvalidData,
+    ];
+    match read {
+        Err(error) if damaged.contains(&error.kind()) => Ok(None),
+        read => read.map(Some).map_err(io_error(verb, path)),
     }
 }
 
@@ -123,33 +148,39 @@ pub struct Artifact {
 impl Artifact {
     /// Reads it and checks that it is of this key, every file, and that nothing
     /// else is run; what is not in the manifest (a benchmark's own output of
-    /// last time) is removed.
-    fn read(path: &Path, key: &Key, env: &Environment) -> Option<Self> {
-        let text = std::fs::read_to_string(path.join("manifest.json")).ok()?;
-        let manifest: Manifest = serde_json::from_str(&text).ok()?;
+    /// last time) is removed. `None` where it is another or not whole.
+    fn read(path: &Path, key: &Key, env: &Environment) -> Result<Option<Self>, Error> {
+        let manifest = path.join("manifest.json");
+        let Some(text) = there(std::fs::read(&manifest), "read", &manifest)? else {
+            return Ok(None);
+        };
+        let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
         let artifact = Artifact { path: path.to_owned(), manifest };
         let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
         let is_known = |run: &Executable| files.iter().any(|entry| entry.path == run.path);
         if *of != key.text || !executables.iter().all(is_known) {
-            return None;
+            return Ok(None);
         }
-        if !inputs.is_unchanged(env) {
-            return None;
+        if !inputs.is_unchanged(env)? {
+            return Ok(None);
         }
         let named = files.iter().map(|entry| &entry.path).chain(folders);
         if !named.clone().all(|path| artifact.holds(path)) {
-            return None;
+            return Ok(None);
         }
         for entry in files {
-            if digest_file(&artifact.files().join(&entry.path)).ok()? != entry.sha256 {
-                return None;
+            let path = artifact.files().join(&entry.path);
+            if there(digest_file(&path), "read", &path)?.as_ref() != Some(&entry.sha256) {
+                return Ok(None);
             }
         }
-        artifact.remove_strangers(&artifact.files()).ok()?;
+        let root = artifact.files();
+        artifact.remove_strangers(&root).map_err(io_error("clear up", &root))?;
         for folder in &artifact.manifest.folders {
-            std::fs::create_dir_all(artifact.files().join(folder)).ok()?;
+            let folder = root.join(folder);
+            std::fs::create_dir_all(&folder).map_err(io_error("make", &folder))?;
         }
-        Some(artifact)
+        Ok(Some(artifact))
     }
 
     /// Whether a path is one below the files, and no link leads elsewhere on the

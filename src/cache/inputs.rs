@@ -10,7 +10,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{digest, digest_file, hex};
+use super::artifact::there;
+use super::{Error, digest, digest_file, hex};
 
 /// An environment, as it is given to a process.
 pub type Environment = [(OsString, OsString)];
@@ -64,25 +65,43 @@ impl Inputs {
     }
 
     /// Whether they are known to be what they were, in the environment `env`.
-    pub fn is_unchanged(&self, env: &Environment) -> bool {
-        self.unknown.is_none()
-            && self.variables.iter().all(|(name, value)| value_digest(name, env) == *value)
-            && self.sources.iter().chain(&self.libraries).all(Source::is_unchanged)
+    ///
+    /// # Errors
+    /// When a file that is there can't be read now.
+    pub fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+        if self.unknown.is_some()
+            || !self.variables.iter().all(|(name, value)| value_digest(name, env) == *value)
+        {
+            return Ok(false);
+        }
+        for source in self.sources.iter().chain(&self.libraries) {
+            if !source.is_unchanged()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether something has changed that cargo takes for what it was: a
     /// library, or a file that is no newer than `built`, the end of the build
     /// that read it. Cargo compares times, not contents.
-    pub fn hides_a_change(&self, built: SystemTime) -> bool {
-        let is_hidden = |source: &Source| match look(&source.path) {
-            Ok((digest, latest)) => {
-                let was_known = !source.digest.is_empty();
-                was_known && digest != source.digest && latest <= built
-            }
+    ///
+    /// # Errors
+    /// When a file that is there can't be read now.
+    pub fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
+        for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
             // Cargo misses what is gone.
-            Err(_) => false,
-        };
-        self.sources.iter().any(is_hidden) || !self.libraries.iter().all(Source::is_unchanged)
+            let found = there(look(&source.path), "read", &source.path)?;
+            if found.is_some_and(|(digest, latest)| digest != source.digest && latest <= built) {
+                return Ok(true);
+            }
+        }
+        for library in &self.libraries {
+            if !library.is_unchanged()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -109,8 +128,13 @@ impl Source {
         Source { path, digest }
     }
 
-    fn is_unchanged(&self) -> bool {
-        look(&self.path).is_ok_and(|(digest, _)| digest == self.digest)
+    fn is_unchanged(&self) -> Result<bool, Error> {
+        // One that could not be read for certain then need not be read now.
+        if self.digest.is_empty() {
+            return Ok(false);
+        }
+        let found = there(look(&self.path), "read", &self.path)?;
+        Ok(found.is_some_and(|(digest, _)| digest == self.digest))
     }
 }
 
@@ -180,7 +204,7 @@ mod tests {
         write("src/lib.rs", "y");
         let inputs = of_source(folder.path(), soon());
         let file = of_source(&folder.path().join("src/lib.rs"), soon());
-        let is_unchanged = |inputs: &Inputs| inputs.is_unchanged(&NO_ENV);
+        let is_unchanged = |inputs: &Inputs| inputs.is_unchanged(&NO_ENV).unwrap();
         write("target/debug/a", "z");
         write(".git/HEAD", "z");
         assert!(is_unchanged(&inputs) && is_unchanged(&file));
@@ -200,8 +224,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "x").unwrap();
         let before = SystemTime::now() - Duration::from_secs(60);
-        assert!(!of_source(folder.path(), before).is_unchanged(&NO_ENV));
-        assert!(!of_source(&folder.path().join("gone"), soon()).is_unchanged(&NO_ENV));
+        assert!(!of_source(folder.path(), before).is_unchanged(&NO_ENV).unwrap());
+        assert!(!of_source(&folder.path().join("gone"), soon()).is_unchanged(&NO_ENV).unwrap());
     }
 
     #[test]
@@ -211,13 +235,13 @@ mod tests {
         };
         let mut inputs = Inputs::default();
         inputs.add_variables(["A", "B"], &env(&[("A", "secret"), ("C", "1")]));
-        assert!(inputs.is_unchanged(&env(&[("A", "secret"), ("C", "2")])));
-        assert!(!inputs.is_unchanged(&env(&[("A", "other")])));
-        assert!(!inputs.is_unchanged(&env(&[])));
-        assert!(!inputs.is_unchanged(&env(&[("A", "secret"), ("B", "")])));
+        assert!(inputs.is_unchanged(&env(&[("A", "secret"), ("C", "2")])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[("A", "other")])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[("A", "secret"), ("B", "")])).unwrap());
         assert!(!serde_json::to_string(&inputs).unwrap().contains("secret"));
         inputs.set_unknown("a build script reads what is not there");
-        assert!(!inputs.is_unchanged(&env(&[("A", "secret")])));
+        assert!(!inputs.is_unchanged(&env(&[("A", "secret")])).unwrap());
     }
 
     #[test]
@@ -234,11 +258,11 @@ mod tests {
         let inputs = of_source(&path, built);
         let mut linked = Inputs::default();
         linked.add_library(path.clone(), built);
-        assert!(!inputs.hides_a_change(built) && !linked.hides_a_change(built));
+        assert!(!inputs.hides_a_change(built).unwrap() && !linked.hides_a_change(built).unwrap());
         write("y", built + minute);
-        assert!(!inputs.hides_a_change(built), "cargo sees that it is newer");
-        assert!(linked.hides_a_change(built), "cargo does not look at libraries");
+        assert!(!inputs.hides_a_change(built).unwrap(), "cargo sees that it is newer");
+        assert!(linked.hides_a_change(built).unwrap(), "cargo does not look at libraries");
         write("y", built - minute);
-        assert!(inputs.hides_a_change(built));
+        assert!(inputs.hides_a_change(built).unwrap());
     }
 }

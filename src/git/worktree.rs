@@ -16,7 +16,7 @@ use super::submodules::Submodules;
 use super::times::change_times;
 use super::{Error, Repo, Revision};
 use crate::side::Side;
-use crate::system::{canonical, from_git, git_bytes, set_modified};
+use crate::system::{Place, canonical, from_git, git_bytes, set_modified};
 
 /// The settings of the user's repository that shape a checkout.
 const SETTINGS: [&str; 6] = [
@@ -408,7 +408,6 @@ pub(super) fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error>
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(Error::io("make", folder))?;
     }
-    let new = path.with_extension("new");
-    fs_err::write(&new, content).map_err(Error::io("write", &new))?;
-    fs_err::rename(&new, path).map_err(Error::io("write", path))
+    let written = Place::find(path).and_then(|place| place.replace(content));
+    written.map_err(Error::io("write", path))
 }

@@ -10,7 +10,15 @@ fn names(list: &[&str]) -> Vec<String> {
 fn outcome(counts: Vec<Count>) -> Outcome {
     let usage = Usage { user: 1.0, sys: 0.5, minor_faults: 7, ..Usage::default() };
     let exit = Exit::Code(0);
-    Outcome { exit, wall: 2.0, usage, timed_out: false, left_behind: 0, counts }
+    Outcome {
+        exit,
+        wall: 2.0,
+        usage,
+        timed_out: false,
+        printed_too_much: false,
+        left_behind: 0,
+        counts,
+    }
 }
 
 #[test]

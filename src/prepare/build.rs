@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::configuration::{Configuration, cargo_home};
 use super::fault;
 use super::foundation::Programs;
-use super::live::{Live, Record};
+use super::live::{Live, LiveRecord};
 use super::surroundings::watched;
 use super::tools::{Tools, check_whole};
 use super::traces::{Places, Traces};
@@ -159,7 +159,7 @@ impl Builder<'_, '_> {
     fn build_group(
         &mut self,
         job: &Job<'_>,
-        record: &Record,
+        record: &LiveRecord,
         doubt: Doubt,
     ) -> Result<Option<Made>, Error> {
         let (at, side) = (job.at, job.at.side);

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use super::build::Checkout;
 use super::configuration::Configuration;
-use super::record::{self, Inputs, Record, Restored};
+use super::record::{self, Origin, Record, Restored};
 use super::sides::{is_the_codes, package};
 use super::surroundings::all_but_session;
 use super::tools::Tools;
@@ -116,9 +116,9 @@ impl Work<'_, '_> {
         let (side, interrupt) = (site.at.side, self.tools.interrupt);
         let worktree = self.room.built(side);
         let at = worktree.with_extension("record");
-        let inputs = self.inputs(site, steps);
+        let origin = self.origin(site, steps);
         let mut record = Record::read(&at);
-        if let Some(record) = record.as_mut().filter(|record| record.inputs == inputs) {
+        if let Some(record) = record.as_mut().filter(|record| record.origin == origin) {
             let restored = match worktree.is_dir() {
                 true => record.restore(&worktree, Path::new(""), interrupt)?,
                 false => Restored::Changed,
@@ -131,7 +131,7 @@ impl Work<'_, '_> {
                 return Ok(BTreeMap::new());
             }
         }
-        let keep = self.kept(site, steps, record, &inputs)?;
+        let keep = self.kept(site, steps, record, &origin)?;
         Record::remove(&at)?;
         let (mut failed, mut before) = (BTreeMap::new(), BTreeMap::new());
         for (number, (step, name)) in steps.iter().enumerate() {
@@ -150,7 +150,7 @@ impl Work<'_, '_> {
             }
         }
         if failed.is_empty() {
-            let mut record = Record::of(&worktree, inputs, interrupt)?;
+            let mut record = Record::of(&worktree, origin, interrupt)?;
             record.is_cargos = before == record::outline(&worktree, &site.workspace, interrupt)?;
             record.write(&at)?;
         }
@@ -158,13 +158,13 @@ impl Work<'_, '_> {
     }
 
     /// What a build of these commands is made from.
-    fn inputs(&self, site: &Site<'_>, steps: &[(Step, &str)]) -> Inputs {
+    fn origin(&self, site: &Site<'_>, steps: &[(Step, &str)]) -> Origin {
         let Checkout { identity, lock, rustc, toolchain, .. } = site.at;
         let env = &self.tools.env;
         let env = all_but_session(env);
         let surroundings = format!("{env}\n{toolchain:?}\n{rustc}\n{}", site.foundation);
         let commands = steps.iter().map(|(step, _)| digest(format!("{step:?}").as_bytes()));
-        Inputs {
+        Origin {
             identity: identity.clone(),
             lock: lock.clone(),
             surroundings: digest(surroundings.as_bytes()),
@@ -237,13 +237,13 @@ impl Work<'_, '_> {
         site: &Site<'_>,
         steps: &[(Step, &str)],
         record: Option<Record>,
-        inputs: &Inputs,
+        origin: &Origin,
     ) -> Result<Vec<PathBuf>, Error> {
-        let Inputs { surroundings, commands, .. } = inputs;
+        let Origin { surroundings, commands, .. } = origin;
         let fits = |record: &Record| {
             record.is_cargos
-                && record.inputs.surroundings == *surroundings
-                && record.inputs.commands == *commands
+                && record.origin.surroundings == *surroundings
+                && record.origin.commands == *commands
         };
         let is_cargos = steps.iter().all(|(step, _)| builds_with_cargo(&step.words));
         let Some(mut record) = record.filter(|record| is_cargos && fits(record)) else {

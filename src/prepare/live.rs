@@ -3,7 +3,6 @@
 //! cargo could not tell that something has.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,11 +13,11 @@ use crate::cache::{Inputs, Room};
 use crate::error::Error;
 use crate::git::times::change_times;
 use crate::side::Side;
-use crate::system::{link, set_modified};
+use crate::system::{Place, link, set_modified};
 
 /// What is known of a folder that cargo has filled. It lies beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct LiveRecord {
     /// Its path at that time, which gets into what is built.
     folder: PathBuf,
     /// What all of it was built on; see [`super::foundation`].
@@ -31,12 +30,16 @@ pub(super) struct Record {
     pub(super) executables: BTreeMap<String, String>,
 }
 
-impl Record {
+impl LiveRecord {
     /// Whether cargo can be left to find out what has changed in `folder` since.
-    fn is_fit(&self, folder: &Path, foundation: &str) -> bool {
-        self.folder == folder
-            && self.foundation == foundation
-            && !self.built.is_some_and(|built| self.inputs.hides_a_change(built))
+    fn is_fit(&self, folder: &Path, foundation: &str) -> Result<bool, Error> {
+        if self.folder != folder || self.foundation != foundation {
+            return Ok(false);
+        }
+        Ok(match self.built {
+            Some(built) => !self.inputs.hides_a_change(built)?,
+            None => true,
+        })
     }
 }
 
@@ -53,26 +56,26 @@ impl Live<'_> {
     /// it anew, as a copy of the other side's where that may be used, so that
     /// dependencies are compiled once for both. Says what is known of what is
     /// in it; nothing of a new one.
-    pub(super) fn get_ready(&self, foundation: &str) -> Result<Record, Error> {
+    pub(super) fn get_ready(&self, foundation: &str) -> Result<LiveRecord, Error> {
         let path = self.room.live(self.side, self.spec);
         if path.exists()
-            && let Some(record) = self.record(self.side, foundation)
+            && let Some(record) = self.record(self.side, foundation)?
         {
             return Ok(record);
         }
-        let may_copy = self.record(self.side.other(), foundation).is_some();
+        let may_copy = self.record(self.side.other(), foundation)?.is_some();
         self.make(foundation, may_copy)
     }
 
     /// Makes the folder anew, with nothing in it.
-    pub(super) fn empty(&self, foundation: &str) -> Result<Record, Error> {
+    pub(super) fn empty(&self, foundation: &str) -> Result<LiveRecord, Error> {
         self.make(foundation, false)
     }
 
-    fn make(&self, foundation: &str, may_copy: bool) -> Result<Record, Error> {
+    fn make(&self, foundation: &str, may_copy: bool) -> Result<LiveRecord, Error> {
         let path = self.room.live(self.side, self.spec);
         let (folder, foundation) = (path.clone(), foundation.to_owned());
-        let record = Record { folder, foundation, ..Record::default() };
+        let record = LiveRecord { folder, foundation, ..LiveRecord::default() };
         self.remove()?;
         let new = path.with_extension("new");
         remove_folder(&new)?;
@@ -96,24 +99,24 @@ impl Live<'_> {
     }
 
     /// Writes down what is known of the folder, whole or not at all.
-    pub(super) fn write(&self, record: &Record) -> Result<(), Error> {
+    pub(super) fn write(&self, record: &LiveRecord) -> Result<(), Error> {
         let path = self.record_path(self.side);
-        let folder = self.room.side(self.side);
-        let text = serde_json::to_vec(record).unwrap_or_default();
-        let written = tempfile::NamedTempFile::new_in(&folder).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.persist(&path)?;
-            Ok(())
-        });
+        let text = serde_json::to_vec(record).map_err(std::io::Error::from);
+        let written = text.and_then(|text| Place::find(&path)?.replace(&text));
         written.map_err(Error::io("write", &path))
     }
 
     /// What is known of a side's folder, if that makes it fit to be built in on
     /// `foundation`.
-    fn record(&self, side: Side, foundation: &str) -> Option<Record> {
-        let text = std::fs::read(self.record_path(side)).ok()?;
-        let record: Record = serde_json::from_slice(&text).ok()?;
-        record.is_fit(&self.room.live(side, self.spec), foundation).then_some(record)
+    fn record(&self, side: Side, foundation: &str) -> Result<Option<LiveRecord>, Error> {
+        let path = self.record_path(side);
+        let text = match fs_err::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(Error::io("read", &path))?,
+        };
+        let Ok(record) = serde_json::from_slice::<LiveRecord>(&text) else { return Ok(None) };
+        let is_fit = record.is_fit(&self.room.live(side, self.spec), foundation)?;
+        Ok(is_fit.then_some(record))
     }
 
     fn record_path(&self, side: Side) -> PathBuf {

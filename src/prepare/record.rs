@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use crate::cache::digest_file;
 use crate::error::Error;
 use crate::process::Interrupt;
-use crate::system::{git_bytes, mode, set_modified, stamp};
+use crate::system::{Place, git_bytes, mode, set_modified, stamp};
 
 /// Everything that the contents of a built worktree depend on, as far as it is
 /// known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Inputs {
+pub(super) struct Origin {
     /// The commit, or the tree of a dirty one, and what the worktree lacks of it.
     pub(super) identity: String,
     /// A digest of the lock file.
@@ -36,7 +36,7 @@ pub(super) struct Inputs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     /// What it was built from.
-    pub(super) inputs: Inputs,
+    pub(super) origin: Origin,
     /// Whether the build wrote nothing but cargo's lock file and target folder.
     pub(super) is_cargos: bool,
     /// What lay in the worktree, by escaped paths from its root.
@@ -86,9 +86,9 @@ impl Record {
     ///
     /// # Errors
     /// When a file can't be read, or on a signal.
-    pub(super) fn of(root: &Path, inputs: Inputs, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub(super) fn of(root: &Path, origin: Origin, interrupt: &Interrupt) -> Result<Self, Error> {
         let entries = BTreeMap::new();
-        let mut record = Record { inputs, is_cargos: false, entries, written: None };
+        let mut record = Record { origin, is_cargos: false, entries, written: None };
         record.add(root, Path::new(""), interrupt)?;
         Ok(record)
     }
@@ -116,11 +116,9 @@ impl Record {
     /// # Errors
     /// When it can't be written.
     pub(super) fn write(&self, at: &Path) -> Result<(), Error> {
-        let new = at.with_extension("new");
-        let text =
-            serde_json::to_vec(self).map_err(|error| Error::io("write", at)(error.into()))?;
-        fs_err::write(&new, text).map_err(Error::io("write", &new))?;
-        fs_err::rename(&new, at).map_err(Error::io("write", at))
+        let text = serde_json::to_vec(self).map_err(std::io::Error::from);
+        let written = text.and_then(|text| Place::find(at)?.replace(&text));
+        written.map_err(Error::io("write", at))
     }
 
     /// Removes the record at a path, if there is one.
@@ -351,9 +349,9 @@ mod tests {
     use super::*;
     use crate::system::link;
 
-    fn inputs() -> Inputs {
+    fn origin() -> Origin {
         let text = String::new;
-        Inputs { identity: text(), lock: text(), surroundings: text(), commands: Vec::new() }
+        Origin { identity: text(), lock: text(), surroundings: text(), commands: Vec::new() }
     }
 
     /// A worktree, its record, and where that was written.
@@ -371,7 +369,7 @@ mod tests {
             }
             scratch.write(".git", "not looked at");
             link(Path::new("file"), &scratch.root().join("link")).unwrap();
-            let record = Record::of(&scratch.root(), inputs(), &scratch.interrupt).unwrap();
+            let record = Record::of(&scratch.root(), origin(), &scratch.interrupt).unwrap();
             record.write(&scratch.at()).unwrap();
             scratch
         }

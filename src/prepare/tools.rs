@@ -49,7 +49,12 @@ impl Tools<'_> {
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         command.stdout = Sink::File(out.clone());
         command.stderr = Sink::File(err.clone());
+        let (shown, at) = (command.shown(), command.cwd.clone());
         let outcome = self.helper.run(&command, self.interrupt)?;
+        if outcome.printed_too_much {
+            let said = tail(&err);
+            return Err(Kind::Talkative { command: shown, folder: at, said }.into());
+        }
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
         check_whole(&out)?;
         let printed = String::from_utf8_lossy(&printed).into_owned();

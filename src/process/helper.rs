@@ -19,7 +19,7 @@ use super::unix::{self, Child, Fork};
 use super::wire::{
     Refused, decode_reply, decode_request, encode_reply, encode_request, read_frame,
 };
-use super::{Command, Exit, Interrupt, Outcome, RunError, Sink};
+use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink};
 
 /// How long a group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -194,11 +194,13 @@ fn answer(
     running: &AtomicI32,
 ) -> Result<Outcome, Refused> {
     let files = [input(command)?, open(&command.stdout)?, open(&command.stderr)?];
+    let kept = [&command.stdout, &command.stderr].map(|sink| matches!(sink, Sink::File(_)));
     let launch = Launch::new(command, files)?;
+    let printed = Printed::new(kept.into_iter().zip(&launch.files[1..]))?;
     unix::adopt_orphans(command.sweep);
     let counters = Counters::open(&command.counters).map_err(Refused::Count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
-    let (end, timed_out) = wait(&child, start, command.timeout, socket);
+    let (end, why) = wait(&child, start, command.timeout, &printed, socket);
     let wall = end.duration_since(start).as_secs_f64();
     // The group is ended, and forgotten, before its leader is reaped: till
     // then no other process can have taken its number.
@@ -207,7 +209,9 @@ fn answer(
     let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if command.sweep { end_orphans() } else { 0 };
     let counts = counters.read().map_err(Refused::Count)?;
-    Ok(Outcome { exit, wall, usage, timed_out, left_behind, counts })
+    let timed_out = why == Some(Ended::Late);
+    let printed_too_much = why == Some(Ended::Talkative) || printed.is_too_much();
+    Ok(Outcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
 fn input(command: &Command) -> io::Result<OwnedFd> {
@@ -226,27 +230,61 @@ fn open(sink: &Sink) -> io::Result<OwnedFd> {
     })
 }
 
-/// Waits until the child has ended, and ends its group when its time is over
-/// or the asking side wants it or is gone. When it ended, and whether its
-/// time ran out.
+/// The files that a program prints to.
+struct Printed(Vec<std::fs::File>);
+
+impl Printed {
+    fn new<'a>(files: impl Iterator<Item = (bool, &'a OwnedFd)>) -> io::Result<Self> {
+        let kept = files.filter(|(kept, _)| *kept);
+        let kept = kept.map(|(_, file)| file.try_clone().map(std::fs::File::from));
+        Ok(Printed(kept.collect::<io::Result<_>>()?))
+    }
+
+    fn is_too_much(&self) -> bool {
+        let size = |file: &std::fs::File| file.metadata().map_or(0, |about| about.len());
+        self.0.iter().any(|file| size(file) > MOST_OUTPUT)
+    }
+}
+
+/// Why a program was ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Its time was over.
+    Late,
+    /// It printed too much.
+    Talkative,
+    /// The asking side wanted it or was gone.
+    Asked,
+}
+
+/// Waits until the child has ended, and ends its group when its time is over,
+/// it prints too much, or the asking side wants it or is gone. When it ended,
+/// and why, if not by itself.
 fn wait(
     child: &Child,
     start: Instant,
     timeout: Option<Duration>,
+    printed: &Printed,
     socket: &UnixStream,
-) -> (Instant, bool) {
+) -> (Instant, Option<Ended>) {
     let mut due = timeout.map(|timeout| start + timeout);
+    let mut look = (!printed.0.is_empty()).then(|| start + LOOK_AT_OUTPUT);
     let mut control = Some(socket.as_fd());
-    let mut timed_out = false;
-    let mut ending = false;
+    let mut why = None;
     loop {
-        let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let next = [due, look].into_iter().flatten().min();
+        let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
         let seen = unix::wait_for_event(child, control, patience);
         if seen.ended {
-            return (seen.at, timed_out);
+            return (seen.at, why);
         }
         let late = due.is_some_and(|due| due <= seen.at);
-        if !seen.asked && !late {
+        let mut talkative = false;
+        if look.is_some_and(|look| look <= seen.at) {
+            talkative = why.is_none() && printed.is_too_much();
+            look = Some(seen.at + LOOK_AT_OUTPUT);
+        }
+        if !seen.asked && !late && !talkative {
             continue;
         }
         // A closed socket can be read for ever. Nobody holds the lock of the
@@ -255,14 +293,19 @@ fn wait(
         if is_alone {
             control = None;
         }
-        if ending || is_alone {
-            // Its grace is over, or nobody is there any more to grant it.
-            ending = true;
+        let is_first = why.is_none();
+        why = why.or(Some(match (seen.asked, talkative) {
+            (true, _) => Ended::Asked,
+            (false, true) => Ended::Talkative,
+            (false, false) => Ended::Late,
+        }));
+        look = None;
+        if !is_first || is_alone || talkative {
+            // Its grace is over, nobody is there any more to grant it, or it
+            // would use it to print on.
             due = None;
             unix::signal_group(child.pid, libc::SIGKILL);
         } else {
-            ending = true;
-            timed_out = !seen.asked;
             due = Some(seen.at + GRACE);
             unix::signal_group(child.pid, libc::SIGTERM);
         }

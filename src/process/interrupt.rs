@@ -5,15 +5,20 @@ use std::fs::File;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::{RunError, unix};
+
+/// How often it is looked whether a pipe has a reader, which nothing tells.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The wish to stop, as SIGINT, SIGTERM and SIGHUP bring it. The second such
 /// signal ends the process at once.
@@ -21,6 +26,9 @@ use super::{RunError, unix};
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
     wake: Arc<UnixStream>,
+    /// The other end of `wake`, where no signal's handler holds it: once it was
+    /// closed, `wake` could be read.
+    _ring: Option<Arc<UnixStream>>,
 }
 
 impl Interrupt {
@@ -43,7 +51,7 @@ impl Interrupt {
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
             low_level::pipe::register(number, ring.try_clone()?)?;
         }
-        Ok(Interrupt { signal, wake: Arc::new(wake) })
+        Ok(Interrupt { signal, wake: Arc::new(wake), _ring: None })
     }
 
     /// One that never comes.
@@ -52,9 +60,8 @@ impl Interrupt {
     /// When the system has no file descriptors left.
     pub fn never() -> io::Result<Self> {
         let (wake, ring) = UnixStream::pair()?;
-        // Kept open for good: a closed end would read as a wake-up.
-        std::mem::forget(ring);
-        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake) })
+        let ring = Some(Arc::new(ring));
+        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake), _ring: ring })
     }
 
     /// The signal that arrived, if one did.
@@ -83,6 +90,25 @@ impl Interrupt {
     pub fn wait_readable(&self, source: &File) -> io::Result<bool> {
         let (_, stop) = unix::poll_two(source.as_fd(), self.fd())?;
         Ok(!stop && self.signal().is_none())
+    }
+
+    /// Opens a named pipe to write to it, once somebody has it open to read from
+    /// it. `None` when a signal came first.
+    ///
+    /// # Errors
+    /// When it can't be opened.
+    pub fn open_pipe(&self, path: &Path) -> io::Result<Option<File>> {
+        while self.signal().is_none() {
+            match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+                // Held until the one that waits is open, too: else the reader
+                // would find the pipe closed.
+                Ok(_held) => return File::options().write(true).open(path).map(Some),
+                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+                Err(error) => return Err(error),
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(None)
     }
 
     /// From now on, where standard output is a pipe, the end of whoever reads it is a

@@ -58,6 +58,15 @@ pub use windows::{
     Helper, Interrupt, die_of, host_name, is_full, may_write, standard_input, user_id,
 };
 
+/// How many bytes a program may print to standard output or to standard error,
+/// where that is kept in a file: one that prints without end is ended, so that
+/// it does not fill the disk.
+pub const MOST_OUTPUT: u64 = 256 << 20;
+
+/// How often it is looked how much a program has printed. Rare, as each look
+/// takes a little of the processor; a run that is over by then has none.
+const LOOK_AT_OUTPUT: Duration = Duration::from_millis(250);
+
 /// Whether this system tells of a program's page faults by kind and of how
 /// often the processor was given away and taken; else [`Usage`] has zeros.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
@@ -206,10 +215,27 @@ pub struct Outcome {
     pub usage: Usage,
     /// Whether its time ran out and it was ended for that.
     pub timed_out: bool,
+    /// Whether it printed more than [`MOST_OUTPUT`] to a file; if it had not
+    /// ended by itself, it was ended for that.
+    pub printed_too_much: bool,
     /// How many processes it left behind, which were ended too.
     pub left_behind: u32,
     /// What was to be counted, in the command's order.
     pub counts: Vec<Count>,
+}
+
+impl Outcome {
+    /// What it did wrong, as what follows its name; `limit` is the time that it
+    /// had. `None` where it did nothing wrong.
+    pub fn fault(&self, limit: Duration) -> Option<String> {
+        if self.printed_too_much {
+            Some(format!("printed more than {} MiB", MOST_OUTPUT >> 20))
+        } else if self.timed_out {
+            Some(format!("ran longer than {}", humantime::format_duration(limit)))
+        } else {
+            (!self.exit.success()).then(|| self.exit.to_string())
+        }
+    }
 }
 
 /// Why there is no [`Outcome`].

@@ -142,7 +142,7 @@ pub(super) fn encode_reply(reply: &Result<Outcome, Refused>) -> Vec<u8> {
     let seconds = [outcome.wall, usage.user, usage.sys];
     let seconds: Vec<u8> = seconds.into_iter().flat_map(f64::to_ne_bytes).collect();
     let counts: Vec<u8> = outcome.counts.iter().flat_map(|count| count.encode()).collect();
-    let flags = [kind, u8::from(outcome.timed_out)];
+    let flags = [kind, u8::from(outcome.timed_out), u8::from(outcome.printed_too_much)];
     encode(&[&flags, &number.to_ne_bytes(), &seconds, &whole, &counts])
 }
 
@@ -164,7 +164,7 @@ fn read_outcome(fields: &[Vec<u8>]) -> Option<Outcome> {
     let [flags, number, seconds, whole, counts] = fields else {
         return None;
     };
-    let &[kind, timed_out] = flags.as_slice() else {
+    let &[kind, timed_out, printed_too_much] = flags.as_slice() else {
         return None;
     };
     let number = i32::from_ne_bytes(number.as_slice().try_into().ok()?);
@@ -192,6 +192,7 @@ fn read_outcome(fields: &[Vec<u8>]) -> Option<Outcome> {
             involuntary_switches: u64::from_ne_bytes(involuntary),
         },
         timed_out: timed_out == 1,
+        printed_too_much: printed_too_much == 1,
         left_behind: u64::from_ne_bytes(left_behind) as u32,
         counts: counts.iter().map(Count::decode).collect(),
     })

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Repo, branch_with};
+use crate::support::{Cbdr, Ran, Random, Repo, branch_with, metric};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
@@ -167,18 +167,19 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         return skipped("no /dev/full here");
     }
     let repo = branched();
-    let compare = "compare main --max-pairs 1 --warmup 0";
+    let compare = "compare main --max-pairs 2 --warmup 0";
     for (option, file) in
         [("--samples", "/dev/full"), ("--report", "/dev/full"), ("--export", "bencher=/dev/full")]
     {
         let ran = repo.cbdr(compare).args([option, file]).run().code(101);
         assert!(ran.stdout.contains("inconclusive"), "{option}: {}", ran.stdout);
         ran.says("error: can't write `/dev/full`: No space left on device").says("hint: make room");
+        // What was measured is in the cache all the same.
+        let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+        let kept = room.unwrap().path().join("samples.csv");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 5, "{option}");
+        std::fs::remove_file(kept).unwrap();
     }
-    // What was measured is in the cache all the same.
-    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
-    let kept = std::fs::read_to_string(room.unwrap().path().join("samples.csv")).unwrap();
-    assert_eq!(kept.lines().count(), 3, "{kept}");
     let mut command = repo.cbdr(compare).into_command();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command.stdout(full).output().unwrap();
@@ -241,6 +242,149 @@ fn too_few_file_descriptors_are_an_error_that_says_so() {
         ran.says("Too many open files").says("hint: allow more open files: `ulimit -n 1024`");
     }
     limited(&repo, "-n 64", compare).code(0);
+}
+
+/// The published builds of the repository's only room, by their names, with
+/// the number of files in each; those half done begin with `new-`.
+fn builds(repo: &Repo) -> Vec<(String, usize)> {
+    fn count(folder: &Path) -> usize {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+    }
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    let Ok(entries) = std::fs::read_dir(room.unwrap().path().join("builds")) else {
+        return Vec::new();
+    };
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let mut found: Vec<_> = entries.map(|path| (name(&path), count(&path))).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
+    let repo = branched();
+    let compare = "compare main --max-pairs 1 --warmup 0";
+    repo.cbdr(compare).run().code(0);
+    let before = builds(&repo);
+    assert_eq!(before.len(), 2);
+    let mut lacked = false;
+    for count in 9..40 {
+        let ran = limited(&repo, &format!("-n {count}"), compare);
+        assert_eq!(builds(&repo), before, "{count}: {ran:#?}");
+        assert!(!ran.stderr.contains("Building"), "{count}: {ran:#?}");
+        match ran.code {
+            Some(0) => {}
+            code => {
+                assert_eq!(code, Some(101), "{count}: {ran:#?}");
+                lacked |= ran.says("Too many open files").stderr.contains("/builds/");
+            }
+        }
+    }
+    assert!(lacked, "no limit fell into the reading of a build");
+    // A damaged one is built again.
+    let (name, _) = &before[0];
+    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
+    std::fs::write(room.unwrap().path().join("builds").join(name).join("manifest.json"), "{")
+        .unwrap();
+    repo.cbdr(compare).run().code(0).says("Building").says("Fresh");
+    assert_eq!(builds(&repo), before);
+}
+
+#[test]
+fn a_build_is_published_whole_or_not_at_all() {
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        return skipped("no prlimit here");
+    }
+    let repo = Repo::new("steady");
+    // So many files that something can happen between them.
+    repo.write(
+        "build.rs",
+        "fn main() {\n    let out = std::path::PathBuf::from(std::env::var(\"OUT_DIR\").unwrap());\n    \
+         println!(\"cargo::rerun-if-changed=build.rs\");\n    \
+         for n in 0..300 {\n        std::fs::write(out.join(format!(\"{n}.txt\")), \
+         vec![b'x'; if n == 150 { 2_000_000 } else { 20_000 }]).unwrap();\n    }\n}\n",
+    );
+    repo.write(
+        "benches/work.rs",
+        "fn main() { println!(\"{{\\\"work\\\": {}}}\", steady::ROUNDS); }\n",
+    );
+    repo.commit("files");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("more work");
+    // Cargo calls us right before we publish what it built: then the fault is
+    // set into this process, which is the parent of cargo's.
+    let bin = repo.around().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let cargo = "PATH=${PATH#*:}\ncargo \"$@\"\ncode=$?\n\
+                 case \"$*\" in *runner*)\n    \
+                 helper=$(awk '{print $4}' /proc/$$/stat)\n    \
+                 self=$(awk '{print $4}' /proc/$helper/stat)\n    eval \"$FAULT\" ;;\nesac\nexit $code";
+    script(&repo, "bin/cargo", cargo);
+    let usual = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(path).unwrap();
+    let compare =
+        "compare main --max-pairs 20 --harness json --metric work --threshold 5% --format json";
+    let run = |fault: &str| repo.cbdr(compare).env("PATH", &path).env("FAULT", fault);
+    let whole_or_new = |about: &str| {
+        let whole = |(name, count): &(String, usize)| name.starts_with("new-") || *count > 300;
+        assert!(builds(&repo).iter().all(whole), "{about}: {:?}", builds(&repo));
+        let ran = run("true").run().code(100);
+        assert_eq!(metric(&ran.json(), "work")["change"], 1.0, "{about}");
+        let left = builds(&repo);
+        let published = left.iter().all(|(name, _)| !name.starts_with("new-"));
+        assert!(left.len() == 2 && published, "{about}: {left:?}");
+    };
+    let mut faults = vec![("prlimit --pid $self --fsize=1000000".to_owned(), "File too large")];
+    for spare in [0, 1] {
+        let number = format!("$(($(ls /proc/$self/fd | wc -l) + {spare}))");
+        faults.push((format!("prlimit --pid $self --nofile={number}"), "Too many open files"));
+    }
+    for (fault, what) in faults {
+        let _ = std::fs::remove_dir_all(repo.cache());
+        let ran = run(&fault).run();
+        assert_eq!((ran.code, &*ran.stdout), (Some(101), ""), "{fault}: {ran:#?}");
+        ran.says(what);
+        whole_or_new(&fault);
+    }
+    // Killed when so many files of a new build are there.
+    let mut random = Random::new(11);
+    let (mut tries, mut hits) = (0, 0);
+    while hits < 3 {
+        tries += 1;
+        assert!(tries <= 30, "only {hits} of {tries} fell into the publishing");
+        let _ = std::fs::remove_dir_all(repo.cache());
+        let files = 1 + random.below(200) as usize;
+        let mut command = run("true").into_command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let is_there = || half_published(&repo.cache()) >= files;
+        while !is_there() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        hits += u32::from(half_published(&repo.cache()) > 0);
+        whole_or_new(&format!("{files} files"));
+    }
+}
+
+/// How many files there are of a build that is being published.
+fn half_published(cache: &Path) -> usize {
+    fn count(folder: &Path) -> usize {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+    }
+    let rooms = std::fs::read_dir(cache.join("repositories-v1")).into_iter().flatten().flatten();
+    let builds = rooms.flat_map(|room| std::fs::read_dir(room.path().join("builds")));
+    let new = builds
+        .flatten()
+        .flatten()
+        .filter(|build| build.file_name().as_encoded_bytes().starts_with(b"new-"));
+    new.map(|build| count(&build.path())).sum()
 }
 
 #[test]

@@ -129,6 +129,77 @@ fn a_hook_that_was_there_is_kept_called_and_put_back() {
 }
 
 #[test]
+fn lines_of_the_users_own_outlive_ours() {
+    let repo = with_remote();
+    let hook = repo.path().join(".git/hooks/pre-push");
+    let read = || std::fs::read_to_string(&hook).unwrap();
+    repo.cbdr(INSTALL).run().code(0);
+    let ours = read();
+    let (shell, part) = ours.split_once('\n').unwrap();
+    let added = format!("{shell}\necho before >> seen\n{part}say >> seen\necho after >> seen\n");
+    std::fs::write(&hook, &added).unwrap();
+    // They are run, and what follows ours is not where ours stops the push.
+    repo.branch("words");
+    repo.write("README.md", "words\n");
+    repo.commit("document it");
+    pushed(&repo, "origin words");
+    let seen = || std::fs::read_to_string(repo.path().join("seen")).unwrap();
+    let lines = seen();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert!(
+        matches!(lines[..], ["before", told, "after"] if told.starts_with("refs/heads/words "))
+    );
+    repo.branch("slower");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.git(&["add", "src"]);
+    repo.git(&["commit", "--quiet", "--message", "work more"]);
+    blocked(&repo, "origin slower");
+    assert!(seen().ends_with("after\nbefore\n"), "{}", seen());
+    // Installed anew, ours alone changes; removed, ours alone goes.
+    repo.cbdr("hook install --time-limit 7s").run().code(0).never_says("Keeping");
+    let again = read();
+    assert!(again.contains("--time-limit 7s\n") && !again.contains("threshold"), "{again}");
+    assert!(again.starts_with(&format!("{shell}\necho before >> seen\n")), "{again}");
+    assert!(again.ends_with("say >> seen\necho after >> seen\n"), "{again}");
+    repo.cbdr("hook uninstall").run().code(0).says("Removed").says("stay");
+    assert_eq!(read(), format!("{shell}\necho before >> seen\nsay >> seen\necho after >> seen\n"));
+    repo.cbdr("hook uninstall").run().code(101).says("is not a hook that `cargo cbdr` installed");
+}
+
+#[test]
+fn what_can_not_be_told_apart_is_left_alone() {
+    let repo = with_remote();
+    let hook = repo.path().join(".git/hooks/pre-push");
+    repo.cbdr(INSTALL).run().code(0);
+    let ours = std::fs::read_to_string(&hook).unwrap();
+    let end = ours.lines().last().unwrap();
+    let cases = [
+        (ours.replace("--time-limit 1m", "--time-limit 2m"), "have been changed"),
+        (ours.replace("pushed=$(cat)", "echo mine\npushed=$(cat)"), "have been changed"),
+        (ours.replace(&format!("{end}\n"), ""), "is missing"),
+        (format!("{ours}{ours}"), "is there twice"),
+        (format!("{end}\n{ours}"), "ends nothing"),
+        (format!("{ours}{end}\n"), "ends nothing"),
+    ];
+    for (text, why) in cases {
+        std::fs::write(&hook, &text).unwrap();
+        for command in ["hook uninstall", INSTALL] {
+            repo.cbdr(command).run().code(101).says(why).says("by hand");
+            assert_eq!(std::fs::read_to_string(&hook).unwrap(), text);
+        }
+    }
+    // A hook that was there before, and lines added since: both are somebody's.
+    let kept = hook.with_file_name("pre-push.before-cbdr");
+    std::fs::write(&kept, "#!/bin/sh\n").unwrap();
+    let text = format!("{ours}echo mine\n");
+    std::fs::write(&hook, &text).unwrap();
+    let ran = repo.cbdr("hook uninstall").run().code(101);
+    ran.says("has lines that `cargo cbdr` did not write").says("pre-push.before-cbdr`");
+    assert_eq!(std::fs::read_to_string(&hook).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "#!/bin/sh\n");
+}
+
+#[test]
 fn it_goes_where_git_looks_and_into_no_other_repository() {
     let repo = with_remote();
     repo.git(&["config", "core.hooksPath", "our hooks"]);

@@ -103,9 +103,16 @@ impl World {
         self.repo.around().join("out.csv")
     }
 
+    /// Where they are until the comparison is over.
+    fn partial(&self) -> PathBuf {
+        self.repo.around().join("out.csv.partial")
+    }
+
     /// The rows on disk, all of them whole.
     fn rows(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.samples()).unwrap_or_default();
+        // In this order: the one becomes the other.
+        let text = std::fs::read_to_string(self.partial());
+        let text = text.or_else(|_| std::fs::read_to_string(self.samples())).unwrap_or_default();
         text.split_inclusive('\n').skip(1).map(str::to_owned).collect()
     }
 
@@ -113,6 +120,7 @@ impl World {
     fn begin(&self) -> Live {
         let _ = std::fs::remove_file(self.notes.join("runs"));
         let _ = std::fs::remove_file(self.samples());
+        let _ = std::fs::remove_file(self.partial());
         let (samples, page) = (self.samples(), self.repo.around().join("out.html"));
         let args = format!(
             "--threshold 1% --max-pairs {PAIRS} --samples {} --report {}",

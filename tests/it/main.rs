@@ -39,6 +39,8 @@ mod meter;
 mod odd_input;
 #[cfg(unix)]
 mod odd_repositories;
+#[cfg(target_os = "linux")]
+mod outputs;
 mod plot;
 mod policy;
 #[cfg(target_os = "linux")]

@@ -285,8 +285,9 @@ fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
         assert!(said.contains("sh: 3 pairs"), "{said}");
         assert!(said.contains("inconclusive: the interval still holds"), "{said}");
         assert!(said.contains("interrupted after"), "{said}");
-        assert_whole_pairs(&samples, 3);
-        let about = std::fs::read_to_string(samples.with_extension("csv.json")).unwrap();
+        assert_whole_pairs(&samples.with_extension("csv.partial"), 3);
+        let about = samples.with_extension("csv.partial.json");
+        let about = std::fs::read_to_string(about).unwrap();
         let about: serde_json::Value = serde_json::from_str(&about).unwrap();
         assert_eq!(about["head"]["commit"], stage.repo.head());
         assert_gone(&stage.notes, "after the end");
@@ -469,7 +470,7 @@ fn a_failure_after_good_runs_says_whose_it_is_and_keeps_the_samples() {
     let ran = ran.says("my last words");
     // Its own, not those of the runs before.
     ran.never_says("fine");
-    assert_whole_pairs(&samples, 2);
+    assert_whole_pairs(&samples.with_extension("csv.partial"), 2);
 }
 
 #[test]
@@ -523,4 +524,51 @@ fn the_harness_is_not_in_the_memory_of_a_small_program() {
         let most = if cfg!(debug_assertions) { 4.0e6 } else { 1.2e6 };
         assert!(bytes < most, "the {side} of a program that does nothing took {bytes} bytes");
     }
+}
+
+#[test]
+fn what_prints_without_end_is_ended_and_the_error_names_it() {
+    let endless = "exec yes";
+    let stage = Stage::new(&format!("{endless} >&2\n"));
+    let error = "printed more than 256 MiB: `sh run.sh`";
+    let says = "hint: let it print less";
+    stage.compare("").run().code(101).says(error).says(says);
+    let stage = Stage::new(endless);
+    let error = "of `sh` printed more than 256 MiB: `sh run.sh`";
+    stage.compare("--harness json").run().code(101).says(error);
+    stage.compare("--check-output --warmup 0").run().code(101).says(error);
+    // What nobody keeps may be of any length: its time ends it.
+    stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
+    let stage = Stage::new("true\n");
+    for hook in ["prepare", "setup", "cleanup"] {
+        let option = format!("--{hook}");
+        let ran = stage.compare("--max-pairs 1").args([&*option, "yes"]).run().code(101);
+        ran.says(&format!("`{hook}` of the ")).says("printed more than 256 MiB: `yes`");
+    }
+    let ran = stage.repo.cbdr("sample").args(["a:sh -c 'yes >&2'"]).run().code(101);
+    ran.says("`a` printed more than 256 MiB");
+    // A tool of ours.
+    let bin = stage.repo.around().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("cargo"), "#!/bin/sh\nexec yes\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("cargo"), mode).unwrap();
+    let usual = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let cbdr = stage.repo.cbdr("compare main").env("PATH", std::env::join_paths(path).unwrap());
+    cbdr.run().code(101).says("error: `cargo metadata").says("printed more than 256 MiB in `");
+}
+
+#[test]
+fn what_may_be_read_once_is_no_input_of_many_runs() {
+    let stage = Stage::new("cat > /dev/null\n");
+    let pipe = stage.repo.around().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for options in [&["--stdin"][..], &["--page-cache", "warm", "--page-cache-file"]] {
+        let ran = stage.compare("--max-pairs 1").args(options).args([&pipe]).run().code(101);
+        ran.says("/pipe` is a pipe, and every run reads it").says("hint: write it to a file first");
+    }
+    stage.compare("--max-pairs 1 --stdin /dev/null").run().code(0);
+    let ran = stage.compare("--max-pairs 1 --stdin no-such").run().code(101);
+    ran.says("could not open `").says("/no-such`");
 }

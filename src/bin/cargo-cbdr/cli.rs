@@ -232,7 +232,8 @@ pub(crate) struct Compare {
           help_heading = STOPPING)]
     pub(crate) shard: Option<Shard>,
 
-    /// Also write every run to this file, as CSV
+    /// Also write every run to this file, as CSV, when the comparison is over;
+    /// until then to FILE.csv.partial
     #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]
     pub(crate) samples: Option<PathBuf>,
 

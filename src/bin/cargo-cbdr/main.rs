@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod output;
 mod page;
 mod plot;
 mod report;

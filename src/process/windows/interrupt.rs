@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -121,6 +122,14 @@ impl Interrupt {
             std::thread::sleep(LOOK);
         }
         Ok(false)
+    }
+
+    /// Opens a file to write to it: named pipes are no files here.
+    ///
+    /// # Errors
+    /// When it can't be opened.
+    pub fn open_pipe(&self, path: &Path) -> io::Result<Option<File>> {
+        File::options().write(true).open(path).map(Some)
     }
 
     /// Elsewhere the end of who reads our output stops us at once; here the

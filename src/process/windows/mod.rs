@@ -18,7 +18,7 @@ pub use job::is_full;
 use job::{Job, SUSPENDED, Seen, peak_memory, resume, wait};
 
 use super::program::look_up;
-use super::{Command, Exit, Outcome, RunError, Sink, Usage};
+use super::{Command, Exit, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink, Usage};
 
 /// Runs programs.
 #[derive(Debug)]
@@ -111,18 +111,28 @@ impl Running {
     /// comes.
     fn finish(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         let mut due = command.timeout.map(|timeout| self.began + timeout);
+        let kept =
+            matches!((&command.stdout, &command.stderr), (Sink::File(_), _) | (_, Sink::File(_)));
+        let mut look = kept.then(|| self.began + LOOK_AT_OUTPUT);
         let mut wish = Some(interrupt.event());
         let mut timed_out = false;
         let lost = |error| RunError::Helper(error);
         let end = loop {
-            let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let next = [due, look].into_iter().flatten().min();
+            let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
             match wait(self.child.as_handle(), wish, patience).map_err(lost)? {
                 Seen::Ended(at) => break at,
                 Seen::Asked => wish = None,
                 Seen::Nothing if due.is_some_and(|due| due <= Instant::now()) => timed_out = true,
+                Seen::Nothing if look.is_some_and(|look| look <= Instant::now()) => {
+                    look = Some(Instant::now() + LOOK_AT_OUTPUT);
+                    if !prints_too_much(command) {
+                        continue;
+                    }
+                }
                 Seen::Nothing => continue,
             }
-            due = None;
+            (due, look) = (None, None);
             self.job.end();
         };
         let left_behind = self.sweep(command.sweep).map_err(lost)?;
@@ -134,6 +144,7 @@ impl Running {
             wall: end.duration_since(self.began).as_secs_f64(),
             usage: Usage { user: spent.user, sys: spent.kernel, max_rss, ..Usage::default() },
             timed_out,
+            printed_too_much: prints_too_much(command),
             left_behind,
             counts: Vec::new(),
         })
@@ -150,6 +161,14 @@ impl Running {
         self.job.end();
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+}
+
+/// Whether a command has printed more to a file than it may.
+fn prints_too_much(command: &Command) -> bool {
+    [&command.stdout, &command.stderr].into_iter().any(|sink| match sink {
+        Sink::File(path) => path.metadata().is_ok_and(|about| about.len() > MOST_OUTPUT),
+        Sink::Null | Sink::Stderr => false,
+    })
 }
 
 /// The command in std's words, to be started asleep.

@@ -21,6 +21,8 @@ pub(crate) enum Hook {
         args: Vec<String>,
     },
     /// Take the hook away again, and put back what was there before
+    ///
+    /// Removes the lines that `hook install` wrote, and no others.
     Uninstall,
     /// Compare what git says that it will push; the hook calls this
     #[command(hide = true)]

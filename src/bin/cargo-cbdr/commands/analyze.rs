@@ -20,7 +20,7 @@ use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
 use crate::report;
 use crate::report::outcome::Outcome;
-use crate::report::outputs::{self, Outputs};
+use crate::report::outputs::{self, Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
 /// How often what is known so far is shown.
@@ -30,9 +30,9 @@ const REDRAW: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let (spec, on_inconclusive) = spec(args)?;
     if args.combine {
-        return super::combine::run(args);
+        return super::combine::run(args, interrupt);
     }
-    let outputs = Outputs::new(args.format, None, &[], None)?;
+    let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
     let sources = sources(args)?;
     let mut ui = Ui::new();
     let outcome = analyse(&spec, &sources, interrupt, &mut ui);

@@ -6,6 +6,7 @@ use cargo_cbdr::Error;
 use cargo_cbdr::analysis::{self, Branch, Judging, Misfit, Part, Recording, Spec};
 use cargo_cbdr::event::Event;
 use cargo_cbdr::metric::Units;
+use cargo_cbdr::process::Interrupt;
 use cargo_cbdr::schedule::Shard;
 use cargo_cbdr::verdict::{OnDoubt, Removed, StoppedBy};
 
@@ -14,12 +15,12 @@ use crate::cli::Analyze;
 use crate::exit::Exit;
 use crate::report::about::{self, About};
 use crate::report::outcome::Outcome;
-use crate::report::outputs::Outputs;
+use crate::report::outputs::{Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
 /// Gives the verdict of the shards that several machines measured.
-pub(crate) fn run(args: &Analyze) -> Result<Exit, Failure> {
-    let outputs = Outputs::new(args.format, None, &[], None)?;
+pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
     let mut abouts: Vec<About> = Vec::new();
     let mut parts: Vec<Part> = Vec::new();
     for path in &args.samples.files {

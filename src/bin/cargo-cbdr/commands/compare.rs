@@ -18,7 +18,7 @@ use crate::cli::{Compare, From};
 use crate::exit::Exit;
 use crate::report;
 use crate::report::outcome::Outcome;
-use crate::report::outputs::{self, Outputs};
+use crate::report::outputs::{self, Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison that the arguments ask for.
@@ -28,11 +28,18 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, helper, interrupt, ui);
     }
-    let outputs =
-        Outputs::new(args.format, args.report.as_deref(), &args.export, args.samples.as_deref())?;
+    let samples = args.samples.as_deref();
+    let wanted =
+        Wanted { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
+    let outputs = match Outputs::new(args.format, wanted, interrupt) {
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            return Ok(Exit::interrupted(interrupt));
+        }
+        outputs => outputs?,
+    };
     let mut recording = Recording::new(None, Units::new());
     let kept = outputs.want_runs().then_some(&mut recording);
-    let outcome = observed(&options, args.samples.clone(), kept, helper, interrupt, &mut ui);
+    let outcome = observed(&options, samples, kept, helper, interrupt, &mut ui);
     ui.end();
     let (report, kept) = match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {

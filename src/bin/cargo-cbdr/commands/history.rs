@@ -9,6 +9,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use super::request::{checked, request};
 use crate::cli::{self, Printed};
 use crate::exit::Exit;
+use crate::output::Whole;
 use crate::report;
 use crate::report::outputs::printed;
 use crate::ui::{Failure, Ui, text};
@@ -22,7 +23,7 @@ pub(crate) fn run(
     let done = match args {
         cli::History::Record(args) => self::record(args, helper, interrupt),
         cli::History::Check(args) => self::check(args, helper, interrupt),
-        cli::History::List(args) => list(args),
+        cli::History::List(args) => list(args, interrupt),
         cli::History::Annotate(args) => annotate(args),
         cli::History::Export(args) => export(args),
         cli::History::Push(args) => exchange("Pushed", args, sync::push, helper, interrupt),
@@ -93,7 +94,7 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
     Ok(Exit::of_check(&report))
 }
 
-fn list(args: &cli::List) -> Result<Exit, Failure> {
+fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let flags = Table { metrics: names(&args.metric), ..Table::default() };
     let options = series::Options {
         request: request(flags, args.rev.clone(), None)?,
@@ -101,12 +102,14 @@ fn list(args: &cli::List) -> Result<Exit, Failure> {
         parents: parents(args.all_parents),
         benchmark: args.benchmark.clone(),
     };
+    let html =
+        args.html.as_deref().map(|path| Ok::<_, Failure>((path, Whole::new(path, interrupt)?)));
+    let html = html.transpose()?;
     let listing = series::list(&options)?;
     say_skipped(&listing.skipped);
-    match &args.html {
-        Some(path) => {
-            let page = crate::page::history::page(&listing);
-            fs_err::write(path, page)?;
+    match html {
+        Some((path, file)) => {
+            file.write(&crate::page::history::page(&listing))?;
             Ui::new().status("Wrote", &path.display().to_string());
         }
         None => report::history::print_list(&listing)?,

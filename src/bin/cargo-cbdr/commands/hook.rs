@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cargo_cbdr::Error;
+use cargo_cbdr::cache::digest;
 use cargo_cbdr::git::Repo;
 use cargo_cbdr::git::hooks::{Push, is_active, pushes};
 use cargo_cbdr::process::{Helper, Interrupt};
-use cargo_cbdr::system::permissions;
+use cargo_cbdr::system::Place;
 
 use super::compare;
 use crate::cli::{self, Compare, Hook};
@@ -21,9 +22,15 @@ const HOOK: &str = "pre-push";
 /// Where a hook that was there before is kept, and called from.
 const KEPT: &str = "pre-push.before-cbdr";
 
-/// The line by which the hook is known to be ours.
-const OURS: &str =
-    "# Made by `cargo cbdr hook install`; `cargo cbdr hook uninstall` takes it away.";
+/// The beginning of the line with which our part of the hook begins. A digest
+/// of the lines up to [`END`] follows.
+const BEGIN: &str = "# >>> cargo cbdr hook >>> ";
+
+/// The line with which our part of the hook ends.
+const END: &str = "# <<< cargo cbdr hook <<<";
+
+/// What runs a hook that is all ours.
+const SHELL: &str = "#!/bin/sh\n";
 
 pub(crate) fn run(what: &Hook, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     match what {
@@ -53,8 +60,12 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
     let (repo, folder) = place()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let mut ui = Ui::new();
-    let there = fs_err::symlink_metadata(&hook).is_ok();
-    if there && !is_ours(&hook) {
+    let there = read(&hook)?;
+    let inside = super::current_folder()?.canonicalize()?;
+    let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
+    let ours = part(inside, time_limit, args)?;
+    let is_other = matches!(there, Found::Other);
+    if is_other {
         if fs_err::symlink_metadata(&kept).is_ok() {
             let what = format!(
                 "`{}` and `{}` both exist: one of them has to go first",
@@ -63,7 +74,6 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
             );
             return Err(Failure::Refused(what));
         }
-        fs_err::create_dir_all(&folder)?;
         fs_err::rename(&hook, &kept)?;
         ui.status("Keeping", &format!("the hook that was there, as `{}`", kept.display()));
         if !is_active(&kept) {
@@ -71,10 +81,18 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
         }
     }
     fs_err::create_dir_all(&folder)?;
-    let inside = super::current_folder()?.canonicalize()?;
-    let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
-    let script = script(inside, time_limit, args)?;
-    publish(&folder, &hook, &script)?;
+    let text = match there {
+        // With the lines that are somebody else's, as they are.
+        Found::Ours { before, after } => [before, ours.into_bytes(), after].concat(),
+        Found::Nothing | Found::Other => [SHELL.as_bytes(), ours.as_bytes()].concat(),
+    };
+    if let Err(failure) = publish(&hook, &text) {
+        if is_other {
+            // As it was: git goes on to call it.
+            fs_err::rename(&kept, &hook)?;
+        }
+        return Err(failure);
+    }
     ui.status("Installed", &format!("`{}`; `git push --no-verify` skips it", hook.display()));
     Ok(Exit::Success)
 }
@@ -82,33 +100,114 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
 fn uninstall() -> Result<Exit, Failure> {
     let (_, folder) = place()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
-    if !is_ours(&hook) {
+    let Found::Ours { before, after } = read(&hook)? else {
         let what = format!("`{}` is not a hook that `cargo cbdr` installed", hook.display());
         return Err(Failure::Refused(what));
-    }
+    };
+    let rest = [before, after].concat();
+    let is_ours_alone =
+        rest.strip_prefix(SHELL.as_bytes()).unwrap_or(&rest).trim_ascii().is_empty();
     let mut ui = Ui::new();
-    if fs_err::symlink_metadata(&kept).is_ok() {
-        fs_err::rename(&kept, &hook)?;
-        ui.status("Restored", &format!("`{}`", hook.display()));
-    } else {
-        fs_err::remove_file(&hook)?;
-        ui.status("Removed", &format!("`{}`", hook.display()));
+    match (is_ours_alone, fs_err::symlink_metadata(&kept).is_ok()) {
+        (true, true) => {
+            fs_err::rename(&kept, &hook)?;
+            ui.status("Restored", &format!("`{}`", hook.display()));
+        }
+        (true, false) => {
+            fs_err::remove_file(&hook)?;
+            ui.status("Removed", &format!("`{}`", hook.display()));
+        }
+        (false, false) => {
+            publish(&hook, &rest)?;
+            let what = "the lines of `cargo cbdr`; others are in it, and stay";
+            ui.status("Removed", &format!("from `{}` {what}", hook.display()));
+        }
+        (false, true) => {
+            let what = format!(
+                "`{}` has lines that `cargo cbdr` did not write, and `{}` is to take its place: \
+                 move those lines there first, or remove one of the two files",
+                hook.display(),
+                kept.display()
+            );
+            return Err(Failure::Refused(what));
+        }
     }
     Ok(Exit::Success)
 }
 
-fn is_ours(hook: &Path) -> bool {
-    let regular = fs_err::symlink_metadata(hook).is_ok_and(|file| file.is_file());
-    regular && fs_err::read(hook).is_ok_and(|text| contains(&text, OURS.as_bytes()))
+/// What there is in the place of the hook.
+enum Found {
+    /// No file.
+    Nothing,
+    /// Somebody else's, or a link.
+    Other,
+    /// One with our part in it: what is before and after that.
+    Ours { before: Vec<u8>, after: Vec<u8> },
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
+/// Looks for our part in a hook. One that has not been left as it was written
+/// is an error: what was changed in it would be lost.
+fn read(hook: &Path) -> Result<Found, Failure> {
+    match fs_err::symlink_metadata(hook) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        about => {
+            if !about?.is_file() {
+                return Ok(Found::Other);
+            }
+        }
+    }
+    let text = fs_err::read(hook)?;
+    let refused = |why: &str| {
+        let name = hook.display();
+        let what = format!(
+            "`{name}`: {why}, so that it is not known which lines are yours; remove those of \
+             `cargo cbdr` by hand"
+        );
+        Err(Failure::Refused(what))
+    };
+    let (mut before, mut inside, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut told, mut ended) = (None, false);
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        let word = line.trim_ascii_end();
+        if let Some(digest) = word.strip_prefix(BEGIN.trim_end().as_bytes()) {
+            if told.replace(digest.trim_ascii().to_owned()).is_some() {
+                return refused(&format!("the line `{}` is there twice", BEGIN.trim_end()));
+            }
+        } else if word == END.as_bytes() {
+            if told.is_none() || ended {
+                return refused(&format!("the line `{END}` ends nothing"));
+            }
+            ended = true;
+        } else {
+            match (&told, ended) {
+                (None, _) => &mut before,
+                (Some(_), false) => &mut inside,
+                (Some(_), true) => &mut after,
+            }
+            .extend_from_slice(line);
+        }
+    }
+    match told {
+        None => Ok(Found::Other),
+        Some(_) if !ended => refused(&format!("the line `{END}` is missing")),
+        Some(told) if told != mark(&inside).as_bytes() => {
+            refused("the lines of `cargo cbdr` have been changed")
+        }
+        Some(_) => Ok(Found::Ours { before, after }),
+    }
 }
 
-/// What git runs. It needs no more than a shell, and says so where the program
-/// is gone.
-fn script(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
+/// By what it is known whether lines are as they were written.
+fn mark(lines: &[u8]) -> String {
+    let mut digest = digest(lines);
+    digest.truncate(16);
+    digest
+}
+
+/// Our part of what git runs. It needs no more than a shell, and says so where
+/// the program is gone. What comes after it is run, too, unless it stops the
+/// push.
+fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
         let what = format!("`{}` is not UTF-8: install from the root", inside.display());
         return Err(Failure::Refused(what));
@@ -123,37 +222,32 @@ fn script(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fa
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
     let enter = match inside.as_str() {
         "" => String::new(),
-        inside => format!("cd -- {} || exit 0\n", quoted(inside)?),
+        inside => format!("cd -- {} || exit 0; ", quoted(inside)?),
     };
-    Ok(format!(
-        "#!/bin/sh\n\
-         {OURS}\n\
+    let lines = format!(
+        "# Made by `cargo cbdr hook install`; `cargo cbdr hook uninstall` removes the lines between\n\
+         # these two marks, and no others. Lines of your own go before or after them; `say` prints\n\
+         # there what git tells a pre-push hook on standard input.\n\
          pushed=$(cat)\n\
          say() {{ if [ -n \"$pushed\" ]; then printf '%s\\n' \"$pushed\"; fi; }}\n\
          kept=$(dirname -- \"$0\")/{KEPT}\n\
          if [ -x \"$kept\" ]; then\n    say | \"$kept\" \"$@\" || exit $?\n\
          fi\n\
-         if ! command -v cargo-cbdr >/dev/null; then\n    \
-         echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n    exit 0\n\
-         fi\n\
-         {enter}say | cargo-cbdr hook run --time-limit {}{args}\n",
+         if command -v cargo-cbdr >/dev/null; then\n    \
+         ({enter}say | cargo-cbdr hook run --time-limit {}{args}\n    ) || exit $?\n\
+         else\n    \
+         echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n\
+         fi\n",
         quoted(time_limit)?,
-    ))
+    );
+    Ok(format!("{BEGIN}{}\n{lines}{END}\n", mark(lines.as_bytes())))
 }
 
 /// Writes the hook whole, executable, in one step.
-fn publish(folder: &Path, hook: &Path, script: &str) -> Result<(), Failure> {
-    let mut builder = tempfile::Builder::new();
-    if let Some(usual) = permissions(0o755) {
-        builder.permissions(usual);
-    }
-    let mut write = || {
-        let mut file = builder.prefix("tmp-").tempfile_in(folder)?;
-        std::io::Write::write_all(&mut file, script.as_bytes())?;
-        file.persist(hook).map_err(|error| error.error).map(drop)
-    };
-    write().map_err(|error| about(&format!("can't write `{}`", hook.display()), &error))?;
-    Ok(())
+fn publish(hook: &Path, text: &[u8]) -> Result<(), Failure> {
+    let written = Place::find(hook).and_then(|place| place.replace_script(text));
+    let name = || format!("can't write `{}`", hook.display());
+    Ok(written.map_err(|error| about(&name(), &error))?)
 }
 
 /// Compares what git says that it pushes, one after the other; the first

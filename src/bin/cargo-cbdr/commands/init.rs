@@ -17,7 +17,7 @@ use cargo_cbdr::process::{Helper, Interrupt};
 use super::request::{checked, request};
 use crate::cli::Init;
 use crate::exit::Exit;
-use crate::report::whole::Whole;
+use crate::output;
 use crate::ui::{Failure, Ui, text};
 use patch::patch;
 
@@ -66,7 +66,7 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     if is_new {
         edited(&proposal)?;
         if !args.dry_run {
-            drop(Whole::new(&proposal.manifest)?);
+            output::check(&proposal.manifest)?;
         }
         say_chosen(ui, &proposal);
         if !time.is_zero() {

@@ -61,7 +61,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),
         Command::Hook { what } => hook::run(&what, &helper, &interrupt),
-        Command::Plot(args) => plot::run(&args),
+        Command::Plot(args) => plot::run(&args, &interrupt),
         Command::Bisect(args) => bisect::run(&args, &helper, &interrupt),
         Command::History(args) => history::run(&args, &helper, &interrupt),
     }

@@ -1,7 +1,7 @@
 //! A comparison with somebody watching.
 
 use std::hash::{BuildHasher, Hasher};
-use std::path::PathBuf;
+use std::path::Path;
 
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::event::Event;
@@ -17,17 +17,17 @@ use crate::ui::{Failure, Ui};
 /// end as though they were there.
 pub(crate) fn observed(
     options: &Options,
-    samples: Option<PathBuf>,
+    samples: Option<&Path>,
     mut recording: Option<&mut Recording>,
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<(Report, std::io::Result<()>), Failure> {
-    let mut file = report::samples::File::new(samples)?;
+) -> Result<(Report, Result<(), Failure>), Failure> {
+    let mut file = report::samples::File::new(samples, interrupt)?;
     let mut kept = Ok(());
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
-        match (&mut recording, event) {
+        match (&mut recording, &event) {
             (Some(recording), Event::Sampling { metrics, plan }) => {
                 recording.begin(metrics.iter().filter_map(|name| plan.metric(name)).cloned());
             }
@@ -39,11 +39,12 @@ pub(crate) fn observed(
             kept = taken;
         }
     });
-    let report = result?;
-    if kept.is_ok() {
-        kept = file.finish(&report);
+    let left = file.end(result.as_ref().ok());
+    if let Ok(Some(path)) = &left {
+        ui.end();
+        ui.status("Keeping", &format!("the samples so far, as `{}`", path.display()));
     }
-    Ok((report, kept))
+    Ok((result?, kept.and(left.map(drop).map_err(Failure::from))))
 }
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use cargo_cbdr::Error;
 use cargo_cbdr::analysis::{self, Analysis, Flow, Recording};
 use cargo_cbdr::metric::Metric;
-use cargo_cbdr::process::standard_input;
+use cargo_cbdr::process::{Interrupt, standard_input};
 use cargo_cbdr::verdict::StoppedBy;
 
 use super::analyze;
@@ -14,16 +14,22 @@ use crate::cli::{Analyze, Format, Plot, Rule};
 use crate::exit::Exit;
 use crate::plot;
 use crate::report::outcome::Outcome;
-use crate::report::outputs::Outputs;
+use crate::report::outputs::{Outputs, Wanted};
 use crate::ui::Failure;
 
 /// Columns of what is no terminal.
 const COLUMNS: usize = 80;
 
 /// Draws the samples.
-pub(crate) fn run(args: &Plot) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let page = args.html.as_deref();
-    let outputs = Outputs::new(Format::Human, page, &[], None)?;
+    let wanted = Wanted { page, inputs: &args.samples.files, ..Wanted::default() };
+    let outputs = match Outputs::new(Format::Human, wanted, interrupt) {
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            return Ok(Exit::interrupted(interrupt));
+        }
+        outputs => outputs?,
+    };
     let texts = texts(&args.samples.files)?;
     let units = analyze::units(&args.samples.files)?;
     let mut recording = Recording::new(args.samples.base.clone(), units);

@@ -30,14 +30,15 @@ pub(crate) fn run(
     }
     let mut reports: Vec<Report> = Vec::new();
     let mut stopped = false;
+    let mut failed = Ok(());
     for time in 1..=times {
         let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
         ui.end();
         match outcome {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
-            outcome => {
-                let (report, kept) = outcome?;
-                kept?;
+            Err(failure) => failed = Err(failure),
+            Ok((report, kept)) => {
+                failed = kept;
                 stopped = report.sampled.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
                     let verdict = text::outcome(&report);
@@ -46,20 +47,23 @@ pub(crate) fn run(
                 }
             }
         }
-        if stopped {
+        if stopped || failed.is_err() {
             break;
         }
         options.seed = (options.seed + 1) % SEEDS;
         // From now on all is built.
         ui.hush();
     }
+    // What was done counts, whatever became of the rest.
     let printed = match format {
+        _ if reports.is_empty() && failed.is_err() => Ok(()),
         Format::Json => report::json::print_all(&reports),
         _ => report::repeated::print(&reports),
     };
     if stopped {
         return Ok(Exit::interrupted(interrupt));
     }
+    failed?;
     report::outputs::printed(printed)?;
     Ok(Exit::Success)
 }

@@ -1,8 +1,8 @@
 //! What stands beside a file with samples: what they were measured of, and how.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use cargo_cbdr::Report;
 use cargo_cbdr::gate::{Gate, Waiver};
@@ -14,6 +14,7 @@ use cargo_cbdr::verdict::{MetricResult, OnDoubt};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::is_of_tables;
+use crate::output::companion;
 use crate::ui::notices;
 
 /// All of it.
@@ -171,25 +172,14 @@ impl About {
         }
     }
 
-    /// Removes what stands beside a file that is written anew.
-    pub(crate) fn remove(samples: &Path) -> io::Result<()> {
-        let path = beside(samples);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(named(&path)(error)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes it beside a file.
-    pub(crate) fn write(&self, samples: &Path) -> io::Result<()> {
-        let mut file = fs_err::File::create(beside(samples))?;
-        serde_json::to_writer_pretty(&mut file, self)?;
-        writeln!(file)
+    /// As it is written beside a file.
+    pub(crate) fn text(&self) -> io::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
     /// Reads what stands beside a file; none where nothing does, or something else.
     pub(crate) fn beside(samples: &Path) -> io::Result<Result<Self, String>> {
-        let path = beside(samples);
+        let path = companion(samples);
         match std::fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(Err(format!("there is no `{}`", path.display())))
@@ -233,7 +223,7 @@ pub(crate) fn units_beside(samples: &Path) -> io::Result<Units> {
     struct Told {
         units: BTreeMap<String, Scale>,
     }
-    let path = beside(samples);
+    let path = companion(samples);
     let bad = |why: String| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{} in `{}`", why, path.display()))
     };
@@ -243,13 +233,6 @@ pub(crate) fn units_beside(samples: &Path) -> io::Result<Units> {
     };
     let told: Told = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
     units(&told.units).map_err(bad)
-}
-
-/// The file beside a file with samples.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".json");
-    PathBuf::from(name)
 }
 
 /// An error with the file's name.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cargo_cbdr::verdict::{OnDoubt, Verdict};
 
@@ -11,12 +11,16 @@ use super::markdown;
 use super::outcome::{Outcome, sentence};
 use crate::ui::notices;
 
-/// Opens the summary of the job, which others may have begun, if there is one.
-pub(super) fn open_summary() -> io::Result<Option<File>> {
+/// Where the summary of the job is, if there is one.
+pub(super) fn summary() -> Option<PathBuf> {
     let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-    let open = |path| fs_err::OpenOptions::new().create(true).append(true).open(path);
-    let file = path.map(|path| open(PathBuf::from(path))).transpose()?;
-    Ok(file.map(|file| file.into_parts().0))
+    path.map(PathBuf::from)
+}
+
+/// Opens the summary of the job, which others may have begun.
+pub(super) fn open_summary(path: &Path) -> io::Result<File> {
+    let file = fs_err::OpenOptions::new().create(true).append(true).open(path)?;
+    Ok(file.into_parts().0)
 }
 
 /// Appends to the summary of the job.

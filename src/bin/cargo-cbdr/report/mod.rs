@@ -20,7 +20,6 @@ pub(crate) mod repeated;
 pub(crate) mod samples;
 pub(crate) mod scale;
 mod several;
-pub(crate) mod whole;
 
 /// The present moment as RFC 3339 has it, to the second. A clock that is set
 /// before 1970 or after 9999, which have no such form, shows the nearest that

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::analysis::Recording;
+use cargo_cbdr::process::Interrupt;
 
 use super::export::{self, Kind};
 use super::outcome::Outcome;
-use super::whole::Whole;
 use super::{github, junit, markdown};
 use crate::cli::Format;
+use crate::output::{self, Whole};
 use crate::page;
 use crate::ui::{Failure, about};
 
@@ -24,34 +25,42 @@ pub(crate) struct Outputs {
     exports: Vec<(Kind, Whole)>,
 }
 
+/// Which files are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted<'a> {
+    /// The page.
+    pub(crate) page: Option<&'a Path>,
+    /// Each a kind and a file.
+    pub(crate) exports: &'a [String],
+    /// The samples, which somebody else writes.
+    pub(crate) samples: Option<&'a Path>,
+    /// What is read.
+    pub(crate) inputs: &'a [PathBuf],
+}
+
 impl Outputs {
-    /// Opens them.
+    /// Makes sure that all of them can be written, each to a path of its own.
     pub(crate) fn new(
         format: Format,
-        page: Option<&Path>,
-        exports: &[String],
-        samples: Option<&Path>,
+        wanted: Wanted<'_>,
+        interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let parsed = exports.iter().map(|text| export::parse(text));
+        let parsed = wanted.exports.iter().map(|text| export::parse(text));
         let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(Failure::Arguments)?;
-        let paths = parsed.iter().map(|(_, path)| path.as_path()).chain(page).chain(samples);
-        let mut seen: Vec<PathBuf> = Vec::new();
-        for path in paths {
-            let place = std::path::absolute(path)?;
-            if seen.contains(&place) {
-                let what = format!("`{}` is to be written twice", path.display());
-                return Err(Failure::Arguments(what));
-            }
-            seen.push(place);
+        let summary = (format == Format::Github).then(github::summary).flatten();
+        let exports = parsed.iter().map(|(_, path)| path.clone());
+        let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
+        paths.extend(wanted.page.map(Path::to_owned));
+        if let Some(samples) = wanted.samples {
+            // First, so that the other one is named.
+            paths.splice(0..0, output::files_of_rows(samples)?);
         }
-        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, Whole::new(&path)?));
+        output::distinct(&paths, wanted.inputs)?;
+        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, Whole::new(&path, interrupt)?));
         Ok(Outputs {
-            summary: match format {
-                Format::Github => github::open_summary()?,
-                _ => None,
-            },
-            page: page.map(Whole::new).transpose()?,
-            exports: parsed.into_iter().map(open).collect::<io::Result<_>>()?,
+            summary: summary.map(|path| github::open_summary(&path)).transpose()?,
+            page: wanted.page.map(|path| Whole::new(path, interrupt)).transpose()?,
+            exports: parsed.into_iter().map(open).collect::<Result<_, Failure>>()?,
         })
     }
 

@@ -7,16 +7,26 @@ use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Report;
 use cargo_cbdr::event::Event;
+use cargo_cbdr::process::Interrupt;
 use cargo_cbdr::sample::Sample;
+use cargo_cbdr::verdict::StoppedBy;
 
 use super::about::About;
+use crate::output;
+use crate::ui::Failure;
+
+/// The name of the file in the repository's part of the cache.
+const KEPT: &str = "samples.csv";
 
 /// The files that are being written.
-pub(crate) struct File {
-    wanted: Option<PathBuf>,
-    writers: Vec<(PathBuf, csv::Writer<std::fs::File>)>,
-    metrics: Vec<String>,
-    rows: u64,
+pub(crate) struct File<'a> {
+    /// That of the user, if one is wanted.
+    wanted: Option<output::Rows>,
+    /// The one in the cache.
+    kept: Option<output::Rows>,
+    rows: Rows,
+    count: u64,
+    interrupt: &'a Interrupt,
 }
 
 /// The names of the columns.
@@ -45,15 +55,19 @@ impl Rows {
     /// Adds what an event brings.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
         match event {
-            Event::Rounds { metrics, .. } => {
-                self.metrics = metrics.to_vec();
-                Ok(self.writer.write_record(header(metrics))?)
-            }
-            Event::Run { label, sample } => {
-                Ok(self.writer.write_record(row(&self.metrics, label, sample))?)
-            }
+            Event::Rounds { metrics, .. } => self.begin(metrics),
+            Event::Run { label, sample } => self.add(label, sample),
             _ => Ok(()),
         }
+    }
+
+    fn begin(&mut self, metrics: &[String]) -> io::Result<()> {
+        self.metrics = metrics.to_vec();
+        Ok(self.writer.write_record(header(metrics))?)
+    }
+
+    fn add(&mut self, label: &str, sample: &Sample) -> io::Result<()> {
+        Ok(self.writer.write_record(row(&self.metrics, label, sample))?)
     }
 
     /// The rows since the last time.
@@ -64,70 +78,57 @@ impl Rows {
     }
 }
 
-impl File {
-    /// Opens the file that the user wants, if any: before anything is built,
-    /// so that a bad path costs nobody a measurement.
-    pub(crate) fn new(wanted: Option<PathBuf>) -> io::Result<Self> {
-        let mut file = File { wanted, writers: Vec::new(), metrics: Vec::new(), rows: 0 };
-        if let Some(path) = file.wanted.clone() {
-            file.open(&path)?;
-            // Of other samples; what is there tells that these are whole.
-            About::remove(&path)?;
-        }
-        Ok(file)
-    }
-
-    fn open(&mut self, path: &Path) -> io::Result<()> {
-        // Flushed after every row instead of when a buffer is full.
-        let opened = std::fs::File::create(path).map_err(|error| unwritten(path, &error))?;
-        self.writers.push((path.to_owned(), csv::Writer::from_writer(opened)));
-        Ok(())
+impl<'a> File<'a> {
+    /// Makes sure that the file that the user wants, if any, can be written:
+    /// before anything is built, so that a bad path costs nobody a measurement.
+    pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
+        let wanted = wanted.map(|path| output::Rows::new(path, interrupt)).transpose()?;
+        Ok(File { wanted, kept: None, rows: Rows::new(), count: 0, interrupt })
     }
 
     /// Writes what an event brings. A file that can't be written is given up,
-    /// and the others are not.
-    pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
+    /// and the other is not.
+    pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
-            Event::Prepared { room, .. } => self.open(&room.join("samples.csv")),
-            Event::Sampling { metrics, .. } => {
-                self.metrics = metrics.to_vec();
-                self.write(&header(metrics))
+            Event::Prepared { room, .. } => {
+                self.kept = Some(output::Rows::new(&room.join(KEPT), self.interrupt)?);
             }
+            // The header waits for the first row.
+            Event::Sampling { metrics, .. } => self.rows.begin(metrics)?,
             Event::Run { label, sample } => {
-                let row = row(&self.metrics, label, sample);
-                self.rows += 1;
-                self.write(&row)
+                self.rows.add(label, sample)?;
+                self.count += 1;
             }
-            _ => Ok(()),
+            // Whole pairs only: they wait here until one is complete.
+            Event::Pair(_) => return Ok(self.write()?),
+            _ => {}
         }
+        Ok(())
     }
 
-    fn write(&mut self, row: &[String]) -> io::Result<()> {
-        let mut failed = Ok(());
-        self.writers.retain_mut(|(path, writer)| {
-            let written = writer.write_record(row).map_err(io::Error::from);
-            match written.and_then(|()| writer.flush()) {
-                Ok(()) => true,
-                Err(error) => {
-                    failed = Err(unwritten(path, &error));
-                    false
-                }
-            }
-        });
-        failed
+    fn write(&mut self) -> io::Result<()> {
+        let rows = self.rows.drain()?;
+        let [wanted, kept] = [&mut self.wanted, &mut self.kept]
+            .map(|file| file.as_mut().map_or(Ok(()), |file| file.push(&rows)));
+        wanted.and(kept)
     }
 
-    /// Writes beside the user's file what it was measured on.
-    pub(crate) fn finish(self, report: &Report) -> io::Result<()> {
-        let Some(path) = self.wanted else {
-            return Ok(());
+    /// Puts the rows of a comparison that is over in their place, with what it
+    /// was beside those that the user wanted. Rows that are not all there, of a
+    /// comparison that was stopped or failed or of a file that could not be
+    /// written, stay where they are; where those are that the user wanted.
+    pub(crate) fn end(mut self, report: Option<&Report>) -> io::Result<Option<PathBuf>> {
+        let is_over = report.is_some_and(|of| of.sampled.stopped_by != StoppedBy::Interrupt);
+        // The header, where there is no row.
+        let written = if is_over { self.write() } else { Ok(()) };
+        let about = report.map(|report| About::of(report, self.count).text()).transpose()?;
+        let end = |file: Option<output::Rows>, about: Option<&str>| match file {
+            None => Ok(None),
+            Some(file) if is_over && !file.has_failed() => file.finish(about).map(|()| None),
+            Some(file) => file.keep(about),
         };
-        About::of(report, self.rows).write(&path)
+        let wanted = end(self.wanted, about.as_deref());
+        let kept = end(self.kept, None);
+        written.and(kept).and(wanted)
     }
-}
-
-/// What a file could not take. Of no kind: a pipe that nobody reads is no
-/// success here.
-fn unwritten(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::other(format!("can't write `{}`: {error}", path.display()))
 }

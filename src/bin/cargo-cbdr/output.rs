@@ -1,0 +1,259 @@
+//! What commands write to: files that are replaced whole at the end ([`Whole`]),
+//! and rows that wait beside their file until there are no more ([`Rows`]).
+//! Until then, what is in a file stays there.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cargo_cbdr::Error;
+use cargo_cbdr::process::{Interrupt, RunError};
+use cargo_cbdr::system::{Place, is_pipe};
+
+use crate::ui::{Failure, about};
+
+/// What is put after a file's name for the rows of a comparison that is not
+/// over.
+const PARTIAL: &str = "partial";
+
+/// What is put after the name of a file with rows for what describes them.
+const COMPANION: &str = "json";
+
+/// A file that is to be written at the end, proved to be writable at the
+/// beginning.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    path: PathBuf,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// A file, of which nobody sees a half.
+    File(Place),
+    /// A pipe or a device, which gets what there is at once.
+    Stream(File),
+}
+
+impl Whole {
+    /// Makes sure that it can be written; what is there stays as it is. A pipe
+    /// is waited for until somebody reads it.
+    pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let place = find(path)?;
+        let target = if place.is_stream() {
+            Target::Stream(stream(&place, path, interrupt)?)
+        } else {
+            place.check().map_err(|error| unwritten(path, &error))?;
+            Target::File(place)
+        };
+        Ok(Whole { path: path.to_owned(), target })
+    }
+
+    /// Puts it there.
+    pub(crate) fn write(self, content: &str) -> io::Result<()> {
+        let written = match self.target {
+            Target::File(place) => place.replace(content.as_bytes()),
+            Target::Stream(mut stream) => stream.write_all(content.as_bytes()),
+        };
+        written.map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+/// Makes sure that a file can be replaced.
+pub(crate) fn check(path: &Path) -> io::Result<()> {
+    let place = find(path)?;
+    if place.is_stream() {
+        return Err(unwritten(path, &io::Error::other("it is no regular file")));
+    }
+    place.check().map_err(|error| unwritten(path, &error))
+}
+
+/// Rows, on disk as soon as they are there. They stand in `FILE.partial` until
+/// they are complete; then that file takes the place of `FILE`.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    path: PathBuf,
+    target: Waiting,
+    /// How many bytes of whole rows there are.
+    length: u64,
+    /// Whether rows are missing, as they could not be written.
+    has_failed: bool,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Stream(File),
+    /// The file is made with the first rows: what is there under its name are
+    /// rows, too, of a comparison that did not end.
+    File {
+        place: Place,
+        partial: PathBuf,
+        file: Option<File>,
+    },
+}
+
+impl Rows {
+    /// Makes sure that all of its files can be written; what is there stays.
+    pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let place = find(path)?;
+        let target = if place.is_stream() {
+            Waiting::Stream(stream(&place, path, interrupt)?)
+        } else {
+            let partial = with(place.path(), PARTIAL);
+            place.check().map_err(|error| unwritten(path, &error))?;
+            check(&partial)?;
+            check(&companion(&partial))?;
+            check(&companion(path))?;
+            Waiting::File { place, partial, file: None }
+        };
+        Ok(Rows { path: path.to_owned(), target, length: 0, has_failed: false })
+    }
+
+    /// Whether rows could not be written.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Adds whole rows. After an error those before are still there, and whole,
+    /// and no more are added.
+    pub(crate) fn push(&mut self, rows: &[u8]) -> io::Result<()> {
+        if self.has_failed {
+            return Ok(());
+        }
+        let pushed = self.add(rows);
+        self.has_failed = pushed.is_err();
+        pushed
+    }
+
+    fn add(&mut self, rows: &[u8]) -> io::Result<()> {
+        let length = self.length;
+        let file = match &mut self.target {
+            Waiting::Stream(file) => return write(file, rows, &self.path),
+            Waiting::File { partial, file: Some(file), .. } => (file, &*partial),
+            Waiting::File { partial, file, .. } => {
+                let new = begin(partial).map_err(|error| unwritten(partial, &error))?;
+                (file.insert(new), &*partial)
+            }
+        };
+        let (file, partial) = file;
+        match write(file, rows, partial) {
+            Ok(()) => self.length += rows.len() as u64,
+            Err(error) => {
+                let _ = file.set_len(length);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the rows in their place, with what describes them beside them,
+    /// unless they went to a stream.
+    pub(crate) fn finish(mut self, about: Option<&str>) -> io::Result<()> {
+        self.push(&[])?;
+        let Waiting::File { place, partial, file } = self.target else { return Ok(()) };
+        drop(file);
+        let beside = companion(&self.path);
+        let companion = find(&beside)?;
+        let error = |error| unwritten(&beside, &error);
+        // With both written there is but one moment in which the two do not
+        // belong together.
+        let staged = about.map(|text| companion.stage(text.as_bytes())).transpose();
+        let staged = staged.map_err(error)?;
+        place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
+        staged.map_or(Ok(()), |staged| staged.publish()).map_err(error)
+    }
+
+    /// Leaves the rows where they are; where that is, if there are any. What
+    /// describes them comes beside them.
+    pub(crate) fn keep(self, about: Option<&str>) -> io::Result<Option<PathBuf>> {
+        let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
+        if self.length == 0 {
+            return std::fs::remove_file(&partial)
+                .map(|()| None)
+                .map_err(|error| unwritten(&partial, &error));
+        }
+        if let Some(text) = about {
+            let beside = companion(&partial);
+            let written = find(&beside)?.replace(text.as_bytes());
+            written.map_err(|error| unwritten(&beside, &error))?;
+        }
+        Ok(Some(partial))
+    }
+}
+
+/// Makes the file for rows that are not complete. What describes older ones
+/// goes.
+fn begin(partial: &Path) -> io::Result<File> {
+    match std::fs::remove_file(companion(partial)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create(partial)
+}
+
+fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
+    // Of no kind: a pipe that nobody reads is no success here.
+    file.write_all(rows).map_err(|error| io::Error::other(unwritten(path, &error).to_string()))
+}
+
+/// The file beside a file with rows that describes them.
+pub(crate) fn companion(rows: &Path) -> PathBuf {
+    with(rows, COMPANION)
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// All files that [`Rows`] write at some time, as the user would call them.
+pub(crate) fn files_of_rows(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let place = find(path)?;
+    if place.is_stream() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let partial = with(place.path(), PARTIAL);
+    let beside = companion(&partial);
+    Ok(vec![path.to_owned(), companion(path), partial, beside])
+}
+
+/// Refuses two outputs on one path, however it is spelled, and one on a path
+/// that is read.
+pub(crate) fn distinct(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
+    let mut seen: Vec<Place> = Vec::new();
+    // What can't be found can't be read either, which is said when it is.
+    let inputs: Vec<Place> = inputs.iter().filter_map(|path| Place::find(path).ok()).collect();
+    for path in outputs {
+        let place = find(path)?;
+        let what = if seen.contains(&place) && place.path() != Path::new("/dev/null") {
+            "is to be written twice"
+        } else if inputs.contains(&place) && !place.is_stream() {
+            "is to be written, but is also read"
+        } else {
+            seen.push(place);
+            continue;
+        };
+        return Err(Failure::Arguments(format!("`{}` {what}", path.display())));
+    }
+    Ok(())
+}
+
+fn find(path: &Path) -> io::Result<Place> {
+    Place::find(path).map_err(|error| unwritten(path, &error))
+}
+
+/// Opens what can't be replaced.
+fn stream(place: &Place, path: &Path, interrupt: &Interrupt) -> Result<File, Failure> {
+    let failed = |error| unwritten(path, &error);
+    if !is_pipe(&place.path().metadata().map_err(failed)?) {
+        return Ok(File::options().append(true).open(place.path()).map_err(failed)?);
+    }
+    let opened = interrupt.open_pipe(place.path()).map_err(failed)?;
+    opened.ok_or_else(|| Error::from(RunError::Interrupted).into())
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> io::Error {
+    about(&format!("can't write `{}`", path.display()), error)
+}

@@ -1,0 +1,258 @@
+//! Files that are replaced whole or not at all.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::{canonical, mode, permissions};
+
+/// How many links lead to a file at most.
+const MOST_LINKS: usize = 40;
+
+/// Where something is to be written: the path with all links followed, so that
+/// two spellings of one path give the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    path: PathBuf,
+    is_stream: bool,
+}
+
+impl Place {
+    /// The place of `path`. The file need not exist, its folder has to. Nothing
+    /// is written.
+    ///
+    /// # Errors
+    /// When there is no such folder, or the path can't be followed.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        let mut path = std::path::absolute(path)?;
+        for _ in 0..MOST_LINKS {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+                return Err(ErrorKind::IsADirectory.into());
+            };
+            let folder = canonical(folder)?;
+            let full = folder.join(name);
+            // What `/dev/stdout` leads to belongs to whoever called us, also
+            // where it is a regular file: one in its place would not be theirs.
+            if is_of_descriptors(&folder) {
+                return Ok(Place { path: full, is_stream: true });
+            }
+            match full.symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Ok(Place { path: full, is_stream: false });
+                }
+                Err(error) => return Err(error),
+                Ok(about) if about.is_symlink() => path = folder.join(std::fs::read_link(&full)?),
+                Ok(about) => {
+                    let is_stream = !about.is_file() && !about.is_dir();
+                    return Ok(Place { path: full, is_stream });
+                }
+            }
+        }
+        Err(io::Error::other("too many links"))
+    }
+
+    /// The path, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it can't be replaced: a pipe, a device, or a descriptor of this
+    /// process such as `/dev/stdout`.
+    pub fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// Proves that the file can be replaced, and leaves everything as it is.
+    ///
+    /// # Errors
+    /// When it or its folder can't be written to.
+    pub fn check(&self) -> io::Result<()> {
+        match File::options().append(true).open(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.beside(None).map(drop)
+    }
+
+    /// Writes a new file beside it, which [`Staged::publish`] puts in its place.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn stage(&self, content: &[u8]) -> io::Result<Staged<'_>> {
+        self.stage_as(content, 0o666)
+    }
+
+    /// Puts a file with this content in its place, with the permissions of the
+    /// one that is there.
+    ///
+    /// # Errors
+    /// When it can't be written; then what is there stays as it is.
+    pub fn replace(&self, content: &[u8]) -> io::Result<()> {
+        self.stage(content)?.publish()
+    }
+
+    /// The same, of a file that can be executed.
+    ///
+    /// # Errors
+    /// See [`Place::replace`].
+    pub fn replace_script(&self, content: &[u8]) -> io::Result<()> {
+        let staged = self.stage_as(content, 0o777)?;
+        let file = staged.file.as_file();
+        let executable = mode(&file.metadata()?).and_then(|mode| permissions(mode | 0o111));
+        executable.map_or(Ok(()), |executable| file.set_permissions(executable))?;
+        staged.publish()
+    }
+
+    /// Puts the file `new`, which lies beside it, in its place, with the
+    /// permissions of the one that is there.
+    ///
+    /// # Errors
+    /// When it can't; then both stay.
+    pub fn replace_with(&self, new: &Path) -> io::Result<()> {
+        let file = File::options().append(true).open(new)?;
+        self.keep_permissions(&file)?;
+        file.sync_all()?;
+        match std::fs::rename(new, &self.path) {
+            Err(error) if is_mount_point(&error) => {
+                std::fs::copy(new, &self.path)?;
+                std::fs::remove_file(new)
+            }
+            done => done,
+        }
+    }
+
+    fn stage_as(&self, content: &[u8], mode: u32) -> io::Result<Staged<'_>> {
+        let mut file = self.beside(Some(mode))?;
+        file.write_all(content)?;
+        self.keep_permissions(file.as_file())?;
+        // Some systems say only now that there is no room.
+        file.as_file().sync_all()?;
+        Ok(Staged { place: self, file })
+    }
+
+    fn beside(&self, mode: Option<u32>) -> io::Result<tempfile::NamedTempFile> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".cargo-cbdr-");
+        // As any new file would have, and not for the user alone.
+        if let Some(usual) = mode.and_then(permissions) {
+            builder.permissions(usual);
+        }
+        builder.tempfile_in(self.path.parent().unwrap_or(Path::new("")))
+    }
+
+    fn keep_permissions(&self, file: &File) -> io::Result<()> {
+        match self.path.metadata() {
+            Ok(before) => file.set_permissions(before.permissions()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A file beside the one that it is to replace. Dropped, it goes away.
+#[derive(Debug)]
+pub struct Staged<'a> {
+    place: &'a Place,
+    file: tempfile::NamedTempFile,
+}
+
+impl Staged<'_> {
+    /// Puts it in the place of the other, in one step.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn publish(self) -> io::Result<()> {
+        let path = &self.place.path;
+        match self.file.persist(path) {
+            Ok(_) => Ok(()),
+            Err(refused) if is_mount_point(&refused.error) => {
+                std::fs::copy(refused.file.path(), path).map(drop)
+            }
+            Err(refused) => Err(refused.error),
+        }
+    }
+}
+
+/// Whether the file can't be renamed over because something is mounted on it,
+/// as a single file of a container's host is. It can only be written in place.
+fn is_mount_point(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::CrossesDevices)
+}
+
+/// Whether a folder names the open files of a process.
+fn is_of_descriptors(folder: &Path) -> bool {
+    folder == Path::new("/dev/fd") || (folder.starts_with("/proc") && folder.ends_with("fd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::link;
+    use super::*;
+
+    fn names(folder: &Path) -> usize {
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn what_was_there_stays_until_the_new_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let place = Place::find(&path).unwrap();
+        place.check().unwrap();
+        assert!(!path.exists());
+        std::fs::write(&path, "old").unwrap();
+        place.check().unwrap();
+        let staged = place.stage(b"new").unwrap();
+        assert_eq!(
+            (std::fs::read_to_string(&path).unwrap(), names(folder.path())),
+            ("old".into(), 2)
+        );
+        drop(staged);
+        assert_eq!(
+            (std::fs::read_to_string(&path).unwrap(), names(folder.path())),
+            ("old".into(), 1)
+        );
+        place.replace(b"new").unwrap();
+        assert_eq!(
+            (std::fs::read_to_string(&path).unwrap(), names(folder.path())),
+            ("new".into(), 1)
+        );
+        let beside = folder.path().join("b");
+        std::fs::write(&beside, "newer").unwrap();
+        place.replace_with(&beside).unwrap();
+        assert_eq!(
+            (std::fs::read_to_string(&path).unwrap(), names(folder.path())),
+            ("newer".into(), 1)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = |path: &Path| Place::find(path).and_then(|place| place.check()).is_err();
+        for path in ["no/such", "", ".."] {
+            assert!(fails(&folder.path().join(path)), "{path}");
+        }
+        assert!(fails(Path::new("/")) && fails(Path::new("")));
+        link(Path::new("ring"), &folder.path().join("ring")).unwrap();
+        assert!(fails(&folder.path().join("ring")));
+    }
+
+    #[test]
+    fn all_spellings_of_a_path_are_one_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("sub")).unwrap();
+        link(&at("sub"), &at("way")).unwrap();
+        link(Path::new("../file"), &at("sub/link")).unwrap();
+        let place = Place::find(&at("file")).unwrap();
+        for spelling in ["./file", "sub/../file", "sub/link", "way/link"] {
+            // Whether or not the file is there.
+            assert_eq!(Place::find(&at(spelling)).unwrap(), place, "{spelling}");
+        }
+        Place::find(&at("way/link")).unwrap().replace(b"x").unwrap();
+        assert!(at("sub/link").is_symlink());
+        assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "x");
+        assert_eq!(Place::find(&at("way/link")).unwrap(), place);
+        assert_ne!(Place::find(&at("sub/file")).unwrap(), place);
+    }
+}
