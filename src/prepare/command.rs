@@ -39,6 +39,10 @@ const CARGO_OPTIONS: [&str; 7] =
 /// The folders of a target folder in which cargo keeps what it builds on.
 const CARGO_OWN: [&str; 4] = [".fingerprint", "build", "deps", "incremental"];
 
+/// Variables by which a shell tells how and from where it called its last
+/// command. They change all the time, so build commands do not get them.
+const SHELLS: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
+
 /// The worktree in which a side's commands are run.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -160,8 +164,7 @@ impl Work<'_, '_> {
     /// What a build of these commands is made from.
     fn origin(&self, site: &Site<'_>, steps: &[(Step, &str)]) -> Origin {
         let Checkout { identity, lock, rustc, toolchain, .. } = site.at;
-        let env = &self.tools.env;
-        let env = all_but_session(env);
+        let env = all_but_session(&self.tools.env);
         let surroundings = format!("{env}\n{toolchain:?}\n{rustc}\n{}", site.foundation);
         let commands = steps.iter().map(|(step, _)| digest(format!("{step:?}").as_bytes()));
         Origin {
@@ -199,7 +202,10 @@ impl Work<'_, '_> {
         let (side, worktree) = (site.at.side, self.room.built(site.at.side));
         let toolchain = site.at.toolchain.as_deref();
         let of = |tools: &Tools<'_>, step: &Step| {
-            command(tools, &step.words, &worktree.join(&step.folder), toolchain)
+            let folder = worktree.join(&step.folder);
+            let mut command = command(tools, &step.words, &folder, toolchain);
+            command.env.retain(|(name, _)| SHELLS.iter().all(|shells| name != shells));
+            command
         };
         let command = of(&self.tools, step);
         let exit = match self.tools.aloud(command.clone(), Sink::Stderr) {

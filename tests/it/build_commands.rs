@@ -284,6 +284,17 @@ fn another_environment_is_another_build_and_the_first_one_again_too() {
 }
 
 #[test]
+fn how_a_shell_called_us_is_no_input_of_a_build() {
+    let world = World::new("mkdir -p made; echo \"$OLDPWD$(cat what)\" > made/what", SHOW);
+    for (folder, builds) in [("/one", 2), ("/two", 0)] {
+        let cbdr = world.built().env("_", folder).env("OLDPWD", folder).env("SHLVL", folder);
+        let ran = cbdr.env("PWD", folder).run().code(0);
+        assert_eq!(world.lines(), ["base A", "head B"]);
+        assert_eq!(ran.stderr.matches("Building").count(), builds, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn another_branch_in_between_leaves_nothing_behind() {
     // The build makes a file that is named after the commit.
     let world =

@@ -85,6 +85,44 @@ fn a_submodule_is_filled_from_the_working_tree_and_written_only_when_it_changes(
 }
 
 #[test]
+fn a_submodule_is_what_its_commit_holds_whatever_was_done_to_it() {
+    let scratch = Scratch::new();
+    let inner = super::init(&scratch.path().join("lib"));
+    let commit = commit_with(&scratch, &[("lib", commit_in(&inner, "one", &[]))], "");
+    assert_eq!(check_out(&scratch, commit).unwrap(), [""; 0].map(PathBuf::from));
+    let lib = tree(&scratch).join("lib");
+    let file = lib.join("file");
+    // Touched, it is the same and is not written again.
+    let inode = identity(&file).0;
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+    crate::system::set_modified(&file, later).unwrap();
+    for _ in 0..2 {
+        check_out(&scratch, commit).unwrap();
+        assert_eq!(identity(&file).0, inode);
+    }
+    let changes: [fn(&std::path::Path); 3] = [
+        |lib| std::fs::write(lib.join("file"), "two").unwrap(),
+        |lib| std::fs::write(lib.join("stray"), "").unwrap(),
+        |lib| std::fs::remove_file(lib.join("file")).unwrap(),
+    ];
+    for change in changes {
+        change(&lib);
+        // Cargo sees that something changed by the files around it.
+        let modules = tree(&scratch).join(".gitmodules");
+        let before = modules.metadata().unwrap().modified().unwrap();
+        check_out(&scratch, commit).unwrap();
+        assert_eq!((names(&lib), read(&file)), (vec!["file".into()], "one".into()));
+        assert!(modules.metadata().unwrap().modified().unwrap() > before);
+    }
+    // Gone from the clone it is gone here, and said to be.
+    std::fs::remove_dir_all(scratch.path().join("lib")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(check_out(&scratch, commit).unwrap(), [PathBuf::from("lib")]);
+        assert_eq!(names(&lib), [""; 0]);
+    }
+}
+
+#[test]
 fn a_folder_may_take_a_submodules_place_and_the_other_way_round() {
     let scratch = Scratch::new();
     scratch.write("lib/file", "plain");
