@@ -232,7 +232,10 @@ fn processor(text: &str) -> Processor {
 /// What compilers make of this machine's processor when they are told to build
 /// for it (`-C target-cpu=native`): its architecture, and on Linux its model
 /// and its instruction sets.
-pub fn processor_features() -> String {
+///
+/// # Errors
+/// When Linux can't tell now.
+pub fn processor_features() -> std::io::Result<String> {
     const KEYS: [&str; 13] = [
         "vendor_id",
         "cpu family",
@@ -248,12 +251,15 @@ pub fn processor_features() -> String {
         "cpu",
         "uarch",
     ];
-    let text = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let text = match fs_err::read_to_string("/proc/cpuinfo") {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text?,
+    };
     let first = text.split("\n\n").next().unwrap_or_default();
     let is_one =
         |line: &&str| line.split_once(':').is_some_and(|(name, _)| KEYS.contains(&name.trim()));
     let lines: Vec<&str> = first.lines().filter(is_one).collect();
-    format!("{}\n{}", std::env::consts::ARCH, lines.join("\n"))
+    Ok(format!("{}\n{}", std::env::consts::ARCH, lines.join("\n")))
 }
 
 #[cfg(test)]

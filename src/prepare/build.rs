@@ -10,6 +10,7 @@ use super::configuration::{Configuration, cargo_home};
 use super::fault;
 use super::foundation::Programs;
 use super::live::{Live, LiveRecord};
+use super::record::{self, Outline, outline};
 use super::surroundings::watched;
 use super::tools::{Tools, check_whole};
 use super::traces::{Places, Traces};
@@ -92,15 +93,18 @@ struct Made {
     files: BTreeSet<PathBuf>,
     folders: Vec<PathBuf>,
     inputs: Inputs,
+    /// Whether a build script wrote into the worktree.
+    wrote_elsewhere: bool,
 }
 
-/// What is to be done when a build goes wrong in a folder that is not new.
+/// Whether a build may be tried once more, in an empty folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doubt {
-    /// The folder may be to blame.
-    Folder,
-    /// Only the code or the machine can be.
-    Nothing,
+enum Attempt {
+    /// It may, where the folder is known to be damaged; where `after_failure`
+    /// is set, also when cargo fails.
+    First { after_failure: bool },
+    /// It may not: whatever goes wrong is an error.
+    Last,
 }
 
 impl Builder<'_, '_> {
@@ -113,9 +117,9 @@ impl Builder<'_, '_> {
         let spec = spec(&group.build);
         let env = &self.tools.env;
         let folders = group.wanted.iter().map(|(folder, _)| &**folder);
-        let configuration = Configuration::read(folders, &at.configs, env);
+        let configuration = Configuration::read(folders, &at.configs, env)?;
         let side_folder = self.room.side(at.side);
-        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env);
+        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env)?;
         let into = self.room.target(at.side, &spec);
         let job = Job { at, group, configuration, foundation, into };
         let key = self.key(&job);
@@ -141,50 +145,65 @@ impl Builder<'_, '_> {
         let live = Live { tools: self.tools, room: self.room, side, spec };
         let mut record = live.get_ready(&job.foundation)?;
         self.room.point(side, spec, &self.room.live(side, spec))?;
-        let mut made = self.build_group(job, &record, Doubt::Folder)?;
+        // That the base does not build is a verdict, which a damaged folder must
+        // not give. And what build scripts wrote elsewhere may be missing.
+        let after_failure = side == Side::Base || record.wrote_elsewhere;
+        let first = match record.is_new {
+            true => Attempt::Last,
+            false => Attempt::First { after_failure },
+        };
+        let mut made = self.build_group(job, &record, first)?;
         if made.is_none() {
+            (self.tell)(Event::Diagnosing(side));
             record = live.empty(&job.foundation)?;
-            made = self.build_group(job, &record, Doubt::Nothing)?;
+            made = self.build_group(job, &record, Attempt::Last)?;
         }
-        let made = made.expect("where nothing is in doubt, a build is made or an error");
+        let made = made.expect("the last attempt makes a build or an error");
         record.built = Some(SystemTime::now());
         record.inputs = made.inputs.clone();
         record.executables.extend(made.digests.clone());
+        record.wrote_elsewhere = made.wrote_elsewhere;
         live.write(&record)?;
         Ok(made)
     }
 
-    /// Builds every target of a group. Nothing when something went wrong for
-    /// which, given the `doubt`, the folder may be to blame.
+    /// Builds every target of a group. Nothing when something went wrong and
+    /// there may be another attempt.
     fn build_group(
         &mut self,
         job: &Job<'_>,
         record: &LiveRecord,
-        doubt: Doubt,
+        attempt: Attempt,
     ) -> Result<Option<Made>, Error> {
         let (at, side) = (job.at, job.at.side);
+        let tree = self.room.tree(side);
         let began = SystemTime::now();
+        let before = self.outline(at)?;
         let mut made = Made::default();
         let mut traces = Traces::default();
+        let mut programs = Vec::new();
         for wanted in &job.group.wanted {
-            let Some(built) = self.build(job, wanted, doubt)? else { return Ok(None) };
-            let target = label(&wanted.0, &self.room.tree(side), &wanted.1);
+            let Some(built) = self.build(job, wanted, attempt)? else { return Ok(None) };
+            let target = label(&wanted.0, &tree, &wanted.1);
             let digest =
                 digest_file(&built.executable).map_err(Error::io("read", &built.executable))?;
             let known = record.executables.get(&target);
             let is_damaged = built.is_fresh && known.is_some_and(|known| *known != digest);
-            if is_damaged && doubt == Doubt::Folder {
+            if is_damaged && attempt != Attempt::Last {
                 return Ok(None);
             }
-            let invocation = self.invocation(job, wanted, &built.executable)?;
-            traces.names.extend(invocation.env.iter().map(|(name, _)| name.clone()));
-            let path = built.executable.strip_prefix(&job.into).unwrap_or(&built.executable);
-            let path = path.to_owned();
-            made.executables.push(Executable { target: target.clone(), path, invocation });
-            made.digests.insert(target, digest);
+            made.digests.insert(target.clone(), digest);
+            programs.push((target, wanted, built.executable.clone()));
             made.files.extend(built.scripts.iter().flat_map(|script| needed(&script.out_dir)));
             made.folders.extend(built.scripts.iter().map(|script| script.out_dir.clone()));
             traces.add(built, &mut made.files);
+        }
+        made.wrote_elsewhere = self.outline(at)? != before;
+        for (target, wanted, executable) in programs {
+            let invocation = self.invocation(job, wanted, &executable)?;
+            traces.names.extend(invocation.env.iter().map(|(name, _)| name.clone()));
+            let path = executable.strip_prefix(&job.into).unwrap_or(&executable).to_owned();
+            made.executables.push(Executable { target, path, invocation });
         }
         traces.names.extend(job.configuration.variables.iter().cloned());
         traces.read_dep_info(&self.room.live(side, &spec(&job.group.build)), &job.into)?;
@@ -195,7 +214,17 @@ impl Builder<'_, '_> {
             home: cargo_home(&self.tools.env),
         };
         made.inputs = traces.inputs(&places, &self.tools.env, began);
+        if made.wrote_elsewhere {
+            made.inputs.set_unknown("a build script wrote into the worktree");
+        }
         Ok(Some(made))
+    }
+
+    /// What lies in a side's worktree, but for what cargo itself writes there.
+    fn outline(&self, at: &Checkout) -> Result<Outline, Error> {
+        let tree = self.room.tree(at.side);
+        let workspace = at.workspace.strip_prefix(&tree).unwrap_or(Path::new(""));
+        outline(&tree, workspace, self.tools.interrupt)
     }
 
     /// The name under which a group's artifact is kept.
@@ -218,14 +247,13 @@ impl Builder<'_, '_> {
         ])
     }
 
-    /// Lets cargo build a target. Nothing when that goes wrong for the base,
-    /// where that would be a verdict, and given the `doubt` the folder may be
-    /// to blame.
+    /// Lets cargo build a target. Nothing when that fails and there may be
+    /// another attempt.
     fn build(
         &mut self,
         job: &Job<'_>,
         (folder, target): &Wanted,
-        doubt: Doubt,
+        attempt: Attempt,
     ) -> Result<Option<cargo::Built>, Error> {
         let at = job.at;
         let messages = tempfile::NamedTempFile::new_in(&self.tools.scratch);
@@ -234,7 +262,7 @@ impl Builder<'_, '_> {
         let command = self.cargo(at, args, folder, &job.into);
         let exit = self.tools.aloud(command.clone(), Sink::File(messages.path().to_owned()))?;
         if !exit.success() {
-            if at.side == Side::Base && doubt == Doubt::Folder {
+            if attempt == (Attempt::First { after_failure: true }) {
                 return Ok(None);
             }
             (self.tell)(Event::Diagnosing(at.side));
@@ -291,7 +319,9 @@ impl Builder<'_, '_> {
         args.insert(1, "-vv".into());
         let command = self.cargo(at, args, folder, into);
         let shown = command.shown();
+        let before = self.outline(at)?;
         let (exit, _, log) = self.tools.quietly(command)?;
+        self.remove_new(at, &before)?;
         let (side, benchmark, what) = (at.side, target.name.clone(), exit.to_string());
         if !exit.success() {
             return Err(Kind::Benchmark { side, benchmark, what, command: shown, said: log }.into());
@@ -300,6 +330,22 @@ impl Builder<'_, '_> {
         found.ok_or_else(|| {
             Kind::Tool { command: shown, folder: folder.clone(), exit, said: log }.into()
         })
+    }
+}
+
+impl Builder<'_, '_> {
+    /// Removes what a run has left in a side's worktree since `before`: the runs
+    /// of the other side must not find more or less than those of this one.
+    fn remove_new(&self, at: &Checkout, before: &Outline) -> Result<(), Error> {
+        let tree = self.room.tree(at.side);
+        for path in self.outline(at)?.keys().filter(|path| !before.contains_key(*path)) {
+            let full = tree.join(path);
+            // It may be in a folder that is gone already.
+            if let Ok(about) = full.symlink_metadata() {
+                record::remove(&full, &about)?;
+            }
+        }
+        Ok(())
     }
 }
 

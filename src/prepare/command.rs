@@ -101,8 +101,8 @@ impl Work<'_, '_> {
         let folders = steps.iter().map(|(step, _)| tree.join(&step.folder)).collect::<Vec<_>>();
         let folders = folders.iter().map(PathBuf::as_path);
         let (env, side_folder) = (&self.tools.env, self.room.side(at.side));
-        let configuration = Configuration::read(folders, &at.configs, env);
-        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env);
+        let configuration = Configuration::read(folders, &at.configs, env)?;
+        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env)?;
         let foundation = format!("{foundation}\n{}", configuration.text());
         let site = Site { at, revision, workspace: root.to_owned(), foundation: &foundation };
         let failed = self.build_in_place(&site, &steps)?;

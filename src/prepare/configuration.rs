@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::cargo::{ConfigFile, config_in};
+use crate::error::Error;
 use crate::system::HOME;
 
 /// All configuration files that cargo reads in some folders.
@@ -22,36 +23,44 @@ pub(super) struct Configuration {
 impl Configuration {
     /// Reads what cargo reads in `folders` by itself, and the files `outer`,
     /// with which it is called.
+    ///
+    /// # Errors
+    /// When a file that is there can't be read now.
     pub(super) fn read<'a>(
         folders: impl IntoIterator<Item = &'a Path>,
         outer: &[PathBuf],
         env: &[(OsString, OsString)],
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let mut found = Configuration::default();
         for folder in folders {
             for path in folder.ancestors().filter_map(config_in) {
-                found.add(&path);
+                found.add(&path)?;
             }
         }
         if let Some(home) = cargo_home(env) {
             // Of these two, cargo takes the first.
             let names = ["config", "config.toml"].map(|name| home.join(name));
             if let Some(path) = names.iter().find(|path| path.is_file()) {
-                found.add(path);
+                found.add(path)?;
             }
         }
         for path in outer {
-            found.add(path);
+            found.add(path)?;
         }
-        found
+        Ok(found)
     }
 
     /// Adds a file and those that it includes, unless it is known already.
-    fn add(&mut self, path: &Path) {
+    fn add(&mut self, path: &Path) -> Result<(), Error> {
         if self.files.iter().any(|(known, _)| known == path) {
-            return;
+            return Ok(());
         }
-        let text = std::fs::read_to_string(path).ok();
+        // What is no text is refused by cargo.
+        let text = match fs_err::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            bytes => Some(bytes.map_err(Error::io("read", path))?),
+        };
+        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let file = ConfigFile::parse(text.as_deref().unwrap_or_default());
         self.files.push((path.to_owned(), text));
         self.variables.extend(file.variables);
@@ -60,8 +69,9 @@ impl Configuration {
         let base = folder.parent().unwrap_or(folder);
         self.strings.extend(file.strings.into_iter().map(|text| (base.to_owned(), text)));
         for include in file.includes {
-            self.add(&folder.join(include));
+            self.add(&folder.join(include))?;
         }
+        Ok(())
     }
 
     /// All of it as text, for a digest.
@@ -117,7 +127,7 @@ mod tests {
             ("a/more.toml", "include = '.cargo/config.toml'\nenv.TWO = '2'\nbuild.rustc = 'r'\n"),
         ]);
         let at = folder.path().join("a");
-        let read = || Configuration::read([&*at], &[], &[]);
+        let read = || Configuration::read([&*at], &[], &[]).unwrap();
         let found = read();
         assert_eq!(found.variables, BTreeSet::from(["ONE", "TWO"].map(str::to_owned)));
         assert!(found.strings.iter().any(|(_, text)| text == "r"));
@@ -134,11 +144,12 @@ mod tests {
         let folder = with(&[("home/.cargo/config.toml", "[env]\nHOME_SAYS = '1'\n")]);
         let home = folder.path().join("home");
         let env = [("HOME".into(), home.clone().into())];
-        let found = Configuration::read([folder.path()], &[], &env);
+        let found = Configuration::read([folder.path()], &[], &env).unwrap();
         assert_eq!(found.variables, BTreeSet::from(["HOME_SAYS".to_owned()]));
         let env = [("CARGO_HOME".into(), home.join(".cargo").into())];
-        assert_eq!(Configuration::read([folder.path()], &[], &env), found);
-        assert_eq!(Configuration::read([folder.path()], &[], &[]), Configuration::default());
+        assert_eq!(Configuration::read([folder.path()], &[], &env).unwrap(), found);
+        let nothing = Configuration::read([folder.path()], &[], &[]).unwrap();
+        assert_eq!(nothing, Configuration::default());
     }
 
     #[test]

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::configuration::{Configuration, cargo_home};
 use super::surroundings::unwatched;
 use crate::cache::{Environment, digest, digest_file};
+use crate::error::Error;
 use crate::machine;
 
 /// Programs that build scripts and rustc run without being told their paths.
@@ -73,23 +75,33 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// A digest of the program at `path`; empty where it can't be read.
-    fn digest(&mut self, path: &Path) -> &str {
-        let digest = || digest_file(path).unwrap_or_default();
-        self.known.entry(path.to_owned()).or_insert_with(digest)
+    /// A digest of the program at `path`; empty where nobody may read it.
+    fn digest(&mut self, path: &Path) -> Result<&str, Error> {
+        if !self.known.contains_key(path) {
+            let digest = match digest_file(path) {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
+                digest => digest.map_err(Error::io("read", path))?,
+            };
+            self.known.insert(path.to_owned(), digest);
+        }
+        Ok(&self.known[path])
     }
 
     /// A digest of all that the builds in the folder `side` stand on, but what
     /// lies in it, which is in the commit. `rustc` is what `rustc -vV` says
     /// there.
+    ///
+    /// # Errors
+    /// When a program that is there can't be read now.
     pub(super) fn foundation(
         &mut self,
         side: &Path,
         rustc: &str,
         configuration: &Configuration,
         env: &Environment,
-    ) -> String {
+    ) -> Result<String, Error> {
         let features = machine::processor_features();
+        let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
         let mut text = format!("{rustc}\n{features}\n{}\n", unwatched(env));
         // It is the same whether a variable names it or not.
         let _ = writeln!(text, "{:?}", cargo_home(env));
@@ -107,9 +119,9 @@ impl Programs {
             programs.extend(named(value, base, &search));
         }
         for program in programs.iter().filter(|program| !program.starts_with(side)) {
-            let _ = writeln!(text, "{} {}", program.display(), self.digest(program));
+            let _ = writeln!(text, "{} {}", program.display(), self.digest(program)?);
         }
-        digest(text.as_bytes())
+        Ok(digest(text.as_bytes()))
     }
 }
 
@@ -158,7 +170,8 @@ mod tests {
     fn foundation(folder: &Path, more: &[(&str, &str)], configuration: &Configuration) -> String {
         let mut env = env(&[("PATH", &folder.join("bin"))]);
         env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
-        Programs::default().foundation(&folder.join("side"), "rustc 1", configuration, &env)
+        let side = folder.join("side");
+        Programs::default().foundation(&side, "rustc 1", configuration, &env).unwrap()
     }
 
     #[test]
@@ -200,7 +213,8 @@ mod tests {
             assert_eq!(foundation(folder.path(), &[(harmless, "x")], &none), plain, "{harmless}");
         }
         let other = |rustc: &str| {
-            Programs::default().foundation(&folder.path().join("other"), rustc, &none, &[])
+            let side = folder.path().join("other");
+            Programs::default().foundation(&side, rustc, &none, &[]).unwrap()
         };
         assert_eq!(other("rustc 2"), other("rustc 2"));
         assert_ne!(other("rustc 2"), other("rustc 1"));

@@ -28,6 +28,13 @@ pub(super) struct LiveRecord {
     pub(super) inputs: Inputs,
     /// The digests of its executables, by target.
     pub(super) executables: BTreeMap<String, String>,
+    /// Whether a build script wrote into the worktree. That is gone by the next
+    /// comparison, and cargo does not know where from to bring it back.
+    pub(super) wrote_elsewhere: bool,
+    /// Whether it was made empty for the build at hand, which then owes nothing
+    /// to any other.
+    #[serde(skip)]
+    pub(super) is_new: bool,
 }
 
 impl LiveRecord {
@@ -61,6 +68,10 @@ impl Live<'_> {
         if path.exists()
             && let Some(record) = self.record(self.side, foundation)?
         {
+            if record.wrote_elsewhere {
+                // So cargo runs the scripts of these sources again.
+                self.touch_sources(SystemTime::now())?;
+            }
             return Ok(record);
         }
         let may_copy = self.record(self.side.other(), foundation)?.is_some();
@@ -75,14 +86,12 @@ impl Live<'_> {
     fn make(&self, foundation: &str, may_copy: bool) -> Result<LiveRecord, Error> {
         let path = self.room.live(self.side, self.spec);
         let (folder, foundation) = (path.clone(), foundation.to_owned());
-        let record = LiveRecord { folder, foundation, ..LiveRecord::default() };
+        let mut record = LiveRecord { folder, foundation, ..LiveRecord::default() };
         self.remove()?;
         let new = path.with_extension("new");
         remove_folder(&new)?;
         fs_err::create_dir_all(&new).map_err(Error::io("make", &new))?;
-        if may_copy {
-            self.copy_other(&new)?;
-        }
+        record.is_new = !(may_copy && self.copy_other(&new)?);
         // The record comes first: without one, the folder would be removed.
         self.write(&record)?;
         fs_err::rename(&new, &path).map_err(Error::io("make", &path))?;
@@ -126,15 +135,22 @@ impl Live<'_> {
     /// Fills the folder `new` with a copy of the other side's. The sources of
     /// this side are made newer than all that was copied: cargo goes by times,
     /// and would take the other side's build of them for fresh.
-    fn copy_other(&self, new: &Path) -> Result<(), Error> {
+    /// False where there is none.
+    fn copy_other(&self, new: &Path) -> Result<bool, Error> {
         let other = self.room.live(self.side.other(), self.spec);
         if !other.exists() {
-            return Ok(());
+            return Ok(false);
         }
         // The clock may have been set back since the latest of it was made.
         let latest = self.copy(&other, new)? + Duration::from_secs(1);
+        self.touch_sources(latest.max(SystemTime::now()))?;
+        Ok(true)
+    }
+
+    /// Gives every file of the worktree the time `now`.
+    fn touch_sources(&self, now: SystemTime) -> Result<(), Error> {
         let tree = self.room.tree(self.side);
-        change_times(&tree, || touch(&tree, latest.max(SystemTime::now())))
+        change_times(&tree, || touch(&tree, now))
     }
 
     /// Copies a folder with its files' times; the latest of them.
@@ -177,7 +193,7 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     Ok(modified)
 }
 
-/// Gives every file of a worktree the time `now`.
+/// Gives every file below a folder the time `now`.
 fn touch(folder: &Path, now: SystemTime) -> Result<(), Error> {
     for entry in fs_err::read_dir(folder).map_err(Error::io("read", folder))? {
         let entry = entry.map_err(Error::io("read", folder))?;

@@ -162,8 +162,11 @@ impl Record {
     }
 }
 
-/// What lies in the worktree at `root`, with the length and the time of each
-/// file, but for what cargo writes in the folder `workspace`.
+/// What lies in a worktree, by paths from its root, with the length and the time
+/// of each file.
+pub(super) type Outline = BTreeMap<PathBuf, (u64, i64)>;
+
+/// What lies in the worktree at `root`, but for what cargo writes in the folder `workspace`.
 ///
 /// # Errors
 /// When a folder can't be read, or on a signal.
@@ -171,7 +174,7 @@ pub(super) fn outline(
     root: &Path,
     workspace: &Path,
     interrupt: &Interrupt,
-) -> Result<BTreeMap<PathBuf, (u64, i64)>, Error> {
+) -> Result<Outline, Error> {
     let cargos = ["Cargo.lock", "target"].map(|name| workspace.join(name));
     let mut found = BTreeMap::new();
     let mut left = vec![PathBuf::new()];

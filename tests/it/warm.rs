@@ -151,15 +151,15 @@ impl World {
         let ran = self.cbdr().env("LOOK", &log).run();
         let runs = std::fs::read_to_string(log).unwrap_or_default();
         let side = |line: &str| {
-            let side = if line.contains("/base/t-") { "base" } else { "head" };
+            let side = if line.contains("/base/") { "base" } else { "head" };
             (side.to_owned(), line.to_owned())
         };
         let runs: BTreeMap<String, String> = runs.lines().map(side).collect();
         assert_eq!(runs.len(), 2, "{}", ran.stderr);
         let mut programs = BTreeMap::new();
         for (side, run) in &runs {
-            // Other ways to build have links of their own.
-            let (_, path) = run.split_once(&format!("/{side}/t-")).unwrap();
+            // Other ways to build have links of their own, commands have none.
+            let Some((_, path)) = run.split_once(&format!("/{side}/t-")) else { continue };
             let link = format!("t-{}", path.split('/').next().unwrap());
             add_files(&self.cached(side, &link), Path::new(side), &mut programs);
         }
@@ -478,6 +478,89 @@ fn after_a_change_of_the_commits() {
                 std::fs::rename(w.path("modules"), w.repo.path().join(".git/modules")).unwrap();
             },
         ),
+    ]);
+}
+
+/// Lets the build script of both sides write into the source tree.
+fn write_elsewhere(world: &mut World) {
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    let old = "std::fs::write(folder.join(\"told.txt\"), told).unwrap();";
+    let new = "std::fs::write(folder.join(\"told.txt\"), &told).unwrap();\n    \
+               std::fs::write(\"generated.txt\", told).unwrap();";
+    world.commit("build.rs", old, new);
+    let generated = "const GENERATED: &str = include_str!(\"../generated.txt\");\n\nextern \"C\" {";
+    world.commit("benches/look.rs", "extern \"C\" {", generated);
+    world.commit("benches/look.rs", "(inputs::WHO, ", "(inputs::WHO, GENERATED, ");
+    world.repo.git(&["checkout", "--quiet", "feature"]);
+    world.repo.git(&["merge", "--quiet", "main"]);
+}
+
+#[test]
+fn after_a_build_script_wrote_into_the_source_tree() {
+    check(&[
+        ("nothing", write_elsewhere, nothing),
+        ("another head", write_elsewhere, |w| w.commit("told.txt", "told by A", "told by C")),
+        ("a declared variable", write_elsewhere, |w| w.set("DECLARED", "1")),
+    ]);
+}
+
+/// Lets both sides be compared by a command that a script builds. The build
+/// rewrites a tracked file, and runs leave a log behind.
+fn with_build_command(world: &mut World) {
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    let main =
+        "#include <stdio.h>\nint value(void);\nint main(void) { printf(\"%d\", value()); }\n";
+    world.repo.write("main.c", main);
+    let build = "set -e\ntest ! -f broken\ntest ! -f deadly || kill -9 $PPID\n\
+                 echo \"built with ${BUILT_WITH-nothing}\" >> told.txt\n\
+                 cc -o app main.c value.c\n";
+    world.repo.write("build.sh", build);
+    let run = "echo \"$PWD $(./app) $(find . -type f -not -name .git | sort | xargs cksum | tr '\\n' ' ')\" \
+               >> \"$LOOK\"\necho a run was here >> store.log\n";
+    world.repo.write("run.sh", run);
+    world.repo.commit("build by a script");
+    world.repo.git(&["checkout", "--quiet", "feature"]);
+    world.repo.git(&["merge", "--quiet", "main"]);
+    let args = ["--build-command", "sh build.sh", "--command", "sh run.sh"];
+    world.args = args.map(str::to_owned).to_vec();
+}
+
+/// Compares a commit that has a further file, on a branch of its own.
+fn compare_other(world: &World, file: &str) -> Option<i32> {
+    world.repo.git(&["checkout", "--quiet", "-b", file]);
+    world.repo.write(file, "");
+    world.commit("value.c", "return 1;", "return 9;");
+    let code = world.cbdr().env("LOOK", "/dev/null").run().code;
+    world.repo.git(&["checkout", "--quiet", "feature"]);
+    code
+}
+
+#[test]
+fn after_a_change_around_a_build_command() {
+    check(&[
+        ("nothing", with_build_command, nothing),
+        ("another head", with_build_command, |w| w.commit("value.c", "return 1;", "return 2;")),
+        ("the environment", with_build_command, |w| w.set("BUILT_WITH", "something")),
+        ("the terminal", with_build_command, |w| w.set("WINDOWID", "7")),
+        ("the C compiler, replaced in place", with_build_command, |w| {
+            w.wrap("bin/cc", "cc", "-DLOUD=6");
+        }),
+        ("a build that failed in between", with_build_command, |w| {
+            assert_eq!(compare_other(w, "broken"), Some(101));
+        }),
+        ("a build that was killed in between", with_build_command, |w| {
+            assert_ne!(compare_other(w, "deadly"), Some(0));
+        }),
+        ("another branch in between", with_build_command, |w| {
+            assert_eq!(compare_other(w, "other"), Some(0));
+        }),
+        ("a program that was damaged", with_build_command, |w| {
+            std::fs::write(w.cached("base", "tree").with_file_name("built").join("app"), "damaged")
+                .unwrap();
+        }),
+        ("another build command", with_build_command, |w| {
+            w.args[1] = "sh -e build.sh".to_owned();
+        }),
     ]);
 }
 
