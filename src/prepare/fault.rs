@@ -117,6 +117,12 @@ pub(super) fn of_manifests(exit: Exit, said: &str) -> Fault {
     }
 }
 
+/// Whether a tool that failed tells of something that no code and no setting
+/// can help, such as a lack of file descriptors.
+pub(super) fn is_the_machines(exit: Exit, said: &str) -> bool {
+    matches!(exit, Exit::Signal(_)) || said.lines().any(is_sign)
+}
+
 fn of_output(said: &str, tree: &Path) -> Fault {
     if let Some(line) = said.lines().find(|line| is_sign(line)) {
         return Fault::Outside(plain(line));
@@ -285,6 +291,14 @@ mod tests {
         assert!(matches!(cargo(&said("", "exit status: 101")), Fault::Outside(_)));
         let full = said(here, "exit status: 101") + "  No space left on device (os error 28)\n";
         assert_eq!(cargo(&full), outside("No space left on device (os error 28)"));
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_and_a_signal_are_the_machines_fault() {
+        let lack = "error: could not read the settings: Too many open files (os error 24)";
+        assert!(is_the_machines(Exit::Code(1), lack));
+        assert!(is_the_machines(Exit::Signal(9), ""));
+        assert!(!is_the_machines(Exit::Code(1), "error: no active toolchain"));
     }
 
     #[test]

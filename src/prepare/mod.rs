@@ -292,10 +292,15 @@ impl<'a, 'b> Work<'a, 'b> {
     fn active_toolchain(&self, folder: &Path) -> Result<Option<String>, Error> {
         let args = vec!["show".into(), "active-toolchain".into()];
         let command = self.tools.command("rustup", args, folder, None);
-        let Ok((exit, printed, _)) = self.tools.quietly(command) else {
+        let shown = command.shown();
+        let Ok((exit, printed, said)) = self.tools.quietly(command) else {
             return Ok(None);
         };
         self.tools.interrupt.check()?;
+        if !exit.success() && fault::is_the_machines(exit, &said) {
+            let folder = folder.to_owned();
+            return Err(Kind::Tool { command: shown, folder, exit, said }.into());
+        }
         let name = printed.split_whitespace().next().filter(|_| exit.success());
         Ok(name.map(str::to_owned))
     }
