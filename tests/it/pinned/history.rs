@@ -9,11 +9,11 @@ use super::scene::{ANYWHERE, Scene, Unstable};
 use super::trace;
 use crate::support::Repo;
 
-/// The line of a result in a commit's note: six values of two metrics, or an
+/// The line of a result in a commit's note: three values of two metrics, or an
 /// error.
 fn line(commit: &str, number: usize, factor: f64, error: Option<&str>) -> Value {
     let times: Vec<f64> =
-        trace("sha", 600)[6 * number + 100..][..6].iter().map(|[time, _]| factor * time).collect();
+        trace("sha", 160)[3 * number + 100..][..3].iter().map(|[time, _]| factor * time).collect();
     let rates: Vec<f64> = times.iter().map(|time| 1e6 / time).collect();
     let metrics = json!([
         {"name": "wall_time", "unit": "s", "better": "lower", "gates": true, "values": times},
@@ -70,7 +70,7 @@ fn results_of_the_past() {
     let mut outputs = Outputs::new("history");
     let check = "history check --all-machines --min-history 3";
     let calls = [
-        ("regression", format!("{check}")),
+        ("regression", check.to_owned()),
         ("no-regression", format!("{check} --rev HEAD~1")),
         ("inconclusive", "history check --all-machines --rev HEAD~15".to_owned()),
         (
@@ -79,7 +79,7 @@ fn results_of_the_past() {
         ),
         ("failed", format!("{check} --rev HEAD~9")),
         ("level", format!("{check} --rev HEAD~6")),
-        ("baseline", format!("{check} --baseline HEAD~8 --metric rate --z-threshold 100")),
+        ("baseline", format!("{check} --baseline HEAD~4 --metric rate --z-threshold 100")),
     ];
     for (name, call) in calls {
         outputs.add(&format!("check.{name}.human"), scene.transcript(&call, &[]));

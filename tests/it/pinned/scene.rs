@@ -19,8 +19,10 @@ const VARIABLES: [&str; 6] =
 pub(super) type Unstable = (&'static str, &'static str, &'static str);
 
 /// What is unstable wherever it occurs, whatever was called.
-pub(super) const ANYWHERE: [Unstable; 3] = [
-    // The version of this program, and when the page was made.
+pub(super) const ANYWHERE: [Unstable; 4] = [
+    // The version of this program.
+    ("\"cargo_cbdr\":\"", "\"", "VERSION"),
+    // That, and when a page was made.
     ("<footer>Made by cargo cbdr ", "</footer>", "VERSION, TIME"),
     // When and where JUnit's suite was run.
     (" timestamp=\"", "\"", "TIME"),
