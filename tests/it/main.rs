@@ -41,6 +41,8 @@ mod odd_input;
 mod odd_repositories;
 #[cfg(target_os = "linux")]
 mod outputs;
+#[cfg(target_os = "linux")]
+mod pinned;
 mod plot;
 mod policy;
 #[cfg(target_os = "linux")]
