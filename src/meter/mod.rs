@@ -24,7 +24,7 @@ use counters::Counters;
 pub use size::{program, sizes};
 
 use crate::machine::Machine;
-use crate::metric::{Metric, Unit};
+use crate::metric::{KNOWN, KnownMetric, Metric, Source, Unit};
 use crate::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::sample::Sample;
 use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
@@ -142,13 +142,12 @@ pub struct Meters {
 
 /// Every metric that any machine may have, in the order of the outputs.
 pub fn all() -> impl Iterator<Item = Metric> {
-    of_runs().chain(size::METRICS.into_iter().map(|(name, unit)| Metric::cost(name, unit)))
+    KNOWN.iter().filter(|known| known.source != Source::Harness).map(KnownMetric::metric)
 }
 
 /// Those of them that come from runs.
 pub fn of_runs() -> impl Iterator<Item = Metric> {
-    let plain = rusage::METRICS.into_iter().chain(counters::METRICS);
-    plain.chain(cachegrind::METRICS).map(|(name, unit)| Metric::cost(name, unit))
+    all().filter(|metric| !needs_no_run(&metric.name))
 }
 
 /// The metrics that not every machine has, and why this one lacks them, where
@@ -175,18 +174,16 @@ pub fn depends_on_placement(metric: &Metric) -> bool {
 
 /// Whether it is known without a run.
 pub fn needs_no_run(metric: &str) -> bool {
-    size::METRICS.iter().any(|(name, _)| *name == metric)
+    KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
 }
 
 /// The kind of run that a metric comes from; what no source knows, the program
 /// may print in a plain one. `None` of what needs no run.
 pub fn pass(metric: &str) -> Option<Pass> {
-    if needs_no_run(metric) {
-        None
-    } else if cachegrind::METRICS.iter().any(|(name, _)| *name == metric) {
-        Some(Pass::Cachegrind)
-    } else {
-        Some(Pass::Plain)
+    match KnownMetric::of(metric).map(|known| known.source) {
+        Some(Source::Executable) => None,
+        Some(Source::Cachegrind) => Some(Pass::Cachegrind),
+        _ => Some(Pass::Plain),
     }
 }
 

@@ -23,12 +23,19 @@ fn outcome(counts: Vec<Count>) -> Outcome {
 
 #[test]
 fn every_metric_has_one_name_and_is_found_by_it() {
-    let all: Vec<Metric> = all().collect();
-    for known in &all {
-        assert_eq!(all.iter().filter(|other| other.name == known.name).count(), 1);
+    for known in &KNOWN {
+        assert_eq!(KNOWN.iter().filter(|other| other.name == known.name).count(), 1);
         // Read from a file it is the same.
-        assert_eq!(Metric::named(&known.name), *known);
+        assert_eq!(Metric::named(known.name), known.metric());
     }
+}
+
+#[test]
+fn a_plain_run_has_a_value_for_every_metric_that_the_kernel_tells() {
+    let sample = rusage::read(&outcome(Vec::new()));
+    let told: Vec<String> = rusage::metrics().map(|metric| metric.name).collect();
+    assert!(told.contains(&"wall_time".to_owned()));
+    assert_eq!(sample.iter().map(|(name, _)| name).collect::<Vec<_>>(), told);
 }
 
 #[test]
