@@ -258,6 +258,11 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
 
+/// The first ten digits of a commit's id, as it is shown to people.
+pub fn abbreviated(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
 /// A commit, or the working tree on top of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {

@@ -246,12 +246,9 @@ fn since(
     commits.push(revision.commit.clone());
     let noted = commits.into_iter().rev().map(|commit| (book.of(&commit).changes, commit));
     let found = noted.filter_map(|(changes, commit)| Some((changes.into_iter().next()?, commit)));
-    let described = found.map(|(change, commit)| format!("{} ({})", short(&commit), change.why));
+    let described =
+        found.map(|(change, commit)| format!("{} ({})", git::abbreviated(&commit), change.why));
     described.collect::<Vec<_>>().into_iter().next()
-}
-
-fn short(commit: &str) -> &str {
-    &commit[..commit.len().min(10)]
 }
 
 /// What results are judged by.
