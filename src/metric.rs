@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The longest name of a metric, a benchmark or a label, bytes.
 const LONGEST: usize = 1000;
 
@@ -66,7 +68,8 @@ impl fmt::Display for Unit {
 }
 
 /// Which values of a metric are the better ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The lower ones, as of times.
     Lower,
@@ -89,6 +92,7 @@ impl Better {
     pub fn limit(self, threshold: f64) -> f64 {
         match self {
             Better::Lower => threshold,
+            // 1/(1 + T) - 1 without the cancellation.
             Better::Higher => -threshold / (1.0 + threshold),
         }
     }

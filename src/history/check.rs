@@ -339,7 +339,7 @@ pub(super) fn points(
         for entry in entries.filter(|entry| entry.measured.is_of(key)) {
             let same = entry.measured.series(&series.name);
             let same = same.filter(|other| other.is_like(series));
-            let value = same.and_then(|other| best(&other.values, other.better.into()));
+            let value = same.and_then(|other| best(&other.values, other.better));
             points.extend(value.map(|value| Point { place, value }));
         }
     }

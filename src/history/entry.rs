@@ -86,39 +86,11 @@ pub struct Series {
     /// The symbol of its unit; empty when nobody said.
     pub unit: String,
     /// Which way is better.
-    pub better: Direction,
+    pub better: Better,
     /// Whether it is one of those that decide.
     pub gates: bool,
     /// The values, in the order in which they were measured.
     pub values: Vec<f64>,
-}
-
-/// Which way is better, as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Less.
-    Lower,
-    /// More.
-    Higher,
-}
-
-impl From<Better> for Direction {
-    fn from(better: Better) -> Self {
-        match better {
-            Better::Lower => Direction::Lower,
-            Better::Higher => Direction::Higher,
-        }
-    }
-}
-
-impl From<Direction> for Better {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Lower => Better::Lower,
-            Direction::Higher => Better::Higher,
-        }
-    }
 }
 
 impl Series {
@@ -130,7 +102,7 @@ impl Series {
     /// The metric that the values are of.
     pub fn metric(&self) -> Metric {
         let (name, unit) = (self.name.clone(), Unit::of(&self.unit));
-        Metric { name, unit, better: self.better.into() }
+        Metric { name, unit, better: self.better }
     }
 }
 

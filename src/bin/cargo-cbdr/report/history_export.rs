@@ -76,7 +76,7 @@ fn csv(all: &All) -> std::io::Result<()> {
             out.write_record(common.iter().map(String::as_str).chain(["", "", "", "", ""]))?;
         }
         for series in &entry.measured.metrics {
-            let better = cargo_cbdr::metric::Better::from(series.better).name();
+            let better = series.better.name();
             for (number, value) in series.values.iter().enumerate() {
                 let (number, value) = ((number + 1).to_string(), value.to_string());
                 let (name, unit) = (cell(&series.name), cell(&series.unit));
