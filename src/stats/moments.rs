@@ -25,13 +25,6 @@ impl Moments {
         Moments::default()
     }
 
-    /// The moments of a sample of which only the summary is known: its size,
-    /// mean and variance (with n - 1 below).
-    pub fn from_summary(count: u64, mean: f64, variance: f64) -> Self {
-        let squares = variance * count.saturating_sub(1) as f64;
-        Moments { count, mean, squares }
-    }
-
     /// Takes in one more value.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
