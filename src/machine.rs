@@ -227,7 +227,7 @@ fn processor(info: &CpuInfo) -> Processor {
 /// What compilers make of this machine's processor when they are told to build
 /// for it (`-C target-cpu=native`): its architecture, and on Linux its model
 /// and its instruction sets.
-pub fn processor_features() -> String {
+pub(crate) fn processor_features() -> String {
     const NAMES: [&str; 13] = [
         "vendor_id",
         "cpu family",

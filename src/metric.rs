@@ -10,7 +10,7 @@ const LONGEST: usize = 1000;
 
 /// What makes a text no name of a metric, a benchmark or a label, all of which
 /// stand in tables and rows; `None` where nothing does.
-pub fn unfit(name: &str) -> Option<&'static str> {
+pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
     } else if name.len() > LONGEST {
@@ -137,7 +137,7 @@ impl Metric {
 
     /// Whether it is counted on a simulated processor, where a program that
     /// does the same counts the same.
-    pub fn is_simulated(&self) -> bool {
+    pub(crate) fn is_simulated(&self) -> bool {
         self.name.ends_with(SIMULATED)
     }
 }
@@ -159,7 +159,7 @@ pub enum Source {
 
 /// A metric that is measured here or by a known harness.
 #[derive(Debug)]
-pub struct KnownMetric {
+pub(crate) struct KnownMetric {
     /// Its name, in snake case.
     pub name: &'static str,
     /// The unit of its values.
@@ -171,7 +171,7 @@ pub struct KnownMetric {
 }
 
 /// The known metrics, in the order of the outputs.
-pub static KNOWN: [KnownMetric; 24] = {
+pub(crate) static KNOWN: [KnownMetric; 24] = {
     use Source::{Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
     const fn cost(name: &'static str, unit: Unit, source: Source) -> KnownMetric {
@@ -207,17 +207,17 @@ pub static KNOWN: [KnownMetric; 24] = {
 
 impl KnownMetric {
     /// The known metric of this name.
-    pub fn of(name: &str) -> Option<&'static Self> {
+    pub(crate) fn of(name: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.name == name)
     }
 
     /// Those whose values come from `source`, in the order of the outputs.
-    pub fn from(source: Source) -> impl Iterator<Item = &'static Self> {
+    pub(crate) fn from(source: Source) -> impl Iterator<Item = &'static Self> {
         KNOWN.iter().filter(move |known| known.source == source)
     }
 
     /// The same as a metric.
-    pub fn metric(&self) -> Metric {
+    pub(crate) fn metric(&self) -> Metric {
         Metric { name: self.name.to_owned(), unit: self.unit.clone(), better: self.better }
     }
 }
@@ -226,7 +226,7 @@ impl KnownMetric {
 pub type Units = BTreeMap<String, (Unit, Better)>;
 
 /// The metric that gates when none is named.
-pub const DEFAULT_METRIC: &str = "wall_time";
+pub(crate) const DEFAULT_METRIC: &str = "wall_time";
 
 /// How the names of metrics from a simulated processor end.
 const SIMULATED: &str = "_cachegrind";

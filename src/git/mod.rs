@@ -3,13 +3,13 @@
 //! which the worktrees belong.
 
 pub mod base;
-pub mod filters;
+pub(crate) mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
 pub mod notes;
 pub mod remote;
-pub mod snapshot;
+pub(crate) mod snapshot;
 mod submodules;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -329,7 +329,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the working tree can't be read.
-    pub fn dirty_files(&self) -> Result<usize, Error> {
+    pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
         Ok(snapshot::changes(&self.inner)?.len())
     }
 }

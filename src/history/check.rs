@@ -15,11 +15,6 @@ use crate::process::{Helper, Interrupt};
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::verdict::{OnDoubt, Verdict};
 
-/// How many commits with a result make a history: of five a z-score beyond 5
-/// comes out once in a hundred looks at nothing but noise, of ten once in a
-/// thousand.
-pub const MIN_HISTORY: usize = 10;
-
 /// What is asked of the past.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -30,7 +25,9 @@ pub struct Options {
     pub baseline: Option<String>,
     /// How many deviations pass.
     pub z_threshold: f64,
-    /// How many commits with a result make a history.
+    /// How many commits with a result make a history. Of five, noise alone gets a
+    /// z-score beyond 5 once in a hundred looks, of ten, the default, once in a
+    /// thousand.
     pub min_history: usize,
     /// Which parents of the baseline are its past.
     pub parents: Parents,

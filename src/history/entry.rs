@@ -95,7 +95,7 @@ pub struct Series {
 
 impl Series {
     /// Whether the values of another are of the same metric, unit and direction.
-    pub fn is_like(&self, other: &Series) -> bool {
+    pub(crate) fn is_like(&self, other: &Series) -> bool {
         (&self.name, &self.unit, self.better) == (&other.name, &other.unit, other.better)
     }
 
@@ -133,7 +133,7 @@ impl Measured {
     }
 
     /// Whether it can be compared with results of a key.
-    pub fn is_of(&self, key: &Key) -> bool {
+    pub(crate) fn is_of(&self, key: &Key) -> bool {
         let Key { case, hardware, context } = key;
         (&self.case, &self.hardware, &self.context) == (case, hardware, context)
     }
@@ -176,17 +176,17 @@ impl Line {
     }
 
     /// One that holds a result.
-    pub fn of_result(measured: Measured) -> Self {
+    pub(crate) fn of_result(measured: Measured) -> Self {
         Line { result: Some(Box::new(measured)), ..Line::new() }
     }
 
     /// One that marks a change.
-    pub fn of_change(why: &str) -> Self {
+    pub(crate) fn of_change(why: &str) -> Self {
         Line { change: Some(why.to_owned()), ..Line::new() }
     }
 
     /// One that takes back another.
-    pub fn of_removal(id: &str) -> Self {
+    pub(crate) fn of_removal(id: &str) -> Self {
         Line { removes: Some(id.to_owned()), ..Line::new() }
     }
 

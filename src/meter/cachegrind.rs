@@ -114,7 +114,6 @@ pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(texts)
 }
 
-/// Where valgrind is.
 pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
     let mut folders = std::env::split_paths(path?);
     folders.find_map(|folder| Some(folder.join("valgrind")).filter(|path| path.is_file()))

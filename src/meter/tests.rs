@@ -45,8 +45,9 @@ fn only_what_is_asked_for_is_measured_and_a_meter_that_disturbs_has_its_own_run(
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("valgrind"), "").unwrap();
     let passes = |list: &[&str]| {
-        let meters = Meters::for_metrics(&names(list), Some(folder.path().as_ref()), &machine);
-        assert!(meters.refused().is_empty());
+        let path = Some(folder.path().as_ref());
+        let mut meters = Meters::for_metrics(&names(list), path, &machine);
+        assert!(meters.take_refused().is_empty());
         (meters.passes(), meters.metrics().len())
     };
     let (plain, cachegrind) = (Pass::Plain, Pass::Cachegrind);

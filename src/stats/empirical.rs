@@ -21,7 +21,7 @@ pub fn median(sorted: &[f64]) -> Option<f64> {
 
 /// The lower median of sorted values: the lower of the two in the middle where
 /// their number is even; none of no values.
-pub fn lower_median(sorted: &[f64]) -> Option<f64> {
+pub(crate) fn lower_median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 

@@ -26,7 +26,7 @@ pub enum Forecast {
 
 /// The number of pairs in all with which `running` is expected to decide about
 /// `threshold` (as in [`Running::decide`]).
-pub fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
+pub(crate) fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     let pairs = running.pairs();
     if running.decide(threshold).is_some() {
         return Forecast::Pairs(pairs);

@@ -39,8 +39,8 @@
 
 pub mod empirical;
 pub mod estimator;
-pub mod fixed;
-pub mod forecast;
+pub(crate) mod fixed;
+pub(crate) mod forecast;
 pub mod judge;
 pub mod lookback;
 pub mod machines;

@@ -63,7 +63,7 @@ impl Moments {
 
     /// The variance about the mean with n below, in the unit squared; none of
     /// nothing.
-    pub fn population_variance(&self) -> Option<f64> {
+    pub(crate) fn population_variance(&self) -> Option<f64> {
         (self.count > 0).then(|| self.squares / self.count as f64)
     }
 }
@@ -136,7 +136,7 @@ impl PairMoments {
     }
 
     /// The covariance of the members with n below; none of nothing.
-    pub fn population_covariance(&self) -> Option<f64> {
+    pub(crate) fn population_covariance(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.products / self.count() as f64)
     }
 }
