@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn all_strings_are_found_wherever_they_stand() {
         let text = "[build]\nrustc-wrapper = 'sccache'\nrustflags = ['-Clinker=clang']\n\
-                    [target.'cfg(unix)']\nlinker = '/usr/bin/ld'\n\
+                    [target.'cfg(debug_assertions)']\nlinker = '/usr/bin/ld'\n\
                     [profile.release.package]\na = { opt-level = 's' }\n";
         let strings = ["sccache", "-Clinker=clang", "/usr/bin/ld", "s"].map(str::to_owned);
         assert_eq!(ConfigFile::parse(text).strings, BTreeSet::from(strings));
