@@ -31,7 +31,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use artifact::{Artifact, Executable};
-pub use inputs::{Environment, Inputs};
+pub(crate) use inputs::Environment;
+pub use inputs::Inputs;
 pub use inventory::{Cleaned, Kept};
 use sha2::{Digest, Sha256};
 
@@ -112,7 +113,7 @@ impl Error {
 }
 
 /// Names the verb and the path of a failed call.
-pub fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { verb, path, source }
 }
@@ -241,7 +242,7 @@ pub(crate) fn digest_file(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// When it can't be made.
-pub fn make_dir(path: &Path) -> Result<(), Error> {
+pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
     make_private_dir(path).map_err(io_error("make", path))
 }
 

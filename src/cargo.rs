@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand, TargetKind};
 use serde_json::Value;
 
-pub use config::{ConfigFile, config_in};
-pub use tracked::Tracked;
+pub(crate) use config::{ConfigFile, config_in};
+pub(crate) use tracked::Tracked;
 
 /// Cargo said something that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ pub struct Workspace {
 }
 
 /// The arguments for [`Workspace::parse`]'s input.
-pub fn metadata_args() -> Vec<OsString> {
+pub(crate) fn metadata_args() -> Vec<OsString> {
     ["metadata", "--format-version=1", "--no-deps"].map(OsString::from).to_vec()
 }
 
@@ -142,7 +142,7 @@ impl Workspace {
 
     /// The package that the folder `inside` belongs to: the innermost one
     /// around it.
-    pub fn package_around(&self, inside: &Path) -> Option<&Package> {
+    pub(crate) fn package_around(&self, inside: &Path) -> Option<&Package> {
         let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
         around.max_by_key(|package| package.folder.components().count())
     }
@@ -196,7 +196,7 @@ impl Build {
 
 /// The arguments that build `target` into the folder `into`, when cargo runs
 /// in the package's folder; `configs` are further configuration files.
-pub fn build_args(
+pub(crate) fn build_args(
     target: &Target,
     build: &Build,
     into: &Path,
@@ -216,7 +216,7 @@ pub fn build_args(
 /// The arguments that run `target` with `arguments`, as a user would.
 /// `runner`, if given, is run in its place with the executable's path and
 /// arguments.
-pub fn run_args(
+pub(crate) fn run_args(
     target: &Target,
     build: &Build,
     into: &Path,
@@ -266,7 +266,7 @@ fn config_args(configs: &[PathBuf]) -> impl Iterator<Item = OsString> {
 }
 
 /// The arguments that resolve a lock file.
-pub fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
+pub(crate) fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
     std::iter::once("generate-lockfile".into()).chain(config_args(configs)).collect()
 }
 

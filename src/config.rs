@@ -350,7 +350,7 @@ impl Table {
 
     /// This table with everything that decides taken from `base`.
     #[must_use]
-    pub fn with_policy_of(self, base: &Table) -> Table {
+    pub(crate) fn with_policy_of(self, base: &Table) -> Table {
         let base = base.clone();
         Table {
             threshold: base.threshold,
@@ -372,7 +372,7 @@ impl Table {
     /// This table with what a comparison has one of, whatever its benchmarks,
     /// taken from `other`.
     #[must_use]
-    pub fn with_common_policy_of(self, other: &Table) -> Table {
+    pub(crate) fn with_common_policy_of(self, other: &Table) -> Table {
         let other = other.clone();
         Table {
             confidence: other.confidence,
@@ -387,7 +387,7 @@ impl Table {
     }
 
     /// The keys that decide in which this table and `other` differ.
-    pub fn policy_differences(&self, other: &Table) -> Vec<&'static str> {
+    pub(crate) fn policy_differences(&self, other: &Table) -> Vec<&'static str> {
         let differing = self.differences(other).into_iter().map(|(key, ..)| key);
         differing.filter(|key| POLICY.contains(key)).collect()
     }
@@ -395,7 +395,7 @@ impl Table {
     /// The keys that select or shape what is run in which this table and `other`
     /// differ, each with both values: all but those that decide, and a few that do
     /// neither.
-    pub fn run_differences(&self, other: &Table) -> Vec<Difference> {
+    pub(crate) fn run_differences(&self, other: &Table) -> Vec<Difference> {
         let elsewhere = |key: &&str| POLICY.contains(key) || NEITHER.contains(key);
         let mut differing = self.differences(other);
         differing.retain(|(key, ..)| !elsewhere(key));

@@ -133,7 +133,7 @@ pub(crate) enum Kind {
     Configured { path: PathBuf, table: String },
     #[error("the result can't be stored: {0}")]
     Unstorable(String),
-    #[error("no result of {rev} ({}){place} is stored", short(.commit))]
+    #[error("no result of {rev} ({}){place} is stored", git::abbreviated(.commit))]
     NoResult { rev: String, commit: String, place: &'static str, others: usize },
     #[error("the filter of `{example}` failed on the {side}: git {exit}")]
     Filter { side: Side, example: String, exit: Exit, said: String },
@@ -174,11 +174,6 @@ fn seconds(duration: &Duration) -> humantime::FormattedDuration {
         Duration::from_secs(duration.as_secs_f64().round() as u64)
     };
     humantime::format_duration(rounded)
-}
-
-/// A commit's first letters.
-fn short(commit: &str) -> &str {
-    &commit[..commit.len().min(10)]
 }
 
 impl<K: Into<Kind>> From<K> for Error {

@@ -59,7 +59,7 @@ pub struct Waiver {
 impl Waiver {
     /// Whether it is about a metric of a benchmark, which has several names: its
     /// own, and that of the program which reports it.
-    pub fn is_about(&self, metric: &str, benchmark: &[&str]) -> bool {
+    pub(crate) fn is_about(&self, metric: &str, benchmark: &[&str]) -> bool {
         let named = self.benchmark.as_deref();
         self.metric == metric && named.is_none_or(|named| benchmark.contains(&named))
     }

@@ -1,10 +1,12 @@
 //! Facts about this machine, as Linux tells them in `/proc` and `/sys`. What
 //! is not told (elsewhere, or in a container) is `None`.
 
+mod cpuinfo;
 mod description;
 
 use std::path::Path;
 
+use cpuinfo::CpuInfo;
 pub use description::{Description, describe, host};
 
 use crate::process::ticks::Ticks;
@@ -85,7 +87,7 @@ impl Machine {
         let memory = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
         let memory = memory.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         Machine {
-            processor: processor(&files.text("proc/cpuinfo").unwrap_or_default()),
+            processor: processor(&CpuInfo::read(root)),
             kernel: files.text("proc/sys/kernel/osrelease"),
             online: files.text(&format!("{cpu}/online")).and_then(|list| count(&list)),
             allowed: allowed.and_then(count),
@@ -210,19 +212,12 @@ fn count(list: &str) -> Option<u64> {
     list.trim().split(',').map(size).sum()
 }
 
-/// The first processor of `/proc/cpuinfo`; the others are taken to be alike.
-fn processor(text: &str) -> Processor {
-    let first = text.split("\n\n").next().unwrap_or("");
-    let value = |key: &str| {
-        let mut pairs = first.lines().filter_map(|line| line.split_once(':'));
-        let found = pairs.find(|(name, _)| name.trim() == key);
-        found.map(|(_, value)| value.trim().to_owned()).filter(|value| !value.is_empty())
-    };
-    let number = |key: &str| value(key).and_then(|value| value.parse().ok());
-    let flags = value("flags").unwrap_or_default();
+fn processor(info: &CpuInfo) -> Processor {
+    let number = |name: &str| info.value(name).and_then(|value| value.parse().ok());
+    let flags = info.value("flags").unwrap_or_default();
     Processor {
-        name: value("model name"),
-        vendor: value("vendor_id"),
+        name: info.value("model name").map(str::to_owned),
+        vendor: info.value("vendor_id").map(str::to_owned),
         family: number("cpu family"),
         model: number("model"),
         is_virtual: flags.split(' ').any(|flag| flag == "hypervisor"),
@@ -235,8 +230,8 @@ fn processor(text: &str) -> Processor {
 ///
 /// # Errors
 /// When Linux can't tell now.
-pub fn processor_features() -> std::io::Result<String> {
-    const KEYS: [&str; 13] = [
+pub(crate) fn processor_features() -> std::io::Result<String> {
+    const NAMES: [&str; 13] = [
         "vendor_id",
         "cpu family",
         "model",
@@ -251,15 +246,16 @@ pub fn processor_features() -> std::io::Result<String> {
         "cpu",
         "uarch",
     ];
-    let text = match fs_err::read_to_string("/proc/cpuinfo") {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        text => text?,
-    };
-    let first = text.split("\n\n").next().unwrap_or_default();
-    let is_one =
-        |line: &&str| line.split_once(':').is_some_and(|(name, _)| KEYS.contains(&name.trim()));
-    let lines: Vec<&str> = first.lines().filter(is_one).collect();
-    Ok(format!("{}\n{}", std::env::consts::ARCH, lines.join("\n")))
+    let info = CpuInfo::try_read(Path::new("/"))?;
+    Ok(format!("{}\n{}", std::env::consts::ARCH, info.lines(&NAMES)))
+}
+
+/// A text that tells this machine from others: its architecture, the model of
+/// its processor and the release of its kernel.
+pub(crate) fn identity() -> String {
+    let processor = CpuInfo::read(Path::new("/")).lines(&["model name"]);
+    let kernel = Files(Path::new("/")).text("proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{}\n{processor}\n{kernel}\n", std::env::consts::ARCH)
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The longest name of a metric, a benchmark or a label, bytes.
 const LONGEST: usize = 1000;
 
 /// What makes a text no name of a metric, a benchmark or a label, all of which
 /// stand in tables and rows; `None` where nothing does.
-pub fn unfit(name: &str) -> Option<&'static str> {
+pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
     } else if name.len() > LONGEST {
@@ -66,7 +68,8 @@ impl fmt::Display for Unit {
 }
 
 /// Which values of a metric are the better ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The lower ones, as of times.
     Lower,
@@ -89,6 +92,7 @@ impl Better {
     pub fn limit(self, threshold: f64) -> f64 {
         match self {
             Better::Lower => threshold,
+            // 1/(1 + T) - 1 without the cancellation.
             Better::Higher => -threshold / (1.0 + threshold),
         }
     }
@@ -119,18 +123,7 @@ impl Metric {
     /// A metric by its name: of those that are measured here or by a known
     /// harness the unit is known; of others less is better.
     pub fn named(name: &str) -> Self {
-        let unit = match name {
-            "wall_time" | "user_time" | "sys_time" | "cpu_time" | "task_clock" => Unit::Seconds,
-            "median_time" | "min_time" => Unit::Seconds,
-            "max_rss" | "executable_bytes" | "text_bytes" => Unit::Bytes,
-            "minor_faults" | "major_faults" | "page_faults" => Unit::Count,
-            "voluntary_switches" | "involuntary_switches" | "context_switches" => Unit::Count,
-            "instructions" | "instructions_minus_irqs" | "cycles" => Unit::Count,
-            "branches" | "branch_misses" | "cache_misses" => Unit::Count,
-            "instructions_cachegrind" | "estimated_cycles_cachegrind" => Unit::Count,
-            _ => Unit::Unknown,
-        };
-        Metric::cost(name, unit)
+        KnownMetric::of(name).map_or(Metric::cost(name, Unit::Unknown), KnownMetric::metric)
     }
 
     /// The same with what `units` says of it.
@@ -144,8 +137,88 @@ impl Metric {
 
     /// Whether it is counted on a simulated processor, where a program that
     /// does the same counts the same.
-    pub fn is_simulated(&self) -> bool {
+    pub(crate) fn is_simulated(&self) -> bool {
         self.name.ends_with(SIMULATED)
+    }
+}
+
+/// Where the values of a known metric come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What the kernel tells of every program that has ended.
+    Usage,
+    /// A counter of the processor or the kernel.
+    Counter,
+    /// Valgrind's cachegrind.
+    Cachegrind,
+    /// The executable file.
+    Executable,
+    /// The output of a harness.
+    Harness,
+}
+
+/// A metric that is measured here or by a known harness.
+#[derive(Debug)]
+pub(crate) struct KnownMetric {
+    /// Its name, in snake case.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// Where its values come from.
+    pub source: Source,
+}
+
+/// The known metrics, in the order of the outputs.
+pub(crate) static KNOWN: [KnownMetric; 24] = {
+    use Source::{Cachegrind, Counter, Executable, Harness, Usage};
+    use Unit::{Bytes, Count, Seconds};
+    const fn cost(name: &'static str, unit: Unit, source: Source) -> KnownMetric {
+        KnownMetric { name, unit, better: Better::Lower, source }
+    }
+    [
+        cost("wall_time", Seconds, Usage),
+        cost("user_time", Seconds, Usage),
+        cost("sys_time", Seconds, Usage),
+        cost("cpu_time", Seconds, Usage),
+        cost("max_rss", Bytes, Usage),
+        cost("minor_faults", Count, Usage),
+        cost("major_faults", Count, Usage),
+        cost("voluntary_switches", Count, Usage),
+        cost("involuntary_switches", Count, Usage),
+        cost("instructions", Count, Counter),
+        cost("instructions_minus_irqs", Count, Counter),
+        cost("cycles", Count, Counter),
+        cost("branches", Count, Counter),
+        cost("branch_misses", Count, Counter),
+        cost("cache_misses", Count, Counter),
+        cost("page_faults", Count, Counter),
+        cost("context_switches", Count, Counter),
+        cost("task_clock", Seconds, Counter),
+        cost("instructions_cachegrind", Count, Cachegrind),
+        cost("estimated_cycles_cachegrind", Count, Cachegrind),
+        cost("executable_bytes", Bytes, Executable),
+        cost("text_bytes", Bytes, Executable),
+        cost("median_time", Seconds, Harness),
+        cost("min_time", Seconds, Harness),
+    ]
+};
+
+impl KnownMetric {
+    /// The known metric of this name.
+    pub(crate) fn of(name: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.name == name)
+    }
+
+    /// Those whose values come from `source`, in the order of the outputs.
+    pub(crate) fn from(source: Source) -> impl Iterator<Item = &'static Self> {
+        KNOWN.iter().filter(move |known| known.source == source)
+    }
+
+    /// The same as a metric.
+    pub(crate) fn metric(&self) -> Metric {
+        Metric { name: self.name.to_owned(), unit: self.unit.clone(), better: self.better }
     }
 }
 
@@ -153,7 +226,7 @@ impl Metric {
 pub type Units = BTreeMap<String, (Unit, Better)>;
 
 /// The metric that gates when none is named.
-pub const DEFAULT_METRIC: &str = "wall_time";
+pub(crate) const DEFAULT_METRIC: &str = "wall_time";
 
 /// How the names of metrics from a simulated processor end.
-pub const SIMULATED: &str = "_cachegrind";
+const SIMULATED: &str = "_cachegrind";

@@ -147,7 +147,7 @@ pub struct Limits {
 
 /// What the tables and flags of a comparison come to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// What is compared.
     pub benchmarks: Vec<Benchmark>,
     /// What decides.

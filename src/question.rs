@@ -4,7 +4,7 @@
 use crate::gate::Gate;
 use crate::metric::{Better, Metric};
 use crate::side::Side;
-use crate::stats::estimator::{Decision, Direction, Estimator, Levels, ROUNDING, Running, Summary};
+use crate::stats::estimator::{Decision, Estimator, Levels, ROUNDING, Running, Summary};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 use crate::verdict::{MetricResult, Verdict};
@@ -51,7 +51,7 @@ pub struct Question {
 impl Question {
     /// Without a gate nothing is decided, only estimated.
     pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
-        let direction = Direction::from(metric.better);
+        let direction = metric.better;
         let estimator = self::estimator(&metric, estimator);
         let running = |estimator| {
             let mut running = Running::new(estimator, direction, levels);

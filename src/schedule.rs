@@ -63,26 +63,26 @@ impl std::error::Error for NoShard {}
 
 /// The order of the runs of one benchmark, a pure function of the seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     seed: u64,
 }
 
 impl Schedule {
     /// The order of the benchmark number `benchmark` under `seed`; the
     /// benchmarks' orders are independent of each other.
-    pub fn new(seed: u64, benchmark: u64) -> Self {
+    pub(crate) fn new(seed: u64, benchmark: u64) -> Self {
         Schedule { seed: scramble(seed ^ scramble(benchmark)) }
     }
 
     /// Which side goes first in the pair number `pair`, counted from 0.
-    pub fn first(self, pair: u64) -> Side {
+    pub(crate) fn first(self, pair: u64) -> Side {
         let block = scramble(self.seed.wrapping_add(pair / 2));
         let base_first = (block ^ pair) & 1 == 0;
         if base_first { Side::Base } else { Side::Head }
     }
 
     /// A number that both members of the pair number `pair` share.
-    pub fn lot(self, pair: u64) -> u64 {
+    pub(crate) fn lot(self, pair: u64) -> u64 {
         scramble(!self.seed ^ scramble(pair))
     }
 }

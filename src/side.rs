@@ -61,7 +61,7 @@ impl<T> Pair<T> {
     ///
     /// # Errors
     /// The first error of `make`.
-    pub fn try_both<E>(mut make: impl FnMut(Side) -> Result<T, E>) -> Result<Self, E> {
+    pub(crate) fn try_both<E>(mut make: impl FnMut(Side) -> Result<T, E>) -> Result<Self, E> {
         let base = make(Side::Base)?;
         Ok(Pair { base, head: make(Side::Head)? })
     }

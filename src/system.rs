@@ -17,7 +17,7 @@ pub use place::{Place, Staged};
 pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
 /// A path as git writes it: its bytes, and on Windows UTF-8 with slashes.
-pub fn git_bytes(path: &Path) -> Vec<u8> {
+pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
     #[cfg(unix)]
     {
         std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
@@ -30,7 +30,7 @@ pub fn git_bytes(path: &Path) -> Vec<u8> {
 
 /// The path that [`git_bytes`] wrote. What is no UTF-8 can't be a path on
 /// Windows; there the bytes that are wrong are replaced.
-pub fn from_git(bytes: &[u8]) -> PathBuf {
+pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
     #[cfg(unix)]
     {
         let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
@@ -78,7 +78,7 @@ pub fn link(to: &Path, at: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`link`].
-pub fn relink(to: &Path, at: &Path) -> io::Result<()> {
+pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
     let new = at.with_extension("new");
     remove_link(&new);
     link(to, &new)?;
@@ -124,7 +124,7 @@ pub fn owner(file: &Metadata) -> Option<u32> {
 
 /// Whether a path stays below `root`: no `..`, and no link among the folders on
 /// the way to it.
-pub fn is_inside(root: &Path, path: &Path) -> bool {
+pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let mut around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
     is_plain && around.all(|part| !root.join(part).is_symlink())
@@ -174,7 +174,7 @@ pub fn is_pipe(file: &Metadata) -> bool {
 }
 
 /// Whether a file may be executed by its owner; `None` where files do not say.
-pub fn is_executable(file: &Metadata) -> Option<bool> {
+pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
     mode(file).map(|mode| mode & 0o100 != 0)
 }
 
@@ -196,7 +196,7 @@ pub fn permissions(mode: u32) -> Option<Permissions> {
 ///
 /// # Errors
 /// When the system refuses it.
-pub fn make_private_dir(path: &Path) -> io::Result<()> {
+pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -1,6 +1,7 @@
 //! Comparisons whose pairs come from several machines.
 
-use cargo_cbdr::stats::estimator::{Decision, Direction, Estimator, Levels, Running};
+use cargo_cbdr::metric::Better;
+use cargo_cbdr::stats::estimator::{Decision, Estimator, Levels, Running};
 use cargo_cbdr::stats::machines::{in_turn, weights};
 
 use super::noise::{Noise, Random, Source};
@@ -124,6 +125,6 @@ impl Shards {
     }
 
     fn running(&self) -> Running {
-        Running::new(self.estimator, Direction::LowerIsBetter, Levels::new(1.0 - LEVEL, 1))
+        Running::new(self.estimator, Better::Lower, Levels::new(1.0 - LEVEL, 1))
     }
 }

@@ -1,6 +1,7 @@
 //! One comparison after the other, with a rule that stops it.
 
-use cargo_cbdr::stats::estimator::{Decision, Direction, Estimator, Levels, Running};
+use cargo_cbdr::metric::Better;
+use cargo_cbdr::stats::estimator::{Decision, Estimator, Levels, Running};
 use cargo_cbdr::stats::moments::Moments;
 use cargo_cbdr::stats::quantile::student_t;
 
@@ -124,7 +125,7 @@ impl Cell {
         random: &mut Random,
     ) -> (Option<Decision>, f64) {
         let levels = Levels::new(1.0 - self.level, self.questions);
-        let mut running = Running::new(estimator, Direction::LowerIsBetter, levels);
+        let mut running = Running::new(estimator, Better::Lower, levels);
         let repeated = if estimator == Estimator::Min { 5 } else { 1 };
         let mut base_first = true;
         for pair in 0..self.pairs / repeated {

@@ -15,8 +15,10 @@ mod figures;
 mod ways;
 mod work;
 
+use std::path::Path;
 use std::time::Instant;
 
+use cargo_cbdr::machine::Machine;
 use cargo_cbdr::process::{Helper, Interrupt};
 
 use figures::Figures;
@@ -82,11 +84,9 @@ fn load() -> String {
 }
 
 fn machine() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name"));
-    let model =
-        model.map_or("an unknown processor", |text| text.trim_start_matches(['\t', ':', ' ']));
-    let virtual_machine = info.contains("hypervisor");
+    let processor = Machine::read(Path::new("/")).processor;
+    let virtual_machine = processor.is_virtual;
+    let model = processor.name.unwrap_or_else(|| "an unknown processor".to_owned());
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let kind = if virtual_machine { " of a virtual machine" } else { "" };
     format!("{cpus} processors{kind} ({model}), load {} at the beginning", load())

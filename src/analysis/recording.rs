@@ -165,7 +165,7 @@ impl Recording {
 
     /// Whether the rows are those of another one, to the last digit, and that is
     /// no accident: not where each run of a label gives the same, as counts may.
-    pub fn holds_the_rows_of(&self, other: &Self) -> bool {
+    pub(crate) fn holds_the_rows_of(&self, other: &Self) -> bool {
         let varies =
             |values: &Vec<f64>| values.windows(2).any(|two| two[0].to_bits() != two[1].to_bits());
         if !self.values.iter().flatten().any(varies) {

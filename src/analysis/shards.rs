@@ -14,7 +14,7 @@ use crate::metric::Metric;
 use crate::question::{Question, estimator};
 use crate::schedule::Shard;
 use crate::side::{Pair, Side};
-use crate::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
+use crate::stats::estimator::{Estimator, Levels, Running, Summary};
 use crate::stats::machines::{in_turn, weights};
 use crate::verdict::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
 
@@ -287,7 +287,7 @@ fn ask(
     let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
     let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
     let mut question = Question::new(metric.clone(), gate, asked, levels);
-    let direction = Direction::from(metric.better);
+    let direction = metric.better;
     // What the pairs are in the metric's unit, which weighted ones are not.
     let mut plain = Running::new(estimator(metric, asked), direction, levels);
     let mut mean = Running::new(Estimator::Mean, direction, levels);

@@ -7,6 +7,7 @@ use super::{Bench, Hands, Reported};
 use crate::cache::{Room, digest};
 use crate::error::Error;
 use crate::event::Work;
+use crate::machine;
 use crate::meter::Pass;
 use crate::options::Repetitions;
 use crate::process::tick;
@@ -149,7 +150,7 @@ struct Known {
 impl Known {
     /// The answer for `parts`, on this machine.
     fn new(room: &Room, parts: &[&str]) -> Self {
-        let text = format!("{}\n{}\n{}", machine(), tick(), parts.join("\n"));
+        let text = format!("{}\n{}\n{}", machine::identity(), tick(), parts.join("\n"));
         Known { path: room.scratch("repetitions-v1"), key: digest(text.as_bytes()) }
     }
 
@@ -172,14 +173,6 @@ impl Known {
         let kept = lines[lines.len().saturating_sub(KEPT)..].join("\n");
         let _ = std::fs::write(&self.path, format!("{kept}\n"));
     }
-}
-
-/// What tells this machine from others: its processor and its kernel.
-fn machine() -> String {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let processor = info.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
-    format!("{}\n{processor}\n{}", std::env::consts::ARCH, read("/proc/sys/kernel/osrelease"))
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl Search {
     }
 
     /// How many more tries it takes at most, when none has to be skipped.
-    pub fn tries_left(&self) -> u32 {
+    pub(crate) fn tries_left(&self) -> u32 {
         steps(self.suspects().len())
     }
 }

@@ -90,7 +90,6 @@ impl State {
         State { path, steps }
     }
 
-    /// Keeps one more step.
     pub(super) fn push(&mut self, step: Step) -> Result<(), Error> {
         self.steps.push(step);
         let text = serde_json::to_vec(&self.steps).unwrap_or_default();

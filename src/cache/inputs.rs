@@ -14,7 +14,7 @@ use super::artifact::there;
 use super::{Error, digest, digest_file, hex};
 
 /// An environment, as it is given to a process.
-pub type Environment = [(OsString, OsString)];
+pub(crate) type Environment = [(OsString, OsString)];
 
 /// What a build has read besides its commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// The variables of these names, with the values that `env` gives them.
-    pub fn add_variables<'a>(
+    pub(crate) fn add_variables<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
         env: &Environment,
@@ -44,7 +44,7 @@ impl Inputs {
 
     /// The file or folder at `path`, which was read by a build that started at
     /// `began`.
-    pub fn add_source(&mut self, path: PathBuf, began: SystemTime) {
+    pub(crate) fn add_source(&mut self, path: PathBuf, began: SystemTime) {
         if !self.sources.iter().any(|source| source.path == path) {
             self.sources.push(Source::since(path, began));
         }
@@ -52,7 +52,7 @@ impl Inputs {
 
     /// The library at `path`, which was read by a build that started at
     /// `began`.
-    pub fn add_library(&mut self, path: PathBuf, began: SystemTime) {
+    pub(crate) fn add_library(&mut self, path: PathBuf, began: SystemTime) {
         if !self.libraries.iter().any(|source| source.path == path) {
             self.libraries.push(Source::since(path, began));
         }
@@ -60,7 +60,7 @@ impl Inputs {
 
     /// Says that the inputs are not all known, and why. Then they never count
     /// as unchanged.
-    pub fn set_unknown(&mut self, why: impl Into<String>) {
+    pub(crate) fn set_unknown(&mut self, why: impl Into<String>) {
         self.unknown.get_or_insert(why.into());
     }
 
@@ -68,7 +68,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+    pub(crate) fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
         if self.unknown.is_some()
             || !self.variables.iter().all(|(name, value)| value_digest(name, env) == *value)
         {
@@ -88,7 +88,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
+    pub(crate) fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
         for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
             // Cargo misses what is gone.
             let found = there(look(&source.path), "read", &source.path)?;

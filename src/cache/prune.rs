@@ -23,7 +23,7 @@ impl Room {
     /// Removes what a killed run left half done, artifacts that nobody used
     /// for 30 days, which they have been found to be a day ago, too, and the
     /// longest unused ones beyond 4 GiB; never those of `keep`.
-    pub fn prune(&self, keep: &[String]) {
+    pub(crate) fn prune(&self, keep: &[String]) {
         self.prune_at(keep, SystemTime::now());
     }
 

@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// What a configuration file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConfigFile {
+pub(crate) struct ConfigFile {
     /// Other files that it includes, relative to its own folder.
     pub includes: Vec<PathBuf>,
     /// The variables of its table `[env]`.
@@ -19,7 +19,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads the text of one. Of a text that is no TOML, which cargo refuses,
     /// nothing is known.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let Ok(document) = text.parse::<DocumentMut>() else { return ConfigFile::default() };
         let mut file = ConfigFile::default();
         if let Some(variables) = document.get("env").and_then(Item::as_table_like) {
@@ -79,7 +79,7 @@ fn strings_of_value(value: &Value, found: &mut BTreeSet<String>) {
 
 /// Cargo's configuration file of a folder: `.cargo/config`, which wins over
 /// `.cargo/config.toml`.
-pub fn config_in(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn config_in(folder: &Path) -> Option<PathBuf> {
     let names = ["config", "config.toml"].map(|name| folder.join(".cargo").join(name));
     names.into_iter().find(|path| path.is_file())
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn all_strings_are_found_wherever_they_stand() {
         let text = "[build]\nrustc-wrapper = 'sccache'\nrustflags = ['-Clinker=clang']\n\
-                    [target.'cfg(unix)']\nlinker = '/usr/bin/ld'\n\
+                    [target.'cfg(debug_assertions)']\nlinker = '/usr/bin/ld'\n\
                     [profile.release.package]\na = { opt-level = 's' }\n";
         let strings = ["sccache", "-Clinker=clang", "/usr/bin/ld", "s"].map(str::to_owned);
         assert_eq!(ConfigFile::parse(text).strings, BTreeSet::from(strings));

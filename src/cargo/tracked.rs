@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Environment variables and files that a build has read, as its tools wrote
 /// them down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tracked {
+pub(crate) struct Tracked {
     /// The variables, each with the value that rustc saw, where it is known.
     pub variables: BTreeMap<String, Option<String>>,
     /// The files and folders. Relative paths are relative to where the tool
@@ -19,7 +19,7 @@ impl Tracked {
     /// Reads a dep-info file of rustc: rules as in a Makefile, and a comment
     /// `# env-dep:NAME=VALUE` for each variable (`NAME` alone for one that was
     /// not set).
-    pub fn of_dep_info(text: &str) -> Self {
+    pub(crate) fn of_dep_info(text: &str) -> Self {
         let mut tracked = Tracked::default();
         for line in text.lines() {
             if let Some(variable) = line.strip_prefix("# env-dep:") {
@@ -39,7 +39,7 @@ impl Tracked {
 
     /// Reads what a build script printed: its lines `rerun-if-env-changed` and
     /// `rerun-if-changed`, with one colon or with two.
-    pub fn of_build_script(output: &str) -> Self {
+    pub(crate) fn of_build_script(output: &str) -> Self {
         let mut tracked = Tracked::default();
         for line in output.lines() {
             let Some(instruction) = line.strip_prefix("cargo:") else { continue };

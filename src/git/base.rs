@@ -7,7 +7,7 @@ use crate::side::Side;
 
 /// The variables in which continuous integration names a pull request's
 /// target branch.
-pub const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
+pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
 
 /// The bases tried when none is named.
 const USUAL: [&str; 3] = ["origin/HEAD", "main", "master"];
@@ -104,7 +104,7 @@ impl Repo {
     /// # Errors
     /// When a name leads nowhere, or the two have no commit in common that
     /// this clone holds.
-    pub fn resolve(&self, request: &Request) -> Result<Sides, Error> {
+    pub(crate) fn resolve(&self, request: &Request) -> Result<Sides, Error> {
         let head = self.head(request)?;
         if request.aa {
             let (base, rule) = (head.clone(), Rule::Itself);

@@ -174,7 +174,7 @@ fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
 
 /// What a file of git-lfs says of the one that it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pointer {
+pub(crate) struct Pointer {
     /// The SHA-256 of that file, in hexadecimal.
     pub sha256: String,
     /// Its size, bytes.
@@ -183,7 +183,7 @@ pub struct Pointer {
 
 impl Pointer {
     /// Reads a file; `None` when it is no pointer.
-    pub fn read(file: &Path) -> Option<Self> {
+    pub(crate) fn read(file: &Path) -> Option<Self> {
         let about = file.symlink_metadata().ok()?;
         if !about.is_file() || about.len() > LONGEST {
             return None;
@@ -199,7 +199,7 @@ impl Pointer {
     }
 
     /// Where that file is, in a clone's storage.
-    pub fn place(&self, storage: &Path) -> PathBuf {
+    pub(crate) fn place(&self, storage: &Path) -> PathBuf {
         let Pointer { sha256, .. } = self;
         storage.join("objects").join(&sha256[..2]).join(&sha256[2..4]).join(sha256)
     }

@@ -69,7 +69,7 @@ impl Repo {
     }
 
     /// Whether the clone's history was cut off.
-    pub fn is_shallow(&self) -> bool {
+    pub(crate) fn is_shallow(&self) -> bool {
         self.inner.is_shallow()
     }
 

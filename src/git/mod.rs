@@ -3,13 +3,13 @@
 //! which the worktrees belong.
 
 pub mod base;
-pub mod filters;
+pub(crate) mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
 pub mod notes;
 pub mod remote;
-pub mod snapshot;
+pub(crate) mod snapshot;
 mod submodules;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -258,6 +258,11 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
 
+/// The first ten digits of a commit's id, as it is shown to people.
+pub fn abbreviated(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
 /// A commit, or the working tree on top of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
@@ -324,7 +329,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the working tree can't be read.
-    pub fn dirty_files(&self) -> Result<usize, Error> {
+    pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
         Ok(snapshot::changes(&self.inner)?.len())
     }
 }

@@ -17,10 +17,10 @@ use super::{Error, Repo};
 mod tests;
 
 /// The reference of the notes.
-pub const REFERENCE: &str = "refs/notes/cbdr";
+pub(crate) const REFERENCE: &str = "refs/notes/cbdr";
 
 /// How large a note may be, bytes. Others write notes, too.
-pub const MAX_NOTE: usize = 16 << 20;
+pub(crate) const MAX_NOTE: usize = 16 << 20;
 
 /// How many notes are looked at, and how many folders of them: as many as two
 /// levels have.
@@ -86,7 +86,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the notes can't be written.
-    pub fn add_lines(&self, lines: &[(String, String)], message: &str) -> Result<(), Error> {
+    pub(crate) fn add_lines(&self, lines: &[(String, String)], message: &str) -> Result<(), Error> {
         let mut added: BTreeMap<String, String> = BTreeMap::new();
         for (commit, line) in lines {
             let text = added.entry(commit.clone()).or_default();
@@ -116,7 +116,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the notes can't be read or written.
-    pub fn merge_notes(&self, from: &str) -> Result<Merged, Error> {
+    pub(crate) fn merge_notes(&self, from: &str) -> Result<Merged, Error> {
         let Some(theirs) = self.reference(from)? else { return Ok(Merged::default()) };
         let ours = self.reference(REFERENCE)?;
         if ours.is_some_and(|ours| self.is_on(theirs, ours).unwrap_or(false)) {

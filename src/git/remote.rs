@@ -34,7 +34,7 @@ impl Repo {
     /// The remote of a name, and what the name is there: `upstream/main` is
     /// `main` of `upstream` where there is such a remote, all else is of
     /// `origin`.
-    pub fn remote_of(&self, name: &str) -> (String, String) {
+    pub(crate) fn remote_of(&self, name: &str) -> (String, String) {
         let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
         // A remote's name may itself have slashes.
         let split = |(at, _): (usize, &str)| name.split_at(at);
@@ -48,7 +48,7 @@ impl Repo {
 
     /// Whether there is a remote of this name. Git takes a name that is none for a
     /// folder, which a branch may bring along.
-    pub fn has_remote(&self, name: &str) -> bool {
+    pub(crate) fn has_remote(&self, name: &str) -> bool {
         self.inner.find_remote(name).is_ok()
     }
 
@@ -56,7 +56,7 @@ impl Repo {
     ///
     /// # Errors
     /// When a name leads nowhere or the history can't be read.
-    pub fn ends_of_history(&self, names: &[&str]) -> Result<Vec<String>, Error> {
+    pub(crate) fn ends_of_history(&self, names: &[&str]) -> Result<Vec<String>, Error> {
         let path = self.common_dir().join("shallow");
         let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
         let tips = names.iter().map(|name| oid(&self.at(Some(name))?.commit));
@@ -76,7 +76,7 @@ impl Repo {
 
     /// The remote that is to bring what a partial clone left out, where it is
     /// one.
-    pub fn promisor(&self) -> Option<String> {
+    pub(crate) fn promisor(&self) -> Option<String> {
         let config = self.inner.config().ok()?;
         let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
         while let Some(Ok(entry)) = entries.next() {
@@ -97,7 +97,7 @@ impl Repo {
 
     /// What the remote `origin` is called: host and path, without scheme, user
     /// and password; of a folder its name alone. Empty without one.
-    pub fn public_name(&self) -> String {
+    pub(crate) fn public_name(&self) -> String {
         let origin = self.inner.find_remote("origin").ok();
         let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
         url.map_or(String::new(), |url| public(&url))
@@ -105,7 +105,7 @@ impl Repo {
 
     /// The environment for a git that talks to a remote, from the one that we
     /// were called in: nobody is there to be asked for a password.
-    pub fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    pub(crate) fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let is_local = |name: &OsString| LOCAL.iter().any(|local| name == local);
         let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
         let chosen = |name: &(OsString, OsString)| {

@@ -33,7 +33,7 @@ impl Repo {
     ///
     /// # Errors
     /// When a file can't be read or the store can't be written.
-    pub fn snapshot(&self, store: &Store) -> Result<String, Error> {
+    pub(crate) fn snapshot(&self, store: &Store) -> Result<String, Error> {
         let head = head_commit(&self.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
         let verb = "snapshot";
         let mut index = Index::new().map_err(Error::git(verb, "the working tree"))?;

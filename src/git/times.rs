@@ -16,7 +16,7 @@ use crate::system::{Stamp, from_git, set_modified, stamp};
 ///
 /// # Errors
 /// Those of `change`, and when the index can't be read or written.
-pub fn change_times<E: From<Error>>(
+pub(crate) fn change_times<E: From<Error>>(
     path: &Path,
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {

@@ -90,7 +90,7 @@ impl Store {
     ///
     /// # Errors
     /// When the objects are not there or the folder can't be written.
-    pub fn check_out(
+    pub(crate) fn check_out(
         &self,
         user: &Repo,
         side: Side,
@@ -153,7 +153,11 @@ impl Store {
     ///
     /// # Errors
     /// When one of them can't be read.
-    pub fn changed_paths(&self, base: &Revision, head: &Revision) -> Result<Vec<String>, Error> {
+    pub(crate) fn changed_paths(
+        &self,
+        base: &Revision,
+        head: &Revision,
+    ) -> Result<Vec<String>, Error> {
         let tree = |revision: &Revision| {
             let found = Oid::from_str(&revision.tree).and_then(|tree| self.inner.find_tree(tree));
             found.map_err(Error::git("read the tree of", &revision.rev))
@@ -304,7 +308,6 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[Entry]) -> Result<(), E
 pub(super) struct Entry {
     /// Its path from the root.
     pub(super) path: PathBuf,
-    /// The object.
     pub(super) id: Oid,
     /// What it is, as a tree says it.
     pub(super) mode: i32,

@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use super::{Error, Harness, bytes, seconds, set};
 use crate::sample::Sample;
+use crate::stats::empirical::{median, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of
 /// `cargo metadata`, which takes a tenth of a second.
@@ -108,13 +109,11 @@ struct About {
 fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample), Error> {
     let About { full_id } = parse(&folder.join("benchmark.json"))?;
     let Times { iters, times } = parse(&folder.join("sample.json"))?;
-    let mut each: Vec<f64> = times.iter().zip(&iters).map(|(time, count)| time / count).collect();
-    each.sort_by(f64::total_cmp);
-    let Some(least) = each.first() else {
+    let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
+    let (Some(least), Some(median)) = (each.first(), median(&each)) else {
         return Err(Error::Unreadable(format!("`{full_id}` has no samples")));
     };
     let mean = times.iter().sum::<f64>() / iters.iter().sum::<f64>();
-    let median = f64::midpoint(each[(each.len() - 1) / 2], each[each.len() / 2]);
     let mut sample = Sample::new();
     match metrics {
         // Criterion counts nanoseconds.

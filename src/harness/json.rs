@@ -12,7 +12,6 @@ use crate::sample::Sample;
 /// Names the file.
 pub(super) const VARIABLE: &str = "CBDR_OUTPUT";
 
-/// Reads the object.
 pub(super) fn read(text: &str) -> Result<Reading, Error> {
     if text.trim().is_empty() {
         return Err(Error::Nothing);

@@ -107,7 +107,7 @@ impl Dialect {
     }
 
     /// Whether it can be told which benchmarks to run.
-    pub fn filters(self) -> bool {
+    pub(crate) fn filters(self) -> bool {
         matches!(self, Dialect::Criterion | Dialect::Divan | Dialect::Libtest)
     }
 
@@ -173,7 +173,7 @@ impl Harness {
 
     /// That of an executable, by the marks that the libraries leave in it;
     /// plain where there are none.
-    pub fn detect(executable: &[u8]) -> Self {
+    pub(crate) fn detect(executable: &[u8]) -> Self {
         Harness::new(marks::dialect(executable), Some(executable))
     }
 
@@ -224,7 +224,7 @@ impl Harness {
     }
 
     /// Whether it can be told exactly which benchmarks to run.
-    pub fn can_leave(&self) -> bool {
+    pub(crate) fn can_leave(&self) -> bool {
         match self.dialect {
             Dialect::Plain | Dialect::Json => false,
             Dialect::Criterion => self.knows(criterion::EXACT),

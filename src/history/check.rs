@@ -15,11 +15,6 @@ use crate::process::{Helper, Interrupt};
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::verdict::{OnDoubt, Verdict};
 
-/// How many commits with a result make a history: of five a z-score beyond 5
-/// comes out once in a hundred looks at nothing but noise, of ten once in a
-/// thousand.
-pub const MIN_HISTORY: usize = 10;
-
 /// What is asked of the past.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -30,7 +25,9 @@ pub struct Options {
     pub baseline: Option<String>,
     /// How many deviations pass.
     pub z_threshold: f64,
-    /// How many commits with a result make a history.
+    /// How many commits with a result make a history. Of five, noise alone gets a
+    /// z-score beyond 5 once in a hundred looks, of ten, the default, once in a
+    /// thousand.
     pub min_history: usize,
     /// Which parents of the baseline are its past.
     pub parents: Parents,
@@ -246,12 +243,9 @@ fn since(
     commits.push(revision.commit.clone());
     let noted = commits.into_iter().rev().map(|commit| (book.of(&commit).changes, commit));
     let found = noted.filter_map(|(changes, commit)| Some((changes.into_iter().next()?, commit)));
-    let described = found.map(|(change, commit)| format!("{} ({})", short(&commit), change.why));
+    let described =
+        found.map(|(change, commit)| format!("{} ({})", git::abbreviated(&commit), change.why));
     described.collect::<Vec<_>>().into_iter().next()
-}
-
-fn short(commit: &str) -> &str {
-    &commit[..commit.len().min(10)]
 }
 
 /// What results are judged by.
@@ -342,7 +336,7 @@ pub(super) fn points(
         for entry in entries.filter(|entry| entry.measured.is_of(key)) {
             let same = entry.measured.series(&series.name);
             let same = same.filter(|other| other.is_like(series));
-            let value = same.and_then(|other| best(&other.values, other.better.into()));
+            let value = same.and_then(|other| best(&other.values, other.better));
             points.extend(value.map(|value| Point { place, value }));
         }
     }

@@ -86,51 +86,23 @@ pub struct Series {
     /// The symbol of its unit; empty when nobody said.
     pub unit: String,
     /// Which way is better.
-    pub better: Direction,
+    pub better: Better,
     /// Whether it is one of those that decide.
     pub gates: bool,
     /// The values, in the order in which they were measured.
     pub values: Vec<f64>,
 }
 
-/// Which way is better, as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Less.
-    Lower,
-    /// More.
-    Higher,
-}
-
-impl From<Better> for Direction {
-    fn from(better: Better) -> Self {
-        match better {
-            Better::Lower => Direction::Lower,
-            Better::Higher => Direction::Higher,
-        }
-    }
-}
-
-impl From<Direction> for Better {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Lower => Better::Lower,
-            Direction::Higher => Better::Higher,
-        }
-    }
-}
-
 impl Series {
     /// Whether the values of another are of the same metric, unit and direction.
-    pub fn is_like(&self, other: &Series) -> bool {
+    pub(crate) fn is_like(&self, other: &Series) -> bool {
         (&self.name, &self.unit, self.better) == (&other.name, &other.unit, other.better)
     }
 
     /// The metric that the values are of.
     pub fn metric(&self) -> Metric {
         let (name, unit) = (self.name.clone(), Unit::of(&self.unit));
-        Metric { name, unit, better: self.better.into() }
+        Metric { name, unit, better: self.better }
     }
 }
 
@@ -161,7 +133,7 @@ impl Measured {
     }
 
     /// Whether it can be compared with results of a key.
-    pub fn is_of(&self, key: &Key) -> bool {
+    pub(crate) fn is_of(&self, key: &Key) -> bool {
         let Key { case, hardware, context } = key;
         (&self.case, &self.hardware, &self.context) == (case, hardware, context)
     }
@@ -204,17 +176,17 @@ impl Line {
     }
 
     /// One that holds a result.
-    pub fn of_result(measured: Measured) -> Self {
+    pub(crate) fn of_result(measured: Measured) -> Self {
         Line { result: Some(Box::new(measured)), ..Line::new() }
     }
 
     /// One that marks a change.
-    pub fn of_change(why: &str) -> Self {
+    pub(crate) fn of_change(why: &str) -> Self {
         Line { change: Some(why.to_owned()), ..Line::new() }
     }
 
     /// One that takes back another.
-    pub fn of_removal(id: &str) -> Self {
+    pub(crate) fn of_removal(id: &str) -> Self {
         Line { removes: Some(id.to_owned()), ..Line::new() }
     }
 

@@ -248,7 +248,7 @@ impl Track<'_> {
         let series = |metric: &Metric, values: Vec<f64>| Series {
             name: metric.name.clone(),
             unit: metric.unit.symbol().to_owned(),
-            better: metric.better.into(),
+            better: metric.better,
             gates: gates.iter().any(|gate| gate.metric == metric.name),
             values,
         };

@@ -14,6 +14,7 @@ use crate::process::{Helper, Interrupt};
 use crate::question::Question;
 use crate::runner::Run;
 use crate::side::{Pair, Side};
+use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
 use crate::verdict::Policy;
 
@@ -107,8 +108,7 @@ fn run(
         seconds.extend([one_took, other_took]);
         pairs += 1;
     }
-    seconds.sort_by(f64::total_cmp);
-    let run = seconds[seconds.len() / 2];
+    let run = nearest(&sorted(seconds), 0.5).unwrap_or(0.0);
     let least = crate::question::estimator(&metric, policy.estimator).least_pairs(levels);
     let limit = limits.time.as_secs_f64();
     let reach = reach(&questions, (limit / (2.0 * run)) as u64).filter(|_| pairs > 2);

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use super::cpuinfo::CpuInfo;
+
 /// What is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
@@ -26,7 +28,7 @@ pub struct Description {
 
 /// Reads what there is of this machine.
 pub fn describe() -> Description {
-    let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = CpuInfo::read(Path::new("/"));
     let meminfo = text("/proc/meminfo").unwrap_or_default();
     let release = text("/etc/os-release").unwrap_or_default();
     let cpu = Path::new("/sys/devices/system/cpu/cpu0");
@@ -42,12 +44,13 @@ pub fn describe() -> Description {
         found.map(|(_, size)| *size)
     };
     let kilohertz = text(cpu.join("cpufreq/cpuinfo_max_freq")).and_then(|text| text.parse().ok());
-    let field = |text: &str, names: &[&str]| names.iter().find_map(|name| value(text, name));
-    let distribution = field(&release, &["PRETTY_NAME"]).map(|name| name.replace('"', ""));
+    let names = ["model name", "Model", "cpu model", "uarch"];
+    let processor = names.into_iter().find_map(|name| cpuinfo.value_anywhere(name));
+    let distribution = value(&release, "PRETTY_NAME").map(|name| name.replace('"', ""));
     Description {
-        processor: field(&cpuinfo, &["model name", "Model", "cpu model", "uarch"]),
+        processor: processor.map(str::to_owned),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        cores: value(&cpuinfo, "cpu cores").and_then(|cores| cores.parse().ok()),
+        cores: cpuinfo.value("cpu cores").and_then(|cores| cores.parse().ok()),
         frequency: kilohertz.map(|kilohertz: u64| 1000 * kilohertz),
         caches: [
             cache(&["1Data", "1Unified"]),

@@ -11,16 +11,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Refusal};
-use crate::metric::{Metric, Unit};
+use crate::metric::{KnownMetric, Metric, Source};
 use crate::process::{Command, Sink};
 use crate::sample::Sample;
 use crate::system::replace;
 
-const INSTRUCTIONS: &str = "instructions_cachegrind";
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
-
-/// The metrics, in the order of the outputs.
-pub(super) const METRICS: [(&str, Unit); 2] = [(INSTRUCTIONS, Unit::Count), (CYCLES, Unit::Count)];
 
 /// The caches that are simulated, whatever this machine has, so that counts of
 /// two machines are comparable: 32 KiB each for code and data, 8 MiB behind.
@@ -36,7 +32,7 @@ const FILE: &str = "cachegrind.";
 #[derive(Clone, Debug)]
 pub(super) struct Cachegrind {
     valgrind: PathBuf,
-    metrics: Vec<(&'static str, Unit)>,
+    metrics: Vec<&'static KnownMetric>,
 }
 
 impl Cachegrind {
@@ -48,19 +44,19 @@ impl Cachegrind {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let asked = |(name, _): &(&str, Unit)| names.iter().any(|asked| asked == name);
-        let metrics: Vec<_> = METRICS.into_iter().filter(asked).collect();
+        let is_asked = |known: &&KnownMetric| names.iter().any(|asked| asked == known.name);
+        let metrics: Vec<_> = KnownMetric::from(Source::Cachegrind).filter(is_asked).collect();
         if metrics.is_empty() {
             return Ok(None);
         }
         match find(path) {
             Some(valgrind) => Ok(Some(Cachegrind { valgrind, metrics })),
-            None => Err(metrics.iter().map(|(metric, _)| missing(metric)).collect()),
+            None => Err(metrics.iter().map(|metric| missing(metric.name)).collect()),
         }
     }
 
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
-        self.metrics.iter().map(|(name, unit)| Metric::cost(name, unit.clone()))
+        self.metrics.iter().map(|known| known.metric())
     }
 
     /// The command that runs `command` under valgrind, which writes into
@@ -70,7 +66,7 @@ impl Cachegrind {
         let folder = replace(folder.as_os_str(), '%', "%%");
         let mut out = OsString::from("--cachegrind-out-file=");
         out.push(Path::new(&folder).join(format!("{FILE}%p")));
-        let simulates = self.metrics.iter().any(|(name, _)| *name == CYCLES);
+        let simulates = self.metrics.iter().any(|known| known.name == CYCLES);
         let options = [
             "--tool=cachegrind",
             "--quiet",
@@ -99,7 +95,7 @@ impl Cachegrind {
         }
         let total = total.ok_or(Error::NoCount)?;
         let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
-        Ok(self.metrics.iter().map(|(name, _)| (*name, value(name) as f64)).collect())
+        Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
     }
 }
 
@@ -118,7 +114,6 @@ pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(texts)
 }
 
-/// Where valgrind is.
 pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
     let mut folders = std::env::split_paths(path?);
     folders.find_map(|folder| Some(folder.join("valgrind")).filter(|path| path.is_file()))
@@ -192,12 +187,15 @@ impl Counts {
 mod tests {
     use super::*;
 
+    const INSTRUCTIONS: &str = "instructions_cachegrind";
+
     const WITH_CACHES: &str = "desc: I1 cache: x\ncmd: /bin/true\n\
         events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\nfn=main\n1 10 0 0 0 0 0 0 0 0\n\
         summary: 1000 10 4 300 20 5 200 30 6\n";
 
     fn both() -> Cachegrind {
-        Cachegrind { valgrind: "/usr/bin/valgrind".into(), metrics: METRICS.to_vec() }
+        let metrics = KnownMetric::from(Source::Cachegrind).collect();
+        Cachegrind { valgrind: "/usr/bin/valgrind".into(), metrics }
     }
 
     #[test]
@@ -236,13 +234,12 @@ mod tests {
         let mut command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
         command.set_var("VALGRIND_OPTS", "--tool=memcheck");
         command.set_var("PATH", "/bin");
-        let words = |metrics: &[(&'static str, Unit)]| {
-            let cachegrind = Cachegrind { metrics: metrics.to_vec(), ..both() };
+        let words = |cachegrind: Cachegrind| {
             let wrapped = cachegrind.wrap(&command, Path::new("/tmp/5%"));
             assert_eq!(wrapped.env, [("PATH".into(), "/bin".into())]);
             wrapped.shown()
         };
-        let counted = words(&METRICS[..1]);
+        let counted = words(Cachegrind { metrics: both().metrics[..1].to_vec(), ..both() });
         assert_eq!(counted.split_whitespace().next(), Some("/usr/bin/valgrind"));
         assert!(counted.contains("--tool=cachegrind"), "{counted}");
         assert!(
@@ -250,7 +247,7 @@ mod tests {
             "{counted}"
         );
         assert!(counted.contains("--cache-sim=no") && !counted.contains("--LL"), "{counted}");
-        let simulated = words(&METRICS);
+        let simulated = words(both());
         assert!(simulated.contains("--cache-sim=yes") && simulated.contains("--LL"), "{simulated}");
     }
 

@@ -10,28 +10,14 @@ use std::io;
 
 use super::{Error, Refusal};
 use crate::machine::{Machine, Processor};
-use crate::metric::{Metric, Unit};
+use crate::metric::{KnownMetric, Metric, Source, Unit};
 use crate::process::counter::{Count, Counter, Event, Hardware, Reason, Software, probe, reason};
 use crate::sample::Sample;
-
-/// The metrics, in the order of the outputs.
-pub(super) const METRICS: [(&str, Unit); 9] = [
-    ("instructions", Unit::Count),
-    ("instructions_minus_irqs", Unit::Count),
-    ("cycles", Unit::Count),
-    ("branches", Unit::Count),
-    ("branch_misses", Unit::Count),
-    ("cache_misses", Unit::Count),
-    ("page_faults", Unit::Count),
-    ("context_switches", Unit::Count),
-    ("task_clock", Unit::Seconds),
-];
 
 /// A metric, and where its counters are among all.
 #[derive(Clone, Debug)]
 struct Place {
-    name: &'static str,
-    unit: Unit,
+    metric: &'static KnownMetric,
     counter: usize,
     /// What is to be taken away.
     minus: Option<usize>,
@@ -50,22 +36,24 @@ impl Counters {
     /// # Errors
     /// When this machine does not count it.
     pub(super) fn add(&mut self, name: &str, machine: &Machine) -> Result<(), Refusal> {
-        let Some((name, unit)) = METRICS.into_iter().find(|(known, _)| *known == name) else {
+        let Some(metric) = KnownMetric::from(Source::Counter).find(|known| known.name == name)
+        else {
             return Ok(());
         };
+        let name = metric.name;
         let (counter, minus) = counters(name, &machine.processor);
         let minus = minus.transpose().map_err(|Unknown| unknown_interrupts(name))?;
         for counter in minus.iter().chain([&counter]) {
             probe(*counter).map_err(|error| refusal(name, *counter, error, machine))?;
         }
-        self.push(name, unit, counter, minus);
+        self.push(metric, counter, minus);
         Ok(())
     }
 
-    fn push(&mut self, name: &'static str, unit: Unit, counter: Counter, minus: Option<Counter>) {
+    fn push(&mut self, metric: &'static KnownMetric, counter: Counter, minus: Option<Counter>) {
         let counter = self.place(counter);
         let minus = minus.map(|counter| self.place(counter));
-        self.places.push(Place { name, unit, counter, minus });
+        self.places.push(Place { metric, counter, minus });
     }
 
     fn place(&mut self, counter: Counter) -> usize {
@@ -77,7 +65,7 @@ impl Counters {
     }
 
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
-        self.places.iter().map(|place| Metric::cost(place.name, place.unit.clone()))
+        self.places.iter().map(|place| place.metric.metric())
     }
 
     /// The values of a run.
@@ -88,7 +76,7 @@ impl Counters {
                 let count = counts.get(at).copied().unwrap_or_default();
                 match count.running < count.enabled || count.enabled == 0 {
                     true => Err(Error::Shared {
-                        metric: place.name,
+                        metric: place.metric.name,
                         share: count.running as f64 / count.enabled.max(1) as f64,
                     }),
                     false => Ok(count.value as f64),
@@ -97,7 +85,8 @@ impl Counters {
             let minus = place.minus.map(value).transpose()?.unwrap_or(0.0);
             let value = value(place.counter)? - minus;
             // The kernel's clock counts nanoseconds.
-            sample.set(place.name, if place.unit == Unit::Seconds { value / 1e9 } else { value });
+            let is_time = place.metric.unit == Unit::Seconds;
+            sample.set(place.metric.name, if is_time { value / 1e9 } else { value });
         }
         Ok(sample)
     }
@@ -202,9 +191,9 @@ impl Counters {
     /// As on a machine that has them all.
     pub(super) fn unprobed(names: &[&'static str], processor: &Processor) -> Self {
         let mut all = Counters::default();
-        for (name, unit) in METRICS.into_iter().filter(|(name, _)| names.contains(name)) {
-            let (counter, minus) = counters(name, processor);
-            all.push(name, unit, counter, minus.and_then(Result::ok));
+        for metric in KnownMetric::from(Source::Counter).filter(|m| names.contains(&m.name)) {
+            let (counter, minus) = counters(metric.name, processor);
+            all.push(metric, counter, minus.and_then(Result::ok));
         }
         all
     }

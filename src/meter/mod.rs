@@ -24,7 +24,7 @@ use counters::Counters;
 pub use size::{program, sizes};
 
 use crate::machine::Machine;
-use crate::metric::{Metric, Unit};
+use crate::metric::{KNOWN, KnownMetric, Metric, Source, Unit};
 use crate::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::sample::Sample;
 use crate::verdict::{BenchmarkResult, MetricResult, Verdict};
@@ -133,7 +133,7 @@ pub enum Pass {
 
 /// The sources that some metrics need.
 #[derive(Debug)]
-pub struct Meters {
+pub(crate) struct Meters {
     plain: bool,
     counters: Counters,
     cachegrind: Option<Cachegrind>,
@@ -142,13 +142,12 @@ pub struct Meters {
 
 /// Every metric that any machine may have, in the order of the outputs.
 pub fn all() -> impl Iterator<Item = Metric> {
-    of_runs().chain(size::METRICS.into_iter().map(|(name, unit)| Metric::cost(name, unit)))
+    KNOWN.iter().filter(|known| known.source != Source::Harness).map(KnownMetric::metric)
 }
 
 /// Those of them that come from runs.
-pub fn of_runs() -> impl Iterator<Item = Metric> {
-    let plain = rusage::METRICS.into_iter().chain(counters::METRICS);
-    plain.chain(cachegrind::METRICS).map(|(name, unit)| Metric::cost(name, unit))
+pub(crate) fn of_runs() -> impl Iterator<Item = Metric> {
+    all().filter(|metric| !needs_no_run(&metric.name))
 }
 
 /// The metrics that not every machine has, and why this one lacks them, where
@@ -164,7 +163,7 @@ pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refu
 }
 
 /// Whether the placement of code alone can change it by some per cent.
-pub fn depends_on_placement(metric: &Metric) -> bool {
+pub(crate) fn depends_on_placement(metric: &Metric) -> bool {
     match metric.unit {
         Unit::Seconds | Unit::Other(_) | Unit::Unknown => true,
         Unit::Bytes | Unit::Count => {
@@ -174,26 +173,24 @@ pub fn depends_on_placement(metric: &Metric) -> bool {
 }
 
 /// Whether it is known without a run.
-pub fn needs_no_run(metric: &str) -> bool {
-    size::METRICS.iter().any(|(name, _)| *name == metric)
+pub(crate) fn needs_no_run(metric: &str) -> bool {
+    KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
 }
 
 /// The kind of run that a metric comes from; what no source knows, the program
 /// may print in a plain one. `None` of what needs no run.
 pub fn pass(metric: &str) -> Option<Pass> {
-    if needs_no_run(metric) {
-        None
-    } else if cachegrind::METRICS.iter().any(|(name, _)| *name == metric) {
-        Some(Pass::Cachegrind)
-    } else {
-        Some(Pass::Plain)
+    match KnownMetric::of(metric).map(|known| known.source) {
+        Some(Source::Executable) => None,
+        Some(Source::Cachegrind) => Some(Pass::Cachegrind),
+        _ => Some(Pass::Plain),
     }
 }
 
 impl Meters {
     /// The sources of `names`. Valgrind is looked for in `path`, a `PATH`.
-    /// What this machine does not have is among [`Meters::refused`].
-    pub fn for_metrics(names: &[String], path: Option<&OsStr>, machine: &Machine) -> Self {
+    /// What this machine does not have is among [`Meters::take_refused`].
+    pub(crate) fn for_metrics(names: &[String], path: Option<&OsStr>, machine: &Machine) -> Self {
         let mut refused = Vec::new();
         let mut counters = Counters::default();
         for name in names {
@@ -209,18 +206,13 @@ impl Meters {
         Meters { plain, counters, cachegrind, refused }
     }
 
-    /// The metrics that were asked for and can't be had here.
-    pub fn refused(&self) -> &[Refusal] {
-        &self.refused
-    }
-
-    /// The same, taken out.
-    pub fn take_refused(&mut self) -> Vec<Refusal> {
+    /// Takes out the metrics that were asked for and can't be had here.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.refused)
     }
 
     /// The metrics of the runs, in the order of the outputs.
-    pub fn metrics(&self) -> Vec<Metric> {
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
         let mut metrics = Vec::new();
         if self.plain {
             metrics.extend(rusage::metrics().chain(self.counters.metrics()));
@@ -232,7 +224,7 @@ impl Meters {
     /// The slow kinds of runs of which, after these results, nobody wants to
     /// know more: all that decides in them is decided. Where nothing does, a
     /// few are enough to be shown.
-    pub fn done(&self, results: &[BenchmarkResult]) -> Vec<Pass> {
+    pub(crate) fn done(&self, results: &[BenchmarkResult]) -> Vec<Pass> {
         let pairs = results.iter().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
         let is_done = |of: &Pass| {
             let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
@@ -251,7 +243,7 @@ impl Meters {
     }
 
     /// The kinds of runs that one sample needs.
-    pub fn passes(&self) -> Vec<Pass> {
+    pub(crate) fn passes(&self) -> Vec<Pass> {
         let plain = self.plain.then_some(Pass::Plain);
         plain.into_iter().chain(self.cachegrind.as_ref().map(|_| Pass::Cachegrind)).collect()
     }
@@ -260,7 +252,12 @@ impl Meters {
     ///
     /// # Errors
     /// When what an earlier run left in `folder` can't be removed.
-    pub fn prepare(&self, pass: Pass, command: &Command, folder: &Path) -> Result<Command, Error> {
+    pub(crate) fn prepare(
+        &self,
+        pass: Pass,
+        command: &Command,
+        folder: &Path,
+    ) -> Result<Command, Error> {
         match (pass, &self.cachegrind) {
             (Pass::Cachegrind, Some(cachegrind)) => {
                 cachegrind::take(folder)?;
@@ -274,7 +271,12 @@ impl Meters {
     ///
     /// # Errors
     /// When what it left can't be read, or a counter had to take turns.
-    pub fn read(&self, pass: Pass, outcome: &Outcome, folder: &Path) -> Result<Sample, Error> {
+    pub(crate) fn read(
+        &self,
+        pass: Pass,
+        outcome: &Outcome,
+        folder: &Path,
+    ) -> Result<Sample, Error> {
         match (pass, &self.cachegrind) {
             (Pass::Cachegrind, Some(cachegrind)) => cachegrind.read(folder),
             _ => {

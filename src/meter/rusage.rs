@@ -3,36 +3,22 @@
 //! waited for.
 
 use super::Refusal;
-use crate::metric::{Metric, Unit};
+use crate::metric::{KnownMetric, Metric, Source};
 use crate::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::sample::Sample;
 
-/// The metrics, in the order of the outputs.
-pub(super) const METRICS: [(&str, Unit); 9] = [
-    ("wall_time", Unit::Seconds),
-    ("user_time", Unit::Seconds),
-    ("sys_time", Unit::Seconds),
-    ("cpu_time", Unit::Seconds),
-    ("max_rss", Unit::Bytes),
-    ("minor_faults", Unit::Count),
-    ("major_faults", Unit::Count),
-    ("voluntary_switches", Unit::Count),
-    ("involuntary_switches", Unit::Count),
-];
-
-/// Those of them that not every system tells.
+/// Those that not every system tells.
 const RARE: [&str; 4] =
     ["minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
 
 /// Those that this system tells, as metrics.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {
-    let told = METRICS.into_iter().filter(|(name, _)| is_told(name));
-    told.map(|(name, unit)| Metric::cost(name, unit))
+    KnownMetric::from(Source::Usage).filter(|known| is_told(known.name)).map(KnownMetric::metric)
 }
 
 /// Whether it is one of these, and this system tells it.
 pub(super) fn is_told(metric: &str) -> bool {
-    METRICS.iter().any(|(name, _)| *name == metric)
+    KnownMetric::from(Source::Usage).any(|known| known.name == metric)
         && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()
 }
 
@@ -52,18 +38,17 @@ pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
 pub(super) fn read(outcome: &Outcome) -> Sample {
     let usage = outcome.usage;
     let values = [
-        outcome.wall,
-        usage.user,
-        usage.sys,
-        usage.user + usage.sys,
-        usage.max_rss as f64,
-        usage.minor_faults as f64,
-        usage.major_faults as f64,
-        usage.voluntary_switches as f64,
-        usage.involuntary_switches as f64,
+        ("wall_time", outcome.wall),
+        ("user_time", usage.user),
+        ("sys_time", usage.sys),
+        ("cpu_time", usage.user + usage.sys),
+        ("max_rss", usage.max_rss as f64),
+        ("minor_faults", usage.minor_faults as f64),
+        ("major_faults", usage.major_faults as f64),
+        ("voluntary_switches", usage.voluntary_switches as f64),
+        ("involuntary_switches", usage.involuntary_switches as f64),
     ];
-    let named = METRICS.into_iter().map(|(name, _)| name).zip(values);
-    named.filter(|(name, _)| is_told(name)).collect()
+    values.into_iter().filter(|(name, _)| is_told(name)).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_a_system_does_not_tell_is_refused_by_name() {
-        for (metric, _) in METRICS {
+        for metric in KnownMetric::from(Source::Usage).map(|known| known.name) {
             assert!(refusal(metric, true).is_none());
             let refused = refusal(metric, false).map(|refusal| refusal.to_string());
             let expected = RARE.contains(&metric).then(|| {

@@ -5,16 +5,12 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection, SectionKind};
 
 use super::Error;
-use crate::metric::{Metric, Unit};
+use crate::metric::{KnownMetric, Metric, Source};
 use crate::process::Command;
 use crate::side::{Pair, Side};
 use crate::system::canonical;
 
 const TEXT: &str = "text_bytes";
-
-/// The metrics: the file, and the machine code in it.
-pub(super) const METRICS: [(&str, Unit); 2] =
-    [("executable_bytes", Unit::Bytes), (TEXT, Unit::Bytes)];
 
 /// The values of both sides' programs, by their files.
 ///
@@ -22,23 +18,24 @@ pub(super) const METRICS: [(&str, Unit); 2] =
 /// When the sides run one and the same program (a shell, say), so that nothing
 /// of either was built into it, or when it can't be read.
 pub fn sizes(metric: &str, paths: &Pair<PathBuf>) -> Result<Option<(Metric, Pair<f64>)>, Error> {
-    let Some((name, unit)) = METRICS.into_iter().find(|(known, _)| *known == metric) else {
+    let Some(known) = KnownMetric::from(Source::Executable).find(|known| known.name == metric)
+    else {
         return Ok(None);
     };
     if paths.base == paths.head {
-        return Err(Error::SameProgram { metric: name, program: paths.base.clone() });
+        return Err(Error::SameProgram { metric: known.name, program: paths.base.clone() });
     }
     let size = |side: Side| {
         let path = &paths[side];
         let read = |source| Error::Executable { path: path.clone(), source };
-        if name != TEXT {
+        if known.name != TEXT {
             return Ok(fs_err::metadata(path).map_err(read)?.len());
         }
         let bytes = fs_err::read(path).map_err(read)?;
         text(&bytes).ok_or_else(|| Error::NoText { path: path.clone() })
     };
     let values = Pair { base: size(Side::Base)? as f64, head: size(Side::Head)? as f64 };
-    Ok(Some((Metric::cost(name, unit), values)))
+    Ok(Some((known.metric(), values)))
 }
 
 /// The file of a command's program. Where it is looked up by name, the name.
@@ -63,6 +60,7 @@ fn text(bytes: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::Unit;
 
     fn paths(base: &Path, head: &Path) -> Pair<PathBuf> {
         let path =

@@ -23,12 +23,19 @@ fn outcome(counts: Vec<Count>) -> Outcome {
 
 #[test]
 fn every_metric_has_one_name_and_is_found_by_it() {
-    let all: Vec<Metric> = all().collect();
-    for known in &all {
-        assert_eq!(all.iter().filter(|other| other.name == known.name).count(), 1);
+    for known in &KNOWN {
+        assert_eq!(KNOWN.iter().filter(|other| other.name == known.name).count(), 1);
         // Read from a file it is the same.
-        assert_eq!(Metric::named(&known.name), *known);
+        assert_eq!(Metric::named(known.name), known.metric());
     }
+}
+
+#[test]
+fn a_plain_run_has_a_value_for_every_metric_that_the_kernel_tells() {
+    let sample = rusage::read(&outcome(Vec::new()));
+    let told: Vec<String> = rusage::metrics().map(|metric| metric.name).collect();
+    assert!(told.contains(&"wall_time".to_owned()));
+    assert_eq!(sample.iter().map(|(name, _)| name).collect::<Vec<_>>(), told);
 }
 
 #[test]
@@ -38,8 +45,9 @@ fn only_what_is_asked_for_is_measured_and_a_meter_that_disturbs_has_its_own_run(
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("valgrind"), "").unwrap();
     let passes = |list: &[&str]| {
-        let meters = Meters::for_metrics(&names(list), Some(folder.path().as_ref()), &machine);
-        assert!(meters.refused().is_empty());
+        let path = Some(folder.path().as_ref());
+        let mut meters = Meters::for_metrics(&names(list), path, &machine);
+        assert!(meters.take_refused().is_empty());
         (meters.passes(), meters.metrics().len())
     };
     let (plain, cachegrind) = (Pass::Plain, Pass::Cachegrind);

@@ -24,7 +24,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A new one.
     pub(super) fn new(room: &Room) -> Result<Self, Error> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(room.path());
         let folder = folder.map_err(Error::io("make a folder in", room.path()))?;
@@ -38,7 +37,6 @@ impl Scratch {
         Ok(Scratch { folder, _held: held })
     }
 
-    /// The folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -72,7 +72,7 @@ pub struct Count {
 ///
 /// # Errors
 /// What the system says against it.
-pub fn probe(counter: Counter) -> io::Result<()> {
+pub(crate) fn probe(counter: Counter) -> io::Result<()> {
     Counters::open(&[counter]).map(drop)
 }
 

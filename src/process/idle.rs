@@ -9,7 +9,7 @@ use super::ticks::Ticks;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether this machine can say how busy it is.
-pub fn can_look() -> bool {
+pub(crate) fn can_look() -> bool {
     Ticks::now().is_some()
 }
 

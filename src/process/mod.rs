@@ -48,9 +48,9 @@ use interrupt::signal_name;
 pub use interrupt::{Interrupt, die_of, standard_input};
 pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
 #[cfg(unix)]
-pub use space::is_full;
+pub(crate) use space::is_full;
 #[cfg(unix)]
-pub use unix::{host_name, may_write, user_id};
+pub(crate) use unix::{host_name, may_write, user_id};
 #[cfg(windows)]
 use windows::signal_name;
 #[cfg(windows)]
@@ -61,7 +61,7 @@ pub use windows::{
 /// How many bytes a program may print to standard output or to standard error,
 /// where that is kept in a file: one that prints without end is ended, so that
 /// it does not fill the disk.
-pub const MOST_OUTPUT: u64 = 256 << 20;
+pub(crate) const MOST_OUTPUT: u64 = 256 << 20;
 
 /// How often it is looked how much a program has printed. Rare, as each look
 /// takes a little of the processor; a run that is over by then has none.

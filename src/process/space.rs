@@ -10,7 +10,7 @@ const LEAST: u64 = 1 << 20;
 
 /// Whether the file system of `path` has less than 1 MiB or no file left for
 /// users. False where the system does not say.
-pub fn is_full(path: &Path) -> bool {
+pub(crate) fn is_full(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: zeroed is a valid value, the path ends with a zero, and both
     // outlive the call.

@@ -32,12 +32,12 @@ impl Ticks {
     }
 
     /// The busy share since `earlier`, 0 to 1. `None` when no time passed.
-    pub fn busy_since(self, earlier: Ticks) -> Option<f64> {
+    pub(crate) fn busy_since(self, earlier: Ticks) -> Option<f64> {
         self.share(earlier, |ticks| ticks.busy)
     }
 
     /// The share stolen since `earlier`, 0 to 1. `None` when no time passed.
-    pub fn stolen_since(self, earlier: Ticks) -> Option<f64> {
+    pub(crate) fn stolen_since(self, earlier: Ticks) -> Option<f64> {
         self.share(earlier, |ticks| ticks.stolen)
     }
 

@@ -59,7 +59,7 @@ pub(super) fn exit_now(code: i32) -> ! {
 }
 
 /// The machine's name in its network, if it has one.
-pub fn host_name() -> Option<String> {
+pub(crate) fn host_name() -> Option<String> {
     let mut name = [0u8; 256];
     // SAFETY: the pointer and the length describe the array, and its last byte
     // stays a zero.
@@ -79,7 +79,7 @@ pub(super) fn is_ignored(signal: i32) -> bool {
 }
 
 /// The number of the user with whose rights this process acts.
-pub fn user_id() -> u32 {
+pub(crate) fn user_id() -> u32 {
     // SAFETY: geteuid has no preconditions and can't fail.
     unsafe { libc::geteuid() }
 }
@@ -135,7 +135,7 @@ pub(super) fn may_execute(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When it may not; why.
-pub fn may_write(path: &Path) -> io::Result<()> {
+pub(crate) fn may_write(path: &Path) -> io::Result<()> {
     may(path, libc::W_OK)
 }
 

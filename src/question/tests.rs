@@ -74,7 +74,7 @@ fn without_a_gate_nothing_is_decided_and_all_is_estimated() {
 fn the_plain_mean_is_said_beside_every_estimator_but_of_minima() {
     let gate = gate(0.02);
     for estimator in Estimator::ALL {
-        let mut mean = Running::new(Estimator::Mean, Direction::LowerIsBetter, LEVELS);
+        let mut mean = Running::new(Estimator::Mean, Better::Lower, LEVELS);
         for gate in [None, Some(&gate)] {
             let mut question = asked(gate, estimator);
             push(&mut question, (0, 5), 0.1, 0.05);
@@ -99,7 +99,7 @@ fn a_quicker_estimator_is_named_when_it_saves_half_of_many_pairs() {
         let others = Estimator::ALL
             .into_iter()
             .filter(|other| ![Estimator::Mean, Estimator::Min].contains(other));
-        let running = |other| (Running::new(other, Direction::LowerIsBetter, LEVELS), None);
+        let running = |other| (Running::new(other, Better::Lower, LEVELS), None);
         let mut others: Vec<(Running, Option<u64>)> = others.map(running).collect();
         for number in 1..=120 {
             // Tails on both sides, of which the mean knows for long.

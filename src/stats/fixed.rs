@@ -17,7 +17,7 @@ use super::welch::Welch;
 
 /// Two samples, as far as their sums go.
 #[derive(Clone, Copy, Debug)]
-pub enum Samples<'a> {
+pub(crate) enum Samples<'a> {
     /// Each value of the one belongs to a value of the other.
     Paired(&'a PairMoments),
     /// Base and head, which do not belong together value by value.
@@ -26,7 +26,7 @@ pub enum Samples<'a> {
 
 /// How sure each end is to be, one-sided: 0.5 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Confidence {
+pub(crate) struct Confidence {
     /// Of the lower bound.
     pub lower: f64,
     /// Of the upper bound.
@@ -46,7 +46,7 @@ pub struct Difference {
 
 impl Samples<'_> {
     /// The means, base and head; none of an empty sample.
-    pub fn means(&self) -> Option<(f64, f64)> {
+    pub(crate) fn means(&self) -> Option<(f64, f64)> {
         let (base, head) = match self {
             Samples::Paired(pairs) => (pairs.base(), pairs.head()),
             Samples::Apart(base, head) => (*base, *head),
@@ -56,7 +56,7 @@ impl Samples<'_> {
 
     /// The difference of the means; none where a sample has fewer than two values
     /// or nothing varies.
-    pub fn difference(&self, confidence: Confidence) -> Option<Difference> {
+    pub(crate) fn difference(&self, confidence: Confidence) -> Option<Difference> {
         let (estimate, error, dof) = match self {
             Samples::Apart(base, head) => {
                 let welch = Welch::new(base, head).ok()?;
@@ -81,7 +81,7 @@ impl Samples<'_> {
 
     /// Lower and upper bound of the ratio of the means of values that are never
     /// negative; an end is none where the data do not bound it.
-    pub fn ratio(&self, confidence: Confidence) -> (Option<f64>, Option<f64>) {
+    pub(crate) fn ratio(&self, confidence: Confidence) -> (Option<f64>, Option<f64>) {
         let bounds = |one_sided: f64| {
             let confidence = 2.0 * one_sided - 1.0;
             let set = match self {

@@ -26,7 +26,7 @@ pub enum Forecast {
 
 /// The number of pairs in all with which `running` is expected to decide about
 /// `threshold` (as in [`Running::decide`]).
-pub fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
+pub(crate) fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     let pairs = running.pairs();
     if running.decide(threshold).is_some() {
         return Forecast::Pairs(pairs);
@@ -106,12 +106,13 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::estimator::{Decision, Direction, Estimator, Levels};
+    use crate::metric::Better;
+    use crate::stats::estimator::{Decision, Estimator, Levels};
     use crate::stats::noise::Noise;
 
     fn running(estimator: Estimator) -> Running {
         let levels = Levels::new(0.95, 1);
-        Running::new(estimator, Direction::LowerIsBetter, levels)
+        Running::new(estimator, Better::Lower, levels)
     }
 
     /// Pairs whose differences at `1 + threshold` have exactly the mean and the
@@ -172,7 +173,7 @@ mod tests {
         let mut decided = 0;
         for round in 0..200 {
             let estimator = Estimator::ALL[round % 5];
-            let direction = [Direction::LowerIsBetter, Direction::HigherIsBetter][round / 5 % 2];
+            let direction = [Better::Lower, Better::Higher][round / 5 % 2];
             let mut running = Running::new(estimator, direction, Levels::new(0.95, 1 + round % 3));
             let (threshold, effect) = (0.1 * noise.uniform(), 0.2 * (noise.uniform() - 0.5));
             for pairs in 1..60 {
@@ -189,7 +190,7 @@ mod tests {
                     !above(all.signal) && found(all, all.below) && pairs >= all.fewest
                 };
                 // Robust, which has two questions, turns them so that more is worse.
-                let more_is_worse = direction == Direction::LowerIsBetter || prospects.len() == 2;
+                let more_is_worse = direction == Better::Lower || prospects.len() == 2;
                 let expected = match prospects.iter().any(is_above) {
                     above if !above && !prospects.iter().all(is_below) => None,
                     above if above == more_is_worse => Some(Decision::Regression),

@@ -9,9 +9,6 @@
 
 use std::fmt;
 
-/// The tolerance when none is given.
-pub const TOLERANCE: f64 = 0.05;
-
 /// What is said of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judgement {

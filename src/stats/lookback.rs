@@ -21,7 +21,7 @@ use crate::stats::moments::Moments;
 pub use outliers::outliers;
 
 /// How many commits make a window.
-pub const WINDOW: usize = 100;
+pub(crate) const WINDOW: usize = 100;
 
 /// How many deviations pass.
 pub const THRESHOLD: f64 = 5.0;

@@ -26,6 +26,8 @@
 //! Fisher 1935, *The Design of Experiments*, section 21, on the symmetry under
 //! swaps within pairs.
 
+use super::empirical::{lower_median, sorted};
+
 /// A variance counts as though so many of its values were those of the typical
 /// machine: a few pairs say little of it.
 const PRIOR: f64 = 3.0;
@@ -52,7 +54,8 @@ pub fn weights(machines: &[Vec<(f64, f64)>]) -> Vec<f64> {
         })
         .collect();
     let variances: Vec<(f64, f64)> = logarithms.iter().map(|all| variance(all)).collect();
-    let typical = typical(variances.iter().filter(|(_, n)| *n > 0.0).map(|(v, _)| *v).collect());
+    let known = variances.iter().filter(|(_, n)| *n > 0.0).map(|(v, _)| *v);
+    let typical = lower_median(&sorted(known)).unwrap_or(0.0);
     let weight = |(all, (variance, n)): (&Vec<f64>, &(f64, f64))| {
         if all.is_empty() {
             return 1.0;
@@ -70,12 +73,6 @@ fn variance(values: &[f64]) -> (f64, f64) {
     let steps = values.windows(2).map(|two| 0.5 * (two[1] - two[0]).powi(2));
     let count = values.len().saturating_sub(1) as f64;
     (steps.sum::<f64>() / count.max(1.0), count)
-}
-
-/// The median, the lower one of two.
-fn typical(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

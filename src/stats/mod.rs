@@ -28,7 +28,8 @@
 //!
 //! For samples of a fixed size, looked at once, [`welch`] has the interval of the
 //! difference and [`ratio`] that of the ratio, with the quantiles of [`quantile`];
-//! [`fixed`] asks both. [`judge`] is BenchmarkTools' judgement of two estimates.
+//! [`fixed`] asks both. [`empirical`] has the medians and quantiles of the values at
+//! hand. [`judge`] is BenchmarkTools' judgement of two estimates.
 //! [`lookback`] asks whether a value fits the values of earlier commits.
 //!
 //! # Words
@@ -36,9 +37,10 @@
 //! A *ratio* is head over base, a *change* is the ratio minus one, as a fraction
 //! (0.02 is 2 %). A *level* is the chance of a wrong verdict of one kind.
 
+pub mod empirical;
 pub mod estimator;
-pub mod fixed;
-pub mod forecast;
+pub(crate) mod fixed;
+pub(crate) mod forecast;
 pub mod judge;
 pub mod lookback;
 pub mod machines;

@@ -25,13 +25,6 @@ impl Moments {
         Moments::default()
     }
 
-    /// The moments of a sample of which only the summary is known: its size,
-    /// mean and variance (with n - 1 below).
-    pub fn from_summary(count: u64, mean: f64, variance: f64) -> Self {
-        let squares = variance * count.saturating_sub(1) as f64;
-        Moments { count, mean, squares }
-    }
-
     /// Takes in one more value.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
@@ -70,7 +63,7 @@ impl Moments {
 
     /// The variance about the mean with n below, in the unit squared; none of
     /// nothing.
-    pub fn population_variance(&self) -> Option<f64> {
+    pub(crate) fn population_variance(&self) -> Option<f64> {
         (self.count > 0).then(|| self.squares / self.count as f64)
     }
 }
@@ -143,7 +136,7 @@ impl PairMoments {
     }
 
     /// The covariance of the members with n below; none of nothing.
-    pub fn population_covariance(&self) -> Option<f64> {
+    pub(crate) fn population_covariance(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.products / self.count() as f64)
     }
 }

@@ -13,7 +13,7 @@
 
 use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
-use super::welch::{Side, satterthwaite};
+use super::welch::{SampleMean, satterthwaite};
 
 /// A set of ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,7 +163,7 @@ pub fn paired(pairs: &PairMoments, confidence: f64) -> Option<RatioSet> {
 /// pair by pair, at two-sided `confidence` (0 to 1), with Satterthwaite's degrees of
 /// freedom at the estimated ratio, at least 1; none where Welch's test has none.
 pub fn unpaired(base: &Moments, head: &Moments, confidence: f64) -> Option<RatioSet> {
-    let (base, head) = (Side::of(base).ok()?, Side::of(head).ok()?);
+    let (base, head) = (SampleMean::of(base).ok()?, SampleMean::of(head).ok()?);
     let dof = satterthwaite(&base, &head, head.mean / base.mean)?.max(1.0);
     let t = student_t(0.5 + 0.5 * confidence, dof)?;
     let parts = Parts {

@@ -5,16 +5,14 @@
 //! which on its step no longer matters. Algorithm 1 times `i` executions in a
 //! row for each `i` up to their quotient `j`, takes the least time of one that
 //! they show, and asks an oracle how many repetitions that time needs: `j` at
-//! the precision, 1 from the accuracy on. There are two oracles, and they are
-//! different functions: the paper's logistic, whose parameters follow the
-//! clock, and BenchmarkTools' table, which is for a clock of nanoseconds.
+//! the precision, 1 from the accuracy on. The oracle is the paper's logistic,
+//! whose parameters follow the clock; BenchmarkTools' own table is for a clock
+//! of nanoseconds, against which every process is long.
 //!
 //! # References
 //!
 //! - Chen and Revels 2016, *Robust benchmarking in noisy environments*,
 //!   Algorithm 1 and the oracle of its section on implementation.
-//! - BenchmarkTools.jl 1.8.0, `EVALS` in its `src/parameters.jl` and `tune!` in
-//!   its `src/execution.jl`.
 
 /// What a clock can tell apart, and from where on that no longer matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,28 +60,6 @@ impl Logistic {
     }
 }
 
-/// The longest time that is repeated by BenchmarkTools' table, nanoseconds.
-const TABLE_END: f64 = 9000.0;
-
-/// How often BenchmarkTools repeats what takes `nanoseconds`, 1 to 1000.
-pub fn table(nanoseconds: f64) -> u32 {
-    let time = nanoseconds.max(0.001).ceil();
-    let logistic = |top: f64, bottom: f64, steepness: f64, middle: f64| {
-        (top - bottom) / (1.0 + (steepness * (time - middle)).exp()) + bottom
-    };
-    // Rounded as Julia does: at 200 it is 600.5 exactly.
-    let repetitions = if time <= 400.0 {
-        logistic(1006.0, 195.0, 0.025, 200.0).round_ties_even()
-    } else if time <= 1000.0 {
-        logistic(204.0, -16.0, 0.01, 800.0).round_ties_even()
-    } else if time <= TABLE_END {
-        11.0 - (time / 1000.0 - 1.0).ceil()
-    } else {
-        1.0
-    };
-    repetitions as u32
-}
-
 /// Algorithm 1 without its oracle: of the times of 1, 2, 3 … executions in a
 /// row the least that one of them took. None of none.
 pub fn least_time(times: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -114,15 +90,6 @@ mod tests {
     fn a_clock_coarser_than_its_accuracy_repeats_nothing() {
         let clock = Clock { precision: 1.0, accuracy: 0.1 };
         assert_eq!((clock.steps(), Logistic::of(clock).repetitions(0.0)), (1, 1));
-    }
-
-    #[test]
-    fn the_table_never_says_two() {
-        let all: Vec<u32> = (0..10_000).map(|ns| table(f64::from(ns))).collect();
-        assert!(!all.contains(&2));
-        assert!(all.is_sorted_by(|one, next| one >= next));
-        assert_eq!((all[1], all[400], all[401], all[1000]), (1000, 200, 200, 10));
-        assert_eq!((all[1001], all[2000], all[2001], all[9000], all[9001]), (10, 10, 9, 3, 1));
     }
 
     #[test]

@@ -52,8 +52,8 @@ impl std::error::Error for Undefined {}
 impl Welch {
     /// Compares two samples. One of them may be constant, not both.
     pub fn new(base: &Moments, head: &Moments) -> Result<Self, Undefined> {
-        let base = Side::of(base)?;
-        let head = Side::of(head)?;
+        let base = SampleMean::of(base)?;
+        let head = SampleMean::of(head)?;
         let variance = base.variance + head.variance;
         let difference = head.mean - base.mean;
         if !(difference.is_finite() && variance.is_finite()) {
@@ -85,9 +85,9 @@ impl Welch {
     }
 }
 
-/// One sample as the formulas want it.
+/// The mean of a sample, and how well it is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(super) struct SampleMean {
     /// The mean of the sample.
     pub(super) mean: f64,
     /// The estimated variance of that mean.
@@ -96,19 +96,19 @@ pub(super) struct Side {
     pub(super) dof: f64,
 }
 
-impl Side {
+impl SampleMean {
     pub(super) fn of(sample: &Moments) -> Result<Self, Undefined> {
         let (Some(mean), Some(variance)) = (sample.mean(), sample.variance()) else {
             return Err(Undefined::TooFew);
         };
         let count = sample.count() as f64;
-        Ok(Side { mean, variance: variance / count, dof: count - 1.0 })
+        Ok(SampleMean { mean, variance: variance / count, dof: count - 1.0 })
     }
 }
 
 /// Satterthwaite's degrees of freedom of `mean(head) - ratio * mean(base)`; none
 /// where that has no variance.
-pub(super) fn satterthwaite(base: &Side, head: &Side, ratio: f64) -> Option<f64> {
+pub(super) fn satterthwaite(base: &SampleMean, head: &SampleMean, ratio: f64) -> Option<f64> {
     let scaled = ratio * ratio * base.variance;
     let total = scaled + head.variance;
     if !(total > 0.0 && total.is_finite()) {

@@ -1,6 +1,7 @@
 //! What must hold of the statistics whatever the numbers are.
 
-use cargo_cbdr::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
+use cargo_cbdr::metric::Better;
+use cargo_cbdr::stats::estimator::{Estimator, Levels, Running, Summary};
 use cargo_cbdr::stats::moments::{Moments, PairMoments};
 
 use crate::support::Random;
@@ -34,7 +35,7 @@ fn pairs(random: &mut Random) -> Vec<(f64, f64)> {
 
 fn summary(estimator: Estimator, pairs: impl IntoIterator<Item = (f64, f64)>) -> Summary {
     let levels = Levels::new(0.95, 1);
-    let mut running = Running::new(estimator, Direction::LowerIsBetter, levels);
+    let mut running = Running::new(estimator, Better::Lower, levels);
     pairs.into_iter().for_each(|(base, head)| running.push(base, head));
     running.summary()
 }

@@ -5,7 +5,7 @@ use crate::stats::noise::Noise;
 
 const ROOM: usize = 1 << 9;
 
-fn running(estimator: Estimator, direction: Direction, threshold: f64) -> Running {
+fn running(estimator: Estimator, direction: Better, threshold: f64) -> Running {
     let mut running = Running::new(estimator, direction, Levels::new(0.95, 1));
     running.watch(threshold);
     running
@@ -29,15 +29,15 @@ fn verdicts_come_with_the_same_pair_as_of_all_values() {
     let (mut decided, mut late) = (0, 0);
     for round in 0..32 {
         let estimator = [Estimator::Robust, Estimator::Median][round / 16];
-        let direction = [Direction::LowerIsBetter, Direction::HigherIsBetter][round / 4 % 2];
+        let direction = [Better::Lower, Better::Higher][round / 4 % 2];
         let threshold = [0.02, 0.016][round / 8 % 2];
         let mut whole = running(estimator, direction, threshold);
         let mut short = running(estimator, direction, threshold).in_room(ROOM);
         for number in 0..5000 {
             let (better, worse) = pair(&mut noise, round, number);
             let (base, head) = match direction {
-                Direction::LowerIsBetter => (better, worse),
-                Direction::HigherIsBetter => (worse, better),
+                Better::Lower => (better, worse),
+                Better::Higher => (worse, better),
             };
             whole.push(base, head);
             short.push(base, head);
@@ -65,9 +65,9 @@ fn verdicts_come_with_the_same_pair_as_of_all_values() {
 fn sides_turned_round_and_other_units_change_nothing() {
     let mut noise = Noise::seeded(62);
     for estimator in [Estimator::Robust, Estimator::Median] {
-        let mut plain = running(estimator, Direction::LowerIsBetter, 0.02).in_room(ROOM);
-        let mut scaled = running(estimator, Direction::LowerIsBetter, 0.02).in_room(ROOM);
-        let mut turned = running(estimator, Direction::HigherIsBetter, 0.02).in_room(ROOM);
+        let mut plain = running(estimator, Better::Lower, 0.02).in_room(ROOM);
+        let mut scaled = running(estimator, Better::Lower, 0.02).in_room(ROOM);
+        let mut turned = running(estimator, Better::Higher, 0.02).in_room(ROOM);
         for number in 0..4000 {
             let (base, head) = pair(&mut noise, 0, number);
             plain.push(base, head);

@@ -5,7 +5,7 @@
 //! - Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175.
 //! - Those of [`sequential`](crate::stats::sequential).
 
-use super::{Side, Signal};
+use super::{Signal, Tail};
 use crate::stats::moments::PairMoments;
 use crate::stats::sequential::{ratio_set, share, t_squared};
 
@@ -62,16 +62,16 @@ impl Mean {
     /// on the side asked for: `above` the candidate or below it. Less of it where a
     /// candidate further on that side is refuted less, so that what refutes a
     /// change refutes all changes beyond it.
-    pub(super) fn share_on(&self, side: Side, change: f64) -> Option<f64> {
+    pub(super) fn share_on(&self, tail: Tail, change: f64) -> Option<f64> {
         let Signal::Share { above, share: here } = self.signal(change)? else { return None };
-        let (mean, variance) = match side {
-            Side::Above => (self.head()?, self.sums.head().population_variance()?),
-            Side::Below => (self.base()?, self.sums.base().population_variance()?),
+        let (mean, variance) = match tail {
+            Tail::Above => (self.head()?, self.sums.head().population_variance()?),
+            Tail::Below => (self.base()?, self.sums.base().population_variance()?),
         };
         // The share has no minimum on the way to the ratio 0, or to infinity, but
         // at the ends.
         let furthest = share(mean, variance)?;
-        (above == (side == Side::Above)).then(|| here.min(furthest))
+        (above == (tail == Tail::Above)).then(|| here.min(furthest))
     }
 
     /// Zero on both sides in every pair: no change, though no ratio is refuted.

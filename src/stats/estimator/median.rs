@@ -17,7 +17,7 @@
 //! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
 //!   for the order statistics.
 
-use super::{ROUNDING, Side, Signal};
+use super::{ROUNDING, Signal, Tail};
 use crate::stats::sequential::signs_needed;
 use crate::stats::sketch::{Between, Sketch};
 
@@ -99,9 +99,9 @@ impl Median {
 
     /// How many pairs' changes certainly are on this side of a candidate, and how many
     /// may be on the other one.
-    pub(super) fn signs_on(&self, side: Side, change: f64) -> (u64, u64) {
+    pub(super) fn signs_on(&self, tail: Tail, change: f64) -> (u64, u64) {
         let (above, below) = (self.changes.above(change), self.changes.below(change));
-        let (here, there) = if side == Side::Above { (above, below) } else { (below, above) };
+        let (here, there) = if tail == Tail::Above { (above, below) } else { (below, above) };
         (here.least as u64, there.most as u64)
     }
 

@@ -106,33 +106,11 @@ impl fmt::Display for UnknownEstimator {
 
 impl std::error::Error for UnknownEstimator {}
 
-/// Which values are the better ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// As of times: a regression is head/base above 1 + threshold.
-    LowerIsBetter,
-    /// As of throughputs: a regression is base/head above 1 + threshold.
-    HigherIsBetter,
-}
-
-impl From<Better> for Direction {
-    fn from(better: Better) -> Self {
-        match better {
-            Better::Lower => Direction::LowerIsBetter,
-            Better::Higher => Direction::HigherIsBetter,
-        }
-    }
-}
-
-impl Direction {
+impl Better {
     /// The change (head/base - 1) beyond which it is a regression, for a
     /// `threshold` above -1; none for others.
     pub(super) fn critical_change(self, threshold: f64) -> Option<f64> {
-        let change = match self {
-            Direction::LowerIsBetter => threshold,
-            // 1/(1 + T) - 1 without the cancellation.
-            Direction::HigherIsBetter => -threshold / (1.0 + threshold),
-        };
+        let change = self.limit(threshold);
         (threshold > -1.0 && change.is_finite()).then_some(change)
     }
 
@@ -140,10 +118,8 @@ impl Direction {
     fn is_within(self, summary: &Summary, threshold: f64) -> bool {
         let Some(critical) = self.critical_change(threshold) else { return false };
         match self {
-            Direction::LowerIsBetter => summary.upper.is_some_and(|end| end <= critical + ROUNDING),
-            Direction::HigherIsBetter => {
-                summary.lower.is_some_and(|end| end >= critical - ROUNDING)
-            }
+            Better::Lower => summary.upper.is_some_and(|end| end <= critical + ROUNDING),
+            Better::Higher => summary.lower.is_some_and(|end| end >= critical - ROUNDING),
         }
     }
 }
@@ -182,9 +158,9 @@ pub enum Decision {
 /// equals it exactly, as counters may have, is not to be decided by the last digit.
 pub const ROUNDING: f64 = 1e-12;
 
-/// A side of a candidate.
+/// The values above a candidate, or those below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum Tail {
     Above,
     Below,
 }
@@ -271,9 +247,9 @@ mod words {
 
     #[test]
     fn where_higher_is_better_the_critical_change_is_the_reciprocals() {
-        let critical = Direction::HigherIsBetter.critical_change(0.25).unwrap();
+        let critical = Better::Higher.critical_change(0.25).unwrap();
         assert!((critical - (1.0 / 1.25 - 1.0)).abs() < 1e-15);
-        for direction in [Direction::LowerIsBetter, Direction::HigherIsBetter] {
+        for direction in [Better::Lower, Better::Higher] {
             for outside in [-1.0, -2.0, f64::INFINITY, f64::NAN] {
                 assert_eq!(direction.critical_change(outside), None, "{outside}");
             }

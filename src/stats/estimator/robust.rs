@@ -25,7 +25,7 @@
 
 use super::mean::Mean;
 use super::median::Median;
-use super::{Decision, Direction, Prospect, ROUNDING, Side, Signal};
+use super::{Better, Decision, Prospect, ROUNDING, Signal, Tail};
 use crate::stats::sequential::{
     least_average, least_pairs, ln_average, ln_evidence, ln_needed, ln_sign_evidence,
 };
@@ -45,7 +45,7 @@ const LARGEST: f64 = 1e12;
 
 #[derive(Clone, Debug)]
 pub(super) struct Robust {
-    direction: Direction,
+    direction: Better,
     /// The level of an alarm.
     alarm: f64,
     typical: Median,
@@ -53,7 +53,7 @@ pub(super) struct Robust {
 }
 
 impl Robust {
-    pub(super) fn new(direction: Direction, alarm: f64) -> Self {
+    pub(super) fn new(direction: Better, alarm: f64) -> Self {
         Robust { direction, alarm, typical: Median::default(), mean: Mean::default() }
     }
 
@@ -100,15 +100,15 @@ impl Robust {
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
         match self.direction {
-            Direction::LowerIsBetter => self.least(level),
-            Direction::HigherIsBetter => self.most(level).map(|change| self.back(change)),
+            Better::Lower => self.least(level),
+            Better::Higher => self.most(level).map(|change| self.back(change)),
         }
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
         match self.direction {
-            Direction::LowerIsBetter => self.most(level),
-            Direction::HigherIsBetter => self.least(level).map(|change| self.back(change)),
+            Better::Lower => self.most(level),
+            Better::Higher => self.least(level).map(|change| self.back(change)),
         }
     }
 
@@ -121,12 +121,12 @@ impl Robust {
     pub(super) fn decide(&self, threshold: f64, alarm: f64, clear: f64) -> Option<Decision> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
-        let slower = typical > critical && self.refutes(Side::Above, critical, part(alarm));
+        let slower = typical > critical && self.refutes(Tail::Above, critical, part(alarm));
         let guard = |end: Option<f64>| end.map(shrunk);
         if slower || guard(self.mean.lower(alarm * GUARD)).is_some_and(|end| end > critical) {
             return Some(Decision::Regression);
         }
-        let passes = typical <= critical && self.refutes(Side::Below, critical, clear);
+        let passes = typical <= critical && self.refutes(Tail::Below, critical, clear);
         let clears = passes
             && self.has_seen(clear)
             && guard(self.mean.upper(clear)).is_some_and(|end| end <= critical);
@@ -172,7 +172,7 @@ impl Robust {
 
     /// The lower bound at the level of an alarm.
     fn least(&self, level: f64) -> Option<f64> {
-        let typical = self.typical_bound(Side::Above, part(level));
+        let typical = self.typical_bound(Tail::Above, part(level));
         let guard = self.mean.lower(level * GUARD).map(shrunk);
         [typical, guard].into_iter().flatten().reduce(f64::max)
     }
@@ -180,38 +180,38 @@ impl Robust {
     /// The upper bound at the level of an all-clear.
     fn most(&self, level: f64) -> Option<f64> {
         let guard = self.mean.upper(level).map(shrunk)?;
-        Some(self.typical_bound(Side::Below, level)?.max(guard))
+        Some(self.typical_bound(Tail::Below, level)?.max(guard))
     }
 
     /// The end of what is refuted with the typical change on this side of it.
-    fn typical_bound(&self, side: Side, level: f64) -> Option<f64> {
+    fn typical_bound(&self, tail: Tail, level: f64) -> Option<f64> {
         let between = self.typical.change_between()?;
-        let (estimate, mut far) = match side {
-            Side::Above => (between.least, -1.0),
-            Side::Below => (between.most, LARGEST),
+        let (estimate, mut far) = match tail {
+            Tail::Above => (between.least, -1.0),
+            Tail::Below => (between.most, LARGEST),
         };
-        if !self.refutes(side, far, level) {
+        if !self.refutes(tail, far, level) {
             return None;
         }
         let mut near = estimate.min(LARGEST);
-        if self.refutes(side, near, level) {
+        if self.refutes(tail, near, level) {
             return Some(estimate);
         }
         // Invariant: `far` is refuted and `near` is not.
         while (near - far).abs() > 1e-14 * (1.0 + near.abs().min(far.abs())) {
             let middle = near.midpoint(far);
-            *(if self.refutes(side, middle, level) { &mut far } else { &mut near }) = middle;
+            *(if self.refutes(tail, middle, level) { &mut far } else { &mut near }) = middle;
         }
         Some(far)
     }
 
     /// Whether the typical change is found to be on this side of `change`.
-    fn refutes(&self, side: Side, change: f64, level: f64) -> bool {
+    fn refutes(&self, tail: Tail, change: f64, level: f64) -> bool {
         let Some(needed) = ln_needed(level) else { return false };
-        let (most, rest) = self.typical.signs_on(side, change);
+        let (most, rest) = self.typical.signs_on(tail, change);
         let signs = (most > rest).then(|| ln_sign_evidence(most as f64, rest as f64));
         let pairs = self.typical.pairs();
-        let share = self.mean.share_on(side, change);
+        let share = self.mean.share_on(tail, change);
         let mean = share.map(|share| ln_evidence(pairs, share, needed));
         ln_average(signs, mean) >= needed
     }
@@ -219,17 +219,17 @@ impl Robust {
     /// Better first, or back again.
     fn turned<T>(&self, (base, head): (T, T)) -> (T, T) {
         match self.direction {
-            Direction::LowerIsBetter => (base, head),
-            Direction::HigherIsBetter => (head, base),
+            Better::Lower => (base, head),
+            Better::Higher => (head, base),
         }
     }
 
     /// The change of worse to better as one of head to base, or back again.
     fn back(&self, change: f64) -> f64 {
         match self.direction {
-            Direction::LowerIsBetter => change,
-            Direction::HigherIsBetter if change == f64::INFINITY => -1.0,
-            Direction::HigherIsBetter => -change / (1.0 + change),
+            Better::Lower => change,
+            Better::Higher if change == f64::INFINITY => -1.0,
+            Better::Higher => -change / (1.0 + change),
         }
     }
 }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::stats::noise::Noise;
 
-    fn filled(direction: Direction, pairs: &[(f64, f64)]) -> Robust {
+    fn filled(direction: Better, pairs: &[(f64, f64)]) -> Robust {
         let mut sums = Robust::new(direction, 0.05);
         pairs.iter().for_each(|(base, head)| sums.push(*base, *head));
         sums
@@ -263,11 +263,8 @@ mod tests {
     #[test]
     fn without_a_tail_it_is_the_median() {
         let mut noise = Noise::seeded(51);
-        for (round, direction) in [Direction::LowerIsBetter, Direction::HigherIsBetter]
-            .into_iter()
-            .cycle()
-            .take(20)
-            .enumerate()
+        for (round, direction) in
+            [Better::Lower, Better::Higher].into_iter().cycle().take(20).enumerate()
         {
             let effect = 1.0 + 0.02 * round as f64;
             let mut one = || (1.0 + 0.05 * noise.uniform(), effect + 0.05 * noise.uniform());
@@ -280,7 +277,7 @@ mod tests {
             assert!((change - expected).abs() < 1e-12, "{round}: {change} {expected}");
             assert_eq!(robust.overruled(), None);
         }
-        assert_eq!(filled(Direction::LowerIsBetter, &[(2.0, 2.0); 30]).overruled(), None);
+        assert_eq!(filled(Better::Lower, &[(2.0, 2.0); 30]).overruled(), None);
     }
 
     #[test]
@@ -292,7 +289,7 @@ mod tests {
         let (mut silent, mut spoke) = (0, 0);
         for count in 10..60 {
             let pairs: Vec<(f64, f64)> = (0..count).map(pair).collect();
-            let robust = filled(Direction::LowerIsBetter, &pairs);
+            let robust = filled(Better::Lower, &pairs);
             let typical = robust.typical.change().unwrap();
             let sure = |level: f64| robust.mean.lower(level).is_some_and(|end| end > 3.0 * typical);
             let tail = robust.mean.change().unwrap() / 3.0;
@@ -317,27 +314,27 @@ mod tests {
         for round in 0..60 {
             // Half of the changes above the other half, at times far above.
             let (count, apart) = ([20, 41, 60][round % 3], [0.0, 0.2, 1e6][round / 3 % 3]);
-            let mut sums = Robust::new(Direction::LowerIsBetter, 0.05);
+            let mut sums = Robust::new(Better::Lower, 0.05);
             for number in 0..count {
                 let far = if number % 2 == 0 { apart } else { 0.0 };
                 sums.push(1.0, 1.0 + far + 0.01 * noise.uniform());
             }
-            let refuted = |side: Side, change: f64| {
+            let refuted = |tail: Tail, change: f64| {
                 let (above, below) = sums.typical.signs(change);
                 let (most, rest) =
-                    if side == Side::Above { (above, below) } else { (below, above) };
+                    if tail == Tail::Above { (above, below) } else { (below, above) };
                 let needed = ln_needed(0.04).unwrap();
                 let signs = ln_sign_evidence(most as f64, rest as f64).exp();
-                let share = sums.mean.share_on(side, change);
+                let share = sums.mean.share_on(tail, change);
                 let mean = share.map_or(0.0, |share| ln_evidence(count, share, needed).exp());
                 0.4 * if most > rest { signs } else { 0.0 } + 0.6 * mean >= 12.5
             };
-            for side in [Side::Above, Side::Below] {
-                let Some(end) = sums.typical_bound(side, 0.04) else { continue };
-                let step = if side == Side::Above { -1e-9 } else { 1e-9 } * (1.0 + end.abs());
-                assert!(refuted(side, end + step), "{round}: {end}");
+            for tail in [Tail::Above, Tail::Below] {
+                let Some(end) = sums.typical_bound(tail, 0.04) else { continue };
+                let step = if tail == Tail::Above { -1e-9 } else { 1e-9 } * (1.0 + end.abs());
+                assert!(refuted(tail, end + step), "{round}: {end}");
                 let estimate = sums.typical.change().unwrap();
-                assert!(!refuted(side, end - step) || end == estimate, "{round}: {end}");
+                assert!(!refuted(tail, end - step) || end == estimate, "{round}: {end}");
             }
         }
     }
@@ -346,7 +343,7 @@ mod tests {
     fn the_least_pairs_are_those_of_the_easiest_way_to_a_verdict() {
         for (alarm, clear) in [(0.05, 0.05), (0.01, 0.05), (0.05, 0.001), (1e-6, 0.4)] {
             let steady = |change: f64, pairs: usize| {
-                let sums = filled(Direction::LowerIsBetter, &vec![(1.0, 1.0 + change); pairs]);
+                let sums = filled(Better::Lower, &vec![(1.0, 1.0 + change); pairs]);
                 sums.decide(0.02, alarm, clear).is_some()
             };
             let naive = (1..100).find(|pairs| steady(0.5, *pairs) || steady(0.0, *pairs));

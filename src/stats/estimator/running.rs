@@ -4,14 +4,14 @@ use super::geometric::Geometric;
 use super::mean::Mean;
 use super::median::Median;
 use super::robust::Robust;
-use super::{Decision, Direction, Estimator, Levels, Prospect, ROUNDING};
+use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
 
 /// Takes in pairs and says after each how large the change is and whether the
 /// question is decided.
 #[derive(Clone, Debug)]
 pub struct Running {
     estimator: Estimator,
-    direction: Direction,
+    direction: Better,
     levels: Levels,
     pairs: u64,
     sums: Sums,
@@ -62,7 +62,7 @@ pub struct Summary {
 
 impl Running {
     /// Starts with no pair.
-    pub fn new(estimator: Estimator, direction: Direction, levels: Levels) -> Self {
+    pub fn new(estimator: Estimator, direction: Better, levels: Levels) -> Self {
         let sums = match estimator {
             Estimator::Robust => Sums::Robust(Robust::new(direction, levels.alarm)),
             Estimator::Mean | Estimator::Min => Sums::Mean(Mean::default()),
@@ -154,8 +154,8 @@ impl Running {
         let within = unseen && self.direction.is_within(&summary, threshold);
         match self.direction {
             _ if !within => summary,
-            Direction::LowerIsBetter => Summary { upper: None, ..summary },
-            Direction::HigherIsBetter => Summary { lower: None, ..summary },
+            Better::Lower => Summary { upper: None, ..summary },
+            Better::Higher => Summary { lower: None, ..summary },
         }
     }
 
@@ -176,8 +176,8 @@ impl Running {
         }
         let summary = self.summary();
         let beyond = match self.direction {
-            Direction::LowerIsBetter => summary.lower.is_some_and(|end| end > critical + ROUNDING),
-            Direction::HigherIsBetter => summary.upper.is_some_and(|end| end < critical - ROUNDING),
+            Better::Lower => summary.lower.is_some_and(|end| end > critical + ROUNDING),
+            Better::Higher => summary.upper.is_some_and(|end| end < critical - ROUNDING),
         };
         let within = self.direction.is_within(&summary, threshold);
         match (beyond, within) {
@@ -191,8 +191,8 @@ impl Running {
     pub fn exceeds(&self, threshold: f64) -> bool {
         let change = self.summary().change;
         match (change, self.direction.critical_change(threshold), self.direction) {
-            (Some(change), Some(critical), Direction::LowerIsBetter) => change > critical,
-            (Some(change), Some(critical), Direction::HigherIsBetter) => change < critical,
+            (Some(change), Some(critical), Better::Lower) => change > critical,
+            (Some(change), Some(critical), Better::Higher) => change < critical,
             _ => false,
         }
     }
@@ -230,16 +230,16 @@ impl Running {
     /// The level at which a change above a candidate is found.
     fn lower_level(&self) -> f64 {
         match self.direction {
-            Direction::LowerIsBetter => self.levels.alarm,
-            Direction::HigherIsBetter => self.levels.clear,
+            Better::Lower => self.levels.alarm,
+            Better::Higher => self.levels.clear,
         }
     }
 
     /// The level at which a change below a candidate is found.
     fn upper_level(&self) -> f64 {
         match self.direction {
-            Direction::LowerIsBetter => self.levels.clear,
-            Direction::HigherIsBetter => self.levels.alarm,
+            Better::Lower => self.levels.clear,
+            Better::Higher => self.levels.alarm,
         }
     }
 }
@@ -250,9 +250,7 @@ mod tests {
 
     #[test]
     fn what_equals_the_threshold_does_not_exceed_it() {
-        for (direction, pair) in
-            [(Direction::LowerIsBetter, (4.0, 5.0)), (Direction::HigherIsBetter, (5.0, 4.0))]
-        {
+        for (direction, pair) in [(Better::Lower, (4.0, 5.0)), (Better::Higher, (5.0, 4.0))] {
             for estimator in Estimator::ALL {
                 let mut running = Running::new(estimator, direction, Levels::new(0.95, 1));
                 assert_eq!(running.estimator(), estimator);

@@ -1,18 +1,18 @@
 //! What all estimators promise alike.
 
-use super::{Decision, Direction, Estimator, Levels, Running};
+use super::{Better, Decision, Estimator, Levels, Running};
 use crate::stats::noise::Noise;
 use crate::stats::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
-use Direction::{HigherIsBetter, LowerIsBetter};
+use Better::{Higher, Lower};
 
-const BOTH: [Direction; 2] = [LowerIsBetter, HigherIsBetter];
+const BOTH: [Better; 2] = [Lower, Higher];
 
-fn running(estimator: Estimator, direction: Direction, questions: usize) -> Running {
+fn running(estimator: Estimator, direction: Better, questions: usize) -> Running {
     Running::new(estimator, direction, Levels::new(0.95, questions))
 }
 
-fn filled(estimator: Estimator, direction: Direction, pairs: &[(f64, f64)]) -> Running {
+fn filled(estimator: Estimator, direction: Better, pairs: &[(f64, f64)]) -> Running {
     let mut running = running(estimator, direction, 1);
     for (base, head) in pairs {
         running.push(*base, *head);
@@ -103,7 +103,7 @@ fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
             let base = shared * (spread * noise.normal()).exp();
             let head = effect * shared * (spread * noise.normal()).exp();
             running.push(base, head);
-            pairs.push(if direction == LowerIsBetter { (base, head) } else { (head, base) });
+            pairs.push(if direction == Lower { (base, head) } else { (head, base) });
             let expected = directly(estimator, &pairs, threshold, Levels::new(0.95, questions));
             let actual = running.decide(threshold);
             assert_eq!(actual, expected, "{estimator} {direction:?}, round {round}");
@@ -130,7 +130,7 @@ fn the_bounds_say_what_the_verdict_says() {
             let below = summary.upper.is_some_and(|end| end < critical);
             let expected = match (direction, above, below) {
                 (_, false, false) => None,
-                (LowerIsBetter, true, _) | (HigherIsBetter, false, _) => Some(Decision::Regression),
+                (Lower, true, _) | (Higher, false, _) => Some(Decision::Regression),
                 _ => Some(Decision::NoRegression),
             };
             assert_eq!(running.decide(threshold), expected, "{round} {summary:?}");
@@ -154,7 +154,7 @@ fn a_tail_that_cannot_have_shown_itself_holds_back_only_the_all_clear() {
         assert!(summary.lower.is_some() && summary.upper.is_some(), "{summary:?}");
     }
     let slower: Vec<(f64, f64)> = same.iter().map(|&(base, head)| (base, 1.3 * head)).collect();
-    let running = filled(Estimator::Robust, LowerIsBetter, &slower);
+    let running = filled(Estimator::Robust, Lower, &slower);
     assert_eq!(running.decide(0.02), Some(Decision::Regression));
     assert!(running.held_against(0.02).upper.is_some_and(|end| end < 0.4));
 }
@@ -166,11 +166,11 @@ fn a_slow_tail_is_a_regression_though_the_typical_run_is_not_slower() {
         .enumerate()
         .map(|(i, (base, head))| (base, if i % 4 == 1 { 2.0 * head } else { head }))
         .collect();
-    let robust = filled(Estimator::Robust, LowerIsBetter, &pairs);
+    let robust = filled(Estimator::Robust, Lower, &pairs);
     let summary = robust.summary();
     assert_eq!(robust.decide(0.02), Some(Decision::Regression));
     assert!((summary.change.unwrap() - 0.25 / 3.0).abs() < 0.005, "{summary:?}");
-    let median = filled(Estimator::Median, LowerIsBetter, &pairs);
+    let median = filled(Estimator::Median, Lower, &pairs);
     assert!(summary.lower.unwrap() > 0.02 && robust.overruled() == median.summary().change);
     assert_eq!(median.decide(0.02), Some(Decision::NoRegression));
 }
@@ -196,8 +196,8 @@ fn the_estimate_lies_between_its_bounds() {
 fn a_higher_is_better_metric_is_the_reciprocal_of_a_lower_is_better_one() {
     let mut noise = Noise::seeded(23);
     for estimator in Estimator::ALL {
-        let mut lower = running(estimator, LowerIsBetter, 2);
-        let mut higher = running(estimator, HigherIsBetter, 2);
+        let mut lower = running(estimator, Lower, 2);
+        let mut higher = running(estimator, Higher, 2);
         for _ in 0..50 {
             let (x, y) = (1.0 + 0.1 * noise.uniform(), 1.03 + 0.1 * noise.uniform());
             lower.push(x, y);
@@ -256,23 +256,23 @@ fn equal_constants_are_cleared_with_the_least_pairs() {
 #[test]
 fn from_zero_to_something_is_a_regression_without_a_number() {
     for estimator in [Estimator::Robust, Estimator::Mean, Estimator::Median] {
-        let grown = filled(estimator, LowerIsBetter, &[(0.0, 3.0); 14]);
+        let grown = filled(estimator, Lower, &[(0.0, 3.0); 14]);
         assert_eq!(grown.decide(0.02), Some(Decision::Regression));
         let summary = grown.summary();
         assert_eq!((summary.base, summary.head), (Some(0.0), Some(3.0)));
         assert_eq!((summary.change, summary.upper), (None, None));
         assert_eq!(summary.lower, Some(f64::INFINITY));
 
-        let gone = filled(estimator, LowerIsBetter, &[(3.0, 0.0); 14]);
+        let gone = filled(estimator, Lower, &[(3.0, 0.0); 14]);
         assert_eq!(gone.decide(0.02), Some(Decision::NoRegression));
         assert_eq!(gone.summary().change, Some(-1.0));
         assert!((gone.summary().upper.unwrap() + 1.0).abs() < 1e-13);
 
-        let lost = filled(estimator, HigherIsBetter, &[(3.0, 0.0); 14]);
+        let lost = filled(estimator, Higher, &[(3.0, 0.0); 14]);
         assert_eq!(lost.decide(0.02), Some(Decision::Regression));
         assert_eq!(lost.summary().change, Some(-1.0));
         assert!((lost.summary().upper.unwrap() + 1.0).abs() < 1e-13);
-        let won = filled(estimator, HigherIsBetter, &[(0.0, 3.0); 14]);
+        let won = filled(estimator, Higher, &[(0.0, 3.0); 14]);
         assert_eq!(won.decide(0.02), Some(Decision::NoRegression));
     }
 }
@@ -280,15 +280,15 @@ fn from_zero_to_something_is_a_regression_without_a_number() {
 #[test]
 fn a_change_that_equals_the_threshold_is_no_regression() {
     for estimator in Estimator::ALL {
-        let running = filled(estimator, LowerIsBetter, &[(100.0, 102.0); 40]);
+        let running = filled(estimator, Lower, &[(100.0, 102.0); 40]);
         assert_eq!(running.decide(0.02), Some(Decision::NoRegression), "{estimator}");
         assert_eq!(running.decide(0.0199), Some(Decision::Regression));
         assert_eq!(running.decide(0.0201), Some(Decision::NoRegression));
     }
-    let ties = filled(Estimator::Median, LowerIsBetter, &[(100.0, 102.0), (100.0, 101.0)]);
+    let ties = filled(Estimator::Median, Lower, &[(100.0, 102.0), (100.0, 101.0)]);
     assert_eq!((ties.ties(0.02), ties.ties(0.0)), (1, 0));
     // Where there is nothing else, each pair is one.
-    for (direction, pair) in [(LowerIsBetter, (4.0, 5.0)), (HigherIsBetter, (5.0, 4.0))] {
+    for (direction, pair) in [(Lower, (4.0, 5.0)), (Higher, (5.0, 4.0))] {
         let ties = |estimator| filled(estimator, direction, &[pair; 3]).ties(0.25);
         assert_eq!([Estimator::Robust, Estimator::Median, Estimator::Mean].map(ties), [3, 3, 0]);
         let none = filled(Estimator::Robust, direction, &[pair; 3]);
@@ -302,7 +302,7 @@ fn an_offset_of_a_billion_changes_nothing() {
     let pairs: Vec<(f64, f64)> = (0..50).map(|_| (noise.normal(), noise.normal())).collect();
     let far: Vec<_> = pairs.iter().map(|(x, y)| (1e9 + x, 1e9 + y)).collect();
     for estimator in Estimator::ALL {
-        let summary = filled(estimator, LowerIsBetter, &far).summary();
+        let summary = filled(estimator, Lower, &far).summary();
         // The members' deviation is 1, so that of 50 differences' mean is 0.2.
         let width = (summary.upper.unwrap() - summary.lower.unwrap()) * 1e9;
         assert!((0.8..1.6).contains(&width), "{estimator} {width}");
@@ -318,13 +318,13 @@ fn what_is_outside_the_domain_says_nothing() {
         (Estimator::GeometricMean, 0.0),
         (Estimator::Min, f64::NEG_INFINITY),
     ] {
-        let mut running = filled(estimator, LowerIsBetter, &[(1.0, 3.0); 20]);
+        let mut running = filled(estimator, Lower, &[(1.0, 3.0); 20]);
         running.push(value, 1.0);
         assert_eq!((running.pairs(), running.decide(0.02)), (21, None));
         let summary = running.summary();
         assert_eq!((summary.base, summary.change, summary.lower), (None, None, None));
     }
-    let huge = filled(Estimator::Mean, LowerIsBetter, &[(1e300, 1.1e300), (1e300, 1e300)]);
+    let huge = filled(Estimator::Mean, Lower, &[(1e300, 1.1e300), (1e300, 1e300)]);
     assert_eq!(huge.summary().lower, None);
     assert_eq!(huge.decide(f64::NAN), None);
 }
@@ -334,7 +334,7 @@ fn a_set_in_two_parts_bounds_nothing_and_decides_nothing() {
     // The outlier lies on the line y = 3 x: three times is refuted, twice is not.
     let mut pairs = vec![(0.0, 1.0); 20];
     pairs.push((1000.0, 3000.0));
-    let running = filled(Estimator::Mean, LowerIsBetter, &pairs);
+    let running = filled(Estimator::Mean, Lower, &pairs);
     let summary = running.summary();
     assert_eq!((summary.lower, summary.upper), (None, None));
     assert_eq!(running.decide(2.0), None);
@@ -345,7 +345,7 @@ fn a_set_in_two_parts_bounds_nothing_and_decides_nothing() {
 fn wrong(
     noise: &mut Noise,
     estimator: Estimator,
-    direction: Direction,
+    direction: Better,
     (runs, pairs): (u32, u32),
 ) -> (f64, f64) {
     let (mut alarms, mut clears) = (0, 0);
@@ -355,8 +355,8 @@ fn wrong(
             let better = 1.0 + 0.03 * noise.normal();
             let worse = 1.02 * (1.0 + 0.03 * noise.normal());
             match direction {
-                LowerIsBetter => running.push(better, worse),
-                HigherIsBetter => running.push(worse, better),
+                Lower => running.push(better, worse),
+                Higher => running.push(worse, better),
             }
             match running.decide(0.02) {
                 None => continue,

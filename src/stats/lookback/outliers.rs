@@ -1,5 +1,6 @@
 //! Which results of a history stand out for themselves alone.
 
+use crate::stats::empirical::{quantile, sorted};
 use crate::stats::moments::Moments;
 
 /// How many deviations a step may be from the mean of the steps.
@@ -18,8 +19,7 @@ const TRIMMED: f64 = 0.05;
 /// the first is an outlier.
 pub fn outliers(values: &[f64], window: usize) -> Vec<bool> {
     let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
-    let mut sorted = steps.clone();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(steps.iter().copied());
     let (Some(least), Some(most)) = (quantile(&sorted, TRIMMED), quantile(&sorted, 1.0 - TRIMMED))
     else {
         return vec![false; values.len()];
@@ -41,21 +41,6 @@ pub fn outliers(values: &[f64], window: usize) -> Vec<bool> {
         outliers[at + 1] = two[0] && two[1];
     }
     outliers
-}
-
-/// The quantile `q` of sorted values, interpolated linearly between the two
-/// values around position `q (n - 1)` (Hyndman and Fan 1996, definition 7). None
-/// of no value.
-fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
-    let position = q * sorted.len().checked_sub(1)? as f64;
-    let below = position.floor() as usize;
-    let (low, high) = (sorted[below], *sorted.get(below + 1).unwrap_or(&sorted[below]));
-    let part = position - below as f64;
-    // From the nearer end: at an end the value itself comes out, unrounded.
-    Some(match part < 0.5 {
-        true => low + (high - low) * part,
-        false => high - (high - low) * (1.0 - part),
-    })
 }
 
 #[cfg(test)]
@@ -108,15 +93,6 @@ mod tests {
             }
         }
         assert!(found > 100, "{found}");
-    }
-
-    #[test]
-    fn a_quantile_at_a_value_is_that_value() {
-        let far = [0.1, 1e17, 3e17];
-        assert_eq!([0.0, 0.5, 1.0].map(|q| quantile(&far, q)), far.map(Some));
-        assert_eq!(quantile(&[1.0, 2.0, 6.0], 0.75), Some(4.0));
-        assert_eq!(quantile(&[1.0, 2.0, 6.0], 0.125), Some(1.25));
-        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

@@ -11,8 +11,9 @@
 //! - Gupta 1967, *An asymptotically nonparametric test of symmetry*, Ann. Math. Stat.
 //!   38:849, for the variance of the skewness of noise that is not normal.
 
-use super::ranks::{median, middle, sorted};
+use super::ranks::{median, middle};
 use super::{CHANCE, Finding};
+use crate::stats::empirical::sorted;
 use crate::stats::quantile;
 
 /// So many robust deviations from the median begins an outlier; of normal
@@ -38,7 +39,7 @@ const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
 
 /// Outliers and skewness.
 pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
-    let order = sorted(differences.to_vec());
+    let order = sorted(differences.iter().copied());
     let centre = middle(&order);
     let scale = median(order.iter().map(|value| (value - centre).abs())) / NORMAL_MAD;
     // More than half are equal, as counters are, or next to: no form to speak of.
@@ -53,7 +54,7 @@ pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
 
 /// Differences, in ascending order, whose form is none of the usual ones.
 pub(super) fn not_normal(differences: &[f64]) -> Option<Finding> {
-    let order = sorted(differences.to_vec());
+    let order = sorted(differences.iter().copied());
     let (fit, rejected) = normal_fit(&order)?;
     (rejected && fit < FIT && has_form(&order)).then_some(Finding::NotNormal { fit })
 }
@@ -171,7 +172,7 @@ mod tests {
     /// `count` values in turn a step of 1 below and above 10, and `others`, in order.
     fn about_ten(count: usize, others: &[f64]) -> Vec<f64> {
         let steps = (0..count).map(|i| [9.0, 11.0][i % 2]);
-        sorted(steps.chain(others.iter().copied()).collect())
+        sorted(steps.chain(others.iter().copied()))
     }
 
     #[test]
@@ -196,9 +197,7 @@ mod tests {
 
     #[test]
     fn what_has_few_values_has_no_form() {
-        let of = |different: usize| -> Vec<f64> {
-            sorted((0..20).map(|i| (i % different) as f64).collect())
-        };
+        let of = |different: usize| -> Vec<f64> { sorted((0..20).map(|i| (i % different) as f64)) };
         assert!(!has_form(&of(10)) && has_form(&of(11)) && has_form(&of(20)));
         // Two normals of unlike spread, whose common middle changes nothing.
         let both = |middle: f64| -> Vec<f64> {
@@ -283,7 +282,7 @@ mod tests {
         let mut noise = crate::stats::noise::Noise::seeded(31);
         for (count, rounds) in [(12, 8000), (60, 3000)] {
             let mut rejected = || {
-                let order = sorted((0..count).map(|_| noise.normal()).collect());
+                let order = sorted((0..count).map(|_| noise.normal()));
                 normal_fit(&order).unwrap().1
             };
             let found = (0..rounds).filter(|_| rejected()).count() as f64;

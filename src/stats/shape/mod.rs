@@ -33,10 +33,10 @@ mod order;
 mod ranks;
 
 /// The chance of each finding where there is nothing to find (two-sided).
-pub const CHANCE: f64 = 0.001;
+pub(crate) const CHANCE: f64 = 0.001;
 
 /// With fewer pairs nothing is said.
-pub const LEAST_PAIRS: usize = 12;
+pub(crate) const LEAST_PAIRS: usize = 12;
 
 /// How many pairs are kept at most.
 const MOST_PAIRS: usize = 4096;
@@ -103,7 +103,7 @@ pub enum Finding {
 impl Finding {
     /// Whether it matters where changes are estimated in this way: the median
     /// goes by signs, and needs no form of the noise.
-    pub fn matters_to(&self, estimator: Estimator) -> bool {
+    pub(crate) fn matters_to(&self, estimator: Estimator) -> bool {
         let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
         !(of_means && estimator == Estimator::Median)
     }

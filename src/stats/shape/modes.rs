@@ -14,8 +14,9 @@
 //!   difference between correlated proportions*, Psychometrika 12:153, for the
 //!   comparison of two counts, with its correction for continuity.
 
-use super::ranks::{middle, sorted};
+use super::ranks::middle;
 use super::{CHANCE, Kinds};
+use crate::stats::empirical::sorted;
 use crate::stats::quantile;
 
 /// The numbers of cells of the histograms.
@@ -70,7 +71,7 @@ fn valley(order: &[f64], cells: usize) -> Option<(f64, f64)> {
 /// the width of a cell.
 fn is_fine(order: &[f64], width: f64) -> bool {
     let steps = order.windows(2).map(|two| two[1] - two[0]).filter(|step| *step > 0.0);
-    let steps = sorted(steps.collect());
+    let steps = sorted(steps);
     steps.len() >= 8 && middle(&steps) < width / 4.0
 }
 

@@ -6,23 +6,16 @@
 //!   stochastically larger than the other*, Ann. Math. Stat. 18:50; with Lehmann's
 //!   (*Nonparametrics*, 1975, 1.4) variance under ties.
 
-/// In ascending order.
-pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
+use crate::stats::empirical::{self, sorted};
 
 /// The median of values in any order; 0 of none.
 pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    middle(&sorted(values.into_iter().collect()))
+    middle(&sorted(values))
 }
 
 /// The median of values in ascending order; 0 of none.
 pub(super) fn middle(sorted: &[f64]) -> f64 {
-    match sorted.len() {
-        0 => 0.0,
-        count => sorted[(count - 1) / 2].midpoint(sorted[count / 2]),
-    }
+    empirical::median(sorted).unwrap_or(0.0)
 }
 
 /// The rank of each value from 1, the mean rank among equals, and the sum of

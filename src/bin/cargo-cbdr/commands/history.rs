@@ -2,6 +2,7 @@
 
 use cargo_cbdr::config::Table;
 use cargo_cbdr::event::Event;
+use cargo_cbdr::git::abbreviated;
 use cargo_cbdr::git::line::Parents;
 use cargo_cbdr::history::{self, Skipped, check, record, series, sync};
 use cargo_cbdr::process::{Helper, Interrupt};
@@ -122,12 +123,12 @@ fn annotate(args: &cli::Annotate) -> Result<Exit, Failure> {
     let done = match &args.change {
         Some(why) => {
             let commit = history::annotate(&request, &args.rev, why)?;
-            format!("{}: {}", text::short(&commit), why.trim())
+            format!("{}: {}", abbreviated(&commit), why.trim())
         }
         None => {
             let (commit, count) = history::remove_annotations(&request, &args.rev)?;
             let count = text::count(count as u64, "annotation");
-            format!("{}: {count} removed", text::short(&commit))
+            format!("{}: {count} removed", abbreviated(&commit))
         }
     };
     Ui::new().status("Annotated", &done);
@@ -179,6 +180,6 @@ fn exchange(
 fn say_skipped(skipped: &Skipped) {
     let Some((commit, why)) = &skipped.example else { return };
     let lines = text::count(skipped.lines as u64, "line");
-    let of = text::short(commit);
+    let of = abbreviated(commit);
     Ui::new().warn(&format!("{lines} of the notes passed over; one, of commit {of}: {why}"));
 }

@@ -1,5 +1,9 @@
 //! The density of samples, by a Gaussian kernel.
 
+use cargo_cbdr::stats::empirical::sorted;
+
+use crate::plot::bins::at;
+
 /// How many cells the values are counted in first: as many as make no
 /// difference that is seen.
 const CELLS: usize = 1024;
@@ -17,8 +21,7 @@ pub(super) fn density(
     width: f64,
     points: usize,
 ) -> Option<Vec<(f64, f64)>> {
-    let mut sorted: Vec<f64> = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values.iter().copied());
     let count = sorted.len() as f64;
     let span = to - from;
     if sorted.len() < 5 || span <= 0.0 || points < 2 {
@@ -27,7 +30,7 @@ pub(super) fn density(
     let mean = sorted.iter().sum::<f64>() / count;
     let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     let deviation = (square / (count - 1.0)).sqrt();
-    let quartiles = crate::plot::bins::at(&sorted, 0.75) - crate::plot::bins::at(&sorted, 0.25);
+    let quartiles = at(&sorted, 0.75) - at(&sorted, 0.25);
     let spread = match quartiles > 0.0 {
         true => deviation.min(quartiles / 1.34),
         false => deviation,

@@ -2,7 +2,7 @@
 
 use cargo_cbdr::metric::{Better, Unit};
 use cargo_cbdr::side::{Pair, Side};
-use cargo_cbdr::stats::estimator::{Direction, Estimator, Levels, Running, Summary};
+use cargo_cbdr::stats::estimator::{Estimator, Levels, Running, Summary};
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};
@@ -38,7 +38,7 @@ pub(super) fn draw(
 /// What was known after some of the pairs, the deciding one and the last one
 /// among them.
 fn history(pairs: &[(Side, Pair<f64>)], question: &Question) -> Vec<Summary> {
-    let direction = Direction::from(question.better);
+    let direction = question.better;
     let mut running = Running::new(question.estimator, direction, question.levels);
     let factor = (pairs.len() as f64).powf(1.0 / POINTS as f64);
     let mut next = 1.0_f64;

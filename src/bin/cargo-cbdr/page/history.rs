@@ -1,6 +1,7 @@
 //! The past of each benchmark: its results commit by commit, what was to be
 //! expected before each of them, and where a change is annotated.
 
+use cargo_cbdr::git::abbreviated;
 use cargo_cbdr::git::line::Commit;
 use cargo_cbdr::history::series::{Listed, Listing, Value};
 use cargo_cbdr::stats::lookback::THRESHOLD;
@@ -36,7 +37,7 @@ pub(crate) fn page(listing: &Listing) -> String {
 /// From where to where.
 fn span(commits: &[Commit]) -> String {
     let name = |commit: Option<&Commit>| {
-        commit.map_or(String::new(), |commit| text::short(&commit.id).to_owned())
+        commit.map_or(String::new(), |commit| abbreviated(&commit.id).to_owned())
     };
     let count = text::count(commits.len() as u64, "commit");
     format!("{count}, {} to {}", name(commits.first()), name(commits.last()))
@@ -45,7 +46,7 @@ fn span(commits: &[Commit]) -> String {
 fn series(listed: &Listed, commits: &[Commit]) -> Markup {
     let heading = heading(&listed.key);
     let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
-    let short = |at: usize| commits.get(at).map_or("", |commit| text::short(&commit.id));
+    let short = |at: usize| commits.get(at).map_or("", |commit| abbreviated(&commit.id));
     html! {
         section {
             h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
@@ -80,7 +81,7 @@ fn row(listed: &Listed, commits: &[Commit], value: &Value) -> Markup {
     html! {
         tr {
             @if let Some(commit) = commits.get(value.commit) {
-                td { code { (text::short(&commit.id)) } }
+                td { code { (abbreviated(&commit.id)) } }
                 td { (line(&commit.summary)) }
             }
             td.number { (text::value(value.value, unit)) }
@@ -131,7 +132,7 @@ fn drawn<'a>(area: &Area<'a>, listed: &Listed, commits: &[Commit]) -> Drawn<'a> 
     let label = |x: f64| {
         let is_whole = x >= 0.0 && (x - x.round()).abs() < 1e-9;
         let commit = commits.get(x.round() as usize).filter(|_| is_whole);
-        commit.map_or(String::new(), |commit| text::short(&commit.id)[..7].to_owned())
+        commit.map_or(String::new(), |commit| commit.id.chars().take(7).collect())
     };
     let frame = Frame {
         x: (-0.7, commits.len() as f64 + 0.7),

@@ -2,6 +2,7 @@
 
 use cargo_cbdr::analysis::Recording;
 use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::stats::empirical::sorted;
 use cargo_cbdr::stats::estimator::Levels;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use maud::{Markup, PreEscaped, html};
@@ -188,8 +189,7 @@ struct Spread {
 
 impl Spread {
     fn of(values: &[f64], result: &MetricResult) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        let sorted = sorted(values.iter().copied());
         let count = sorted.len() as f64;
         let mean = sorted.iter().sum::<f64>() / count;
         let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();

@@ -2,6 +2,7 @@
 //! side went first.
 
 use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, INK, LIMIT, Plane};
@@ -76,8 +77,7 @@ fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
         let size = of_order.len().div_ceil(GROUPS).max(1);
         largest = largest.max(size);
         for group in of_order.chunks(size) {
-            let mut sorted: Vec<f64> = group.iter().map(|(_, _, change)| *change).collect();
-            sorted.sort_by(f64::total_cmp);
+            let sorted = sorted(group.iter().map(|(_, _, change)| *change));
             let middle = group[group.len() / 2].0;
             dots.push(Dot {
                 number: middle as f64,
@@ -94,8 +94,7 @@ fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
 /// it is near.
 fn range(dots: &[Dot], threshold: Option<f64>) -> (f64, f64) {
     let ends = |dot: &Dot| dot.most.map_or([dot.change; 2], |(low, high)| [low, high]);
-    let mut sorted: Vec<f64> = dots.iter().flat_map(ends).collect();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(dots.iter().flat_map(ends));
     let (low, high) = (at(&sorted, 0.02), at(&sorted, 0.98));
     let reach = (high - low).max(0.002);
     let (least, most) = (at(&sorted, 0.0), at(&sorted, 1.0));

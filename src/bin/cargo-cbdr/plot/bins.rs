@@ -1,5 +1,7 @@
 //! Samples of several labels, counted in the same bins.
 
+use cargo_cbdr::stats::empirical::{nearest, sorted};
+
 /// The most values beyond the range that are left out at either end, as a
 /// share: beyond that, the range grows.
 const BEYOND: f64 = 0.01;
@@ -25,8 +27,7 @@ impl Bins {
     /// The width is that of Freedman and Diaconis 1981 (twice the interquartile
     /// range by the cube root of the number) for the label that needs the least.
     pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
-        let mut all: Vec<f64> = labels.iter().flatten().copied().collect();
-        all.sort_by(f64::total_cmp);
+        let all = sorted(labels.iter().flatten().copied());
         let (from, to) = range(&all)?;
         let wanted =
             labels.iter().filter_map(|values| wanted(values)).fold(f64::INFINITY, f64::min);
@@ -97,8 +98,7 @@ impl Bins {
 
 /// The width of bins that suits a label; none of values that are much the same.
 fn wanted(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values.iter().copied());
     let spread = at(&sorted, 0.75) - at(&sorted, 0.25);
     (spread > 0.0).then(|| 2.0 * spread / (sorted.len() as f64).cbrt())
 }
@@ -122,10 +122,9 @@ fn range(sorted: &[f64]) -> Option<(f64, f64)> {
     Some((sorted[first], sorted[behind - 1]))
 }
 
-/// The value below which a share of the sorted ones lies.
+/// The sorted value at a share of the way; NaN of none.
 pub(crate) fn at(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    sorted.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+    nearest(sorted, share).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anstyle::Style;
+use cargo_cbdr::git::abbreviated;
 use cargo_cbdr::git::line::Commit;
 use cargo_cbdr::history::check::{Judged, MetricScore, Report};
 use cargo_cbdr::history::entry::Key;
@@ -134,7 +135,7 @@ fn past(report: &Report) -> String {
         "latest" => "the latest of the default branch",
         _ => "as asked",
     };
-    format!("  The past: {window} from {} on back, {why}.", text::short(commit))
+    format!("  The past: {window} from {} on back, {why}.", abbreviated(commit))
 }
 
 fn summary(report: &Report) -> String {
@@ -252,7 +253,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
 
 /// The rows of a commit: one for each result, and its annotations.
 fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<(Vec<String>, Option<Style>)> {
-    let short = text::short(&commit.id).to_owned();
+    let short = abbreviated(&commit.id).to_owned();
     let subject: String = line(&commit.summary).chars().take(50).collect();
     let row = |cells: [String; 3], mark: &str, style| {
         let [value, mean, z] = cells;

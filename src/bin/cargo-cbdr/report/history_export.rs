@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cargo_cbdr::history::entry::{Entry, Measured, Noted, Series};
+use cargo_cbdr::machine::Description;
 use serde_json::{Value, json};
 
+use super::conbench::{self, Payload, Stats};
 use super::escape::line;
 use super::json::print_line;
 use crate::cli::ExportFormat;
-
-/// The units that Conbench takes.
-const CONBENCH_UNITS: [&str; 5] = ["B", "B/s", "s", "ns", "i/s"];
 
 type All = BTreeMap<String, Noted>;
 
@@ -28,9 +27,9 @@ pub(crate) fn print(all: &All, format: ExportFormat) -> std::io::Result<usize> {
         }
         ExportFormat::Conbench => {
             let entries = || all.values().flat_map(|noted| &noted.entries);
-            let results: Vec<Value> = entries().flat_map(conbench).collect();
+            let results: Vec<Value> = entries().flat_map(results).collect();
             print_line(&results)?;
-            let unknown = |series: &&Series| !CONBENCH_UNITS.contains(&&*series.unit);
+            let unknown = |series: &&Series| !conbench::takes(&series.unit);
             let metrics = entries().flat_map(|entry| &entry.measured.metrics);
             Ok(metrics.filter(unknown).count())
         }
@@ -77,7 +76,7 @@ fn csv(all: &All) -> std::io::Result<()> {
             out.write_record(common.iter().map(String::as_str).chain(["", "", "", "", ""]))?;
         }
         for series in &entry.measured.metrics {
-            let better = cargo_cbdr::metric::Better::from(series.better).name();
+            let better = series.better.name();
             for (number, value) in series.values.iter().enumerate() {
                 let (number, value) = ((number + 1).to_string(), value.to_string());
                 let (name, unit) = (cell(&series.name), cell(&series.unit));
@@ -136,75 +135,58 @@ fn of_commit(commit: &str, noted: &Noted) -> Value {
     })
 }
 
-/// A result as Conbench's interface takes it, for each metric of a unit that
-/// it knows; one that failed once.
-fn conbench(entry: &Entry) -> Vec<Value> {
+/// The results that Conbench takes: one for each metric of a unit that it
+/// knows, or one that says that the benchmark failed.
+fn results(entry: &Entry) -> Vec<Value> {
     let measured = &entry.measured;
     if let Some(error) = &measured.error {
-        return vec![conbench_of(entry, None, json!({ "error": { "message": error } }))];
+        return vec![result(entry, None, Err(error))];
     }
-    let known = measured.metrics.iter().filter(|series| CONBENCH_UNITS.contains(&&*series.unit));
+    let known = measured.metrics.iter().filter(|series| conbench::takes(&series.unit));
     let of = |series: &Series| {
-        let stats = json!({ "stats": {
-            "data": series.values,
-            "unit": series.unit,
-            "times": [],
-            "time_unit": "s",
-            "iterations": series.values.len(),
-        } });
-        conbench_of(entry, Some(&series.name), stats)
+        let (values, iterations) = (series.values.as_slice(), series.values.len());
+        let stats = Stats { values, unit: &series.unit, iterations };
+        result(entry, Some(&series.name), Ok(stats))
     };
     known.map(of).collect()
 }
 
-fn conbench_of(entry: &Entry, metric: Option<&str>, outcome: Value) -> Value {
+fn result(entry: &Entry, metric: Option<&str>, outcome: Result<Stats<'_>, &str>) -> Value {
     let Measured { repository, commit, case, hardware, context, .. } = &entry.measured;
     let mut tags = json!({ "name": case.shown(), "package": case.package,
         "subject": case.subject, "args": case.args.join(" ") });
     if let Some(metric) = metric {
         tags["metric"] = json!(metric);
     }
-    // Conbench wants the whole address; what is not known of the machine is 0.
+    // Conbench wants the whole address.
     let address =
         if repository.contains('/') { format!("https://{repository}") } else { String::new() };
-    let mut result = json!({
-        "run_id": entry.id,
-        "batch_id": entry.id,
-        "run_reason": "cargo cbdr history record",
-        "run_tags": {},
-        "timestamp": time(entry.time),
-        "tags": tags,
-        "context": {
-            "benchmark_language": "Rust",
+    let (os, version) = hardware.os.split_once(' ').unwrap_or((&hardware.os, ""));
+    let machine = Description {
+        processor: Some(hardware.cpu.clone()),
+        threads: hardware.cores,
+        cores: Some(hardware.cores),
+        memory: Some(hardware.memory_mib * 1024 * 1024),
+        system: Some(version.to_owned()),
+        ..Description::default()
+    };
+    let payload = Payload {
+        run: &entry.id,
+        reason: "cargo cbdr history record",
+        time: &time(entry.time),
+        tags,
+        context: json!({
             "rustc": context.rustc,
             "host": context.host,
             "profile": context.profile,
             "features": context.features.join(" "),
             "flags": context.flags.join(" "),
-        },
-        "info": { "cargo_cbdr": env!("CARGO_PKG_VERSION") },
-        "github": { "repository": address, "commit": commit },
-        "machine_info": {
-            "name": "",
-            "architecture_name": hardware.arch,
-            "kernel_name": "",
-            "os_name": hardware.os.split(' ').next().unwrap_or_default(),
-            "os_version": hardware.os.split_once(' ').map_or("", |(_, version)| version),
-            "cpu_model_name": hardware.cpu,
-            "cpu_l1d_cache_bytes": 0,
-            "cpu_l1i_cache_bytes": 0,
-            "cpu_l2_cache_bytes": 0,
-            "cpu_l3_cache_bytes": 0,
-            "cpu_core_count": hardware.cores,
-            "cpu_thread_count": hardware.cores,
-            "cpu_frequency_max_hz": 0,
-            "memory_bytes": hardware.memory_mib * 1024 * 1024,
-            "gpu_count": 0,
-            "gpu_product_names": [],
-        },
-    });
-    if let (Some(result), Value::Object(outcome)) = (result.as_object_mut(), outcome) {
-        result.extend(outcome);
-    }
-    result
+        }),
+        info: json!({}),
+        machine: conbench::machine("", &hardware.arch, os, &machine),
+        github: json!({ "repository": address, "commit": commit }),
+        outcome,
+        optional: None,
+    };
+    payload.json()
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod about;
 pub(crate) mod bisect;
+mod conbench;
 pub(crate) mod doctor;
 pub(crate) mod escape;
 mod export;

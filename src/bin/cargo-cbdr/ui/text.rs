@@ -4,9 +4,9 @@ use cargo_cbdr::Report;
 use cargo_cbdr::analysis::{MetricFinding, Versus};
 use cargo_cbdr::bisect::Progress;
 use cargo_cbdr::bisect::state::Step;
-use cargo_cbdr::git::Revision;
 use cargo_cbdr::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::git::line::Commit;
+use cargo_cbdr::git::{Revision, abbreviated};
 use cargo_cbdr::history::record::Recorded;
 use cargo_cbdr::metric::{Better, Unit};
 use cargo_cbdr::runner::Plan;
@@ -230,11 +230,6 @@ pub(crate) fn outcome(report: &Report) -> String {
     format!("{}, {changes}, {pairs}, {}", report.verdict, seconds(report.sampled.elapsed))
 }
 
-/// A commit's first letters.
-pub(crate) fn short(commit: &str) -> &str {
-    &commit[..commit.len().min(10)]
-}
-
 /// What was recorded, in a line.
 pub(crate) fn recorded(recorded: &Recorded) -> String {
     let count = count(recorded.results.len() as u64, "result");
@@ -256,7 +251,7 @@ pub(crate) fn bisecting(progress: &Progress<'_>) -> (&'static str, String) {
             ("Trying", format!("{}; {suspects}, {tries} left", described(commit)))
         }
         Progress::Tried(commit, step) => {
-            ("Tried", format!("{}: {}", short(&commit.id), tried(step)))
+            ("Tried", format!("{}: {}", abbreviated(&commit.id), tried(step)))
         }
     }
 }
@@ -264,7 +259,7 @@ pub(crate) fn bisecting(progress: &Progress<'_>) -> (&'static str, String) {
 /// A commit by its first letters and its subject.
 pub(crate) fn described(commit: &Commit) -> String {
     let subject: String = commit.summary.chars().take(60).collect();
-    format!("{} {subject}", short(&commit.id))
+    format!("{} {subject}", abbreviated(&commit.id))
 }
 
 /// What became of a commit in a search.
@@ -282,7 +277,7 @@ pub(crate) fn tried(step: &Step) -> String {
 
 /// A commit as it is named, and its first letters.
 pub(crate) fn revision(revision: &Revision) -> String {
-    let short = &revision.commit[..revision.commit.len().min(10)];
+    let short = abbreviated(&revision.commit);
     let dirty = if revision.dirty { " with the changes of the working tree" } else { "" };
     if revision.commit.starts_with(&revision.rev) {
         format!("{short}{dirty}")
@@ -294,7 +289,7 @@ pub(crate) fn revision(revision: &Revision) -> String {
 /// Which commits are compared, and why these.
 pub(crate) fn sides(sides: &Sides) -> String {
     let head = revision(&sides.head);
-    let short = &sides.base.commit[..sides.base.commit.len().min(10)];
+    let short = abbreviated(&sides.base.commit);
     let name = &sides.base.rev;
     let base = match sides.rule {
         Rule::Itself => return format!("{head} with itself, built twice"),

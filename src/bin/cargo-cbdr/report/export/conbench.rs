@@ -4,15 +4,13 @@
 use std::time::SystemTime;
 
 use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::machine::{self, Description};
+use cargo_cbdr::machine;
 use cargo_cbdr::side::Side;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status};
 use serde_json::{Value, json};
 
+use crate::report::conbench::{self, Payload, Stats};
 use crate::report::outcome::Outcome;
-
-/// The units that Conbench takes.
-const UNITS: [&str; 5] = ["B", "B/s", "s", "ns", "i/s"];
 
 /// The repository that the results belong to, which Conbench insists on.
 pub(super) fn repository() -> Result<String, String> {
@@ -52,14 +50,16 @@ pub(super) fn value(outcome: &Outcome<'_>, recording: &Recording) -> Result<Valu
     if let Some(number) = pull_request() {
         github["pr_number"] = json!(number);
     }
+    let name = std::env::var("CONBENCH_MACHINE_INFO_NAME").unwrap_or_else(|_| machine::host());
+    let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     let common = Common {
         run: format!("{commit}-{seconds}-{}", outcome.seed.unwrap_or(0)),
         time: crate::report::now(),
         github,
-        machine: describe(&machine::describe()),
+        machine: conbench::machine(&name, arch, os, &machine::describe()),
     };
     let known = outcome.metrics().filter(|(_, metric)| {
-        metric.status == Status::Compared && UNITS.contains(&metric.metric.unit.symbol())
+        metric.status == Status::Compared && conbench::takes(metric.metric.unit.symbol())
     });
     let results = known.map(|(b, m)| result(outcome, recording, &common, b, m));
     Ok(results.collect())
@@ -81,23 +81,21 @@ fn result(
     result: &MetricResult,
 ) -> Value {
     let summary = &result.summary;
-    let data = recording.couple(&benchmark.name).map_or(Vec::new(), |couple| {
+    let values: Vec<f64> = recording.couple(&benchmark.name).map_or(Vec::new(), |couple| {
         let values = recording.values(couple.labels[Side::Head], &result.metric.name);
         values.flatten().collect()
     });
-    json!({
-        "run_id": common.run,
-        "batch_id": common.run,
-        "run_reason": "cargo cbdr compare",
-        "run_tags": {},
-        "timestamp": common.time,
-        "tags": { "name": benchmark.name, "metric": result.metric.name },
-        "context": { "benchmark_language": "Rust" },
-        "info": {
-            "cargo_cbdr": env!("CARGO_PKG_VERSION"),
-            "toolchain": outcome.toolchain,
-        },
-        "optional_benchmark_info": {
+    let payload = Payload {
+        run: &common.run,
+        reason: "cargo cbdr compare",
+        time: &common.time,
+        tags: json!({ "name": benchmark.name, "metric": result.metric.name }),
+        context: json!({}),
+        info: json!({ "toolchain": outcome.toolchain }),
+        machine: common.machine.clone(),
+        github: common.github.clone(),
+        outcome: Ok(Stats { values: &values, unit: result.metric.unit.symbol(), iterations: 1 }),
+        optional: Some(json!({
             "base_commit": outcome.sides.map(|sides| &sides.base.commit),
             "base": summary.base,
             "change": summary.change,
@@ -105,40 +103,7 @@ fn result(
             "upper": summary.upper.filter(|end| end.is_finite()),
             "threshold": result.threshold,
             "verdict": result.verdict.map(|verdict| verdict.name()),
-        },
-        "machine_info": common.machine,
-        "stats": {
-            "data": data,
-            "unit": result.metric.unit.symbol(),
-            "times": [],
-            "time_unit": "s",
-            "iterations": 1,
-        },
-        "github": common.github,
-    })
-}
-
-/// The machine in Conbench's words, each of which it wants; 0 and the empty
-/// text stand for what nobody knows.
-fn describe(machine: &Description) -> Value {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let [l1d, l1i, l2, l3] = machine.caches.map(|size| size.unwrap_or(0));
-    json!({
-        "name": std::env::var("CONBENCH_MACHINE_INFO_NAME").unwrap_or_else(|_| machine::host()),
-        "architecture_name": std::env::consts::ARCH,
-        "kernel_name": text(&machine.kernel),
-        "os_name": std::env::consts::OS,
-        "os_version": text(&machine.system),
-        "cpu_model_name": text(&machine.processor),
-        "cpu_l1d_cache_bytes": l1d,
-        "cpu_l1i_cache_bytes": l1i,
-        "cpu_l2_cache_bytes": l2,
-        "cpu_l3_cache_bytes": l3,
-        "cpu_core_count": machine.cores.unwrap_or(0),
-        "cpu_thread_count": machine.threads,
-        "cpu_frequency_max_hz": machine.frequency.unwrap_or(0),
-        "memory_bytes": machine.memory.unwrap_or(0),
-        "gpu_count": 0,
-        "gpu_product_names": [],
-    })
+        })),
+    };
+    payload.json()
 }

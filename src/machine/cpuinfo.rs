@@ -1,0 +1,79 @@
+//! `/proc/cpuinfo`: a block of `name : value` lines for each processor.
+
+use std::path::Path;
+
+/// The text of `/proc/cpuinfo`; empty where there is no such file.
+#[derive(Debug, Default)]
+pub(super) struct CpuInfo(String);
+
+impl CpuInfo {
+    /// Reads the file below `root`, which is `/` outside of tests.
+    pub(super) fn read(root: &Path) -> Self {
+        CpuInfo::try_read(root).unwrap_or_default()
+    }
+
+    /// The same, but for those who must not take what can't be read now for
+    /// what is not there.
+    ///
+    /// # Errors
+    /// When the file is there and can't be read.
+    pub(super) fn try_read(root: &Path) -> std::io::Result<Self> {
+        let text = match fs_err::read_to_string(root.join("proc/cpuinfo")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text?,
+        };
+        Ok(CpuInfo(text.trim().to_owned()))
+    }
+
+    /// The lines of the first processor, with their names. The other
+    /// processors are taken to be alike.
+    fn first(&self) -> impl Iterator<Item = (&str, &str)> {
+        let block = self.0.split("\n\n").next().unwrap_or_default();
+        block.lines().filter_map(|line| Some((line.split_once(':')?.0.trim(), line)))
+    }
+
+    /// A value of the first processor, unless it is empty.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        let (_, line) = self.first().find(|(found, _)| *found == name)?;
+        value(line)
+    }
+
+    /// The first value of this name anywhere. Some ARM systems describe the
+    /// machine as a whole after the last processor.
+    pub(super) fn value_anywhere(&self, name: &str) -> Option<&str> {
+        value(self.0.lines().find(|line| {
+            let found = line.split_once(':');
+            found.is_some_and(|(found, _)| found.trim() == name)
+        })?)
+    }
+
+    /// The lines of the first processor with one of these names, as they are.
+    pub(super) fn lines(&self, names: &[&str]) -> String {
+        let found = self.first().filter(|(name, _)| names.contains(name));
+        found.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What follows the colon, unless it is empty.
+fn value(line: &str) -> Option<&str> {
+    let (_, value) = line.split_once(':')?;
+    Some(value.trim()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_from_the_first_processor_unless_they_may_stand_anywhere() {
+        let text = "processor\t: 0\nmodel name\t: Some: CPU\nrevision\t:\n\n\
+                    processor\t: 1\nmodel name\t: Other\nstepping\t: 2\n\nModel\t\t: Board\n";
+        let info = CpuInfo(text.to_owned());
+        assert_eq!(info.value("model name"), Some("Some: CPU"));
+        assert_eq!((info.value("revision"), info.value("stepping")), (None, None));
+        assert_eq!(info.value_anywhere("model name"), Some("Some: CPU"));
+        assert_eq!(info.value_anywhere("Model"), Some("Board"));
+        assert_eq!(info.lines(&["model name", "stepping"]), "model name\t: Some: CPU");
+        assert_eq!(CpuInfo::default().lines(&["model name"]), "");
+    }
+}
