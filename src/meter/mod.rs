@@ -250,6 +250,11 @@ impl Meters {
         slow.filter(is_done).collect()
     }
 
+    /// Whether there are slow kinds of runs, which [`Meters::done`] is about.
+    pub fn has_slow_runs(&self) -> bool {
+        self.cachegrind.is_some()
+    }
+
     /// The kinds of runs that one sample needs.
     pub fn passes(&self) -> Vec<Pass> {
         let plain = self.plain.then_some(Pass::Plain);
