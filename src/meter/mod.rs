@@ -265,13 +265,13 @@ impl Meters {
     ///
     /// # Errors
     /// When what an earlier run left in `folder` can't be removed.
-    pub fn prepare(&self, pass: Pass, command: &Command, folder: &Path) -> Result<Command, Error> {
+    pub fn prepare(&self, pass: Pass, command: Command, folder: &Path) -> Result<Command, Error> {
         match (pass, &self.cachegrind) {
             (Pass::Cachegrind, Some(cachegrind)) => {
                 cachegrind::take(folder)?;
-                Ok(cachegrind.wrap(command, folder))
+                Ok(cachegrind.wrap(&command, folder))
             }
-            _ => Ok(Command { counters: self.counters.counters.clone(), ..command.clone() }),
+            _ => Ok(Command { counters: self.counters.counters.clone(), ..command }),
         }
     }
 
