@@ -68,7 +68,9 @@ pub enum Event<'a> {
         sample: &'a Sample,
     },
     /// A pair is complete.
-    Pair(&'a Progress),
+    Pair(&'a Progress<'a>),
+    /// Sampling has ended, after at least one pair, whatever ended it.
+    Sampled(&'a Progress<'a>),
     /// A round of any commands is complete, the one of this number.
     Round(u64),
     /// Something the user should know; it is in the result, too.

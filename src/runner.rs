@@ -131,10 +131,50 @@ impl Plan {
     }
 }
 
-/// How far sampling has come.
+/// How far sampling has come. Bounds and forecasts take longer to compute than
+/// a pair may take to run, so nothing is computed until somebody asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    tracks: &'a [Track],
+    plan: &'a Plan,
+    elapsed: f64,
+}
+
+impl Progress<'_> {
+    /// Seconds since the first measured pair began.
+    pub fn elapsed(&self) -> f64 {
+        self.elapsed
+    }
+
+    /// The results so far of the benchmarks of a program.
+    pub fn results(&self, program: usize) -> Vec<BenchmarkResult> {
+        self.tracks[program].results(Question::result).collect()
+    }
+
+    /// All results so far, and how long the rest is expected to take.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            benchmarks: self.tracks.iter().flat_map(|of| of.results(Question::result)).collect(),
+            elapsed: self.elapsed,
+            limit: self.plan.time_limit.as_secs_f64(),
+            remaining: self.remaining(),
+        }
+    }
+
+    fn remaining(&self) -> Option<f64> {
+        if self.plan.decides {
+            return self.tracks.iter().map(Track::remaining).sum();
+        }
+        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
+        let left = self.tracks.iter().map(|track| track.left(most)).sum::<f64>();
+        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
+    }
+}
+
+/// What there is to show of a comparison at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// What would be said now.
+pub struct Snapshot {
+    /// The results so far.
     pub benchmarks: Vec<BenchmarkResult>,
     /// Seconds since the first measured pair began.
     pub elapsed: f64,
@@ -149,10 +189,12 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// A pair is complete: the program's number, its runs in their order, and
-    /// what would be said now.
-    Pair(usize, &'a [(Side, Samples)], &'a Progress),
+    /// how far sampling has come.
+    Pair(usize, &'a [(Side, Samples)], &'a Progress<'a>),
     /// A verdict within the limit is unlikely. Said once of a program, early.
     Unlikely(&'a Unlikely),
+    /// Sampling has ended, after at least one pair. Said also when a run failed.
+    End(&'a Progress<'a>),
 }
 
 /// Why a verdict within the limit is unlikely.
@@ -188,15 +230,34 @@ pub fn sample<E>(
     tell: &mut dyn FnMut(Step<'_>),
 ) -> Result<Sampled, E> {
     let mut tracks: Vec<Track> = (0..plan.subjects.len()).map(|n| Track::new(plan, n)).collect();
+    let mut elapsed = 0.0;
+    let stopped_by = sample_pairs(plan, &mut tracks, &mut elapsed, clock, measure, tell);
+    if tracks.iter().any(|track| track.pairs() > 0) {
+        tell(Step::End(&Progress { tracks: &tracks, plan, elapsed }));
+    }
+    let stopped_by = stopped_by?;
+    let benchmarks = tracks.iter().flat_map(|track| track.results(Question::end)).collect();
+    Ok(Sampled { benchmarks, stopped_by, elapsed })
+}
+
+/// Measures pair after pair; why it stopped. `elapsed` is kept at the end of the
+/// latest pair.
+fn sample_pairs<E>(
+    plan: &Plan,
+    tracks: &mut [Track],
+    elapsed: &mut f64,
+    clock: &mut dyn FnMut() -> f64,
+    measure: &mut Measure<'_, E>,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<StoppedBy, E> {
     let limit = plan.time_limit.as_secs_f64();
     let start = clock();
-    let mut elapsed = 0.0;
     let mut latest = tracks.len();
-    let stopped_by = loop {
+    loop {
         let now = clock() - start;
-        let number = match next(&tracks, latest, plan, limit - now) {
+        let number = match next(tracks, latest, plan, limit - now) {
             Ok(number) => number,
-            Err(stop) => break stop,
+            Err(stop) => return Ok(stop),
         };
         latest = number;
         let track = &mut tracks[number];
@@ -205,23 +266,20 @@ pub fn sample<E>(
         let left = Duration::from_secs_f64((limit - now).max(0.001));
         let mut samples = match measure(&turn, left)? {
             Run::Measured(samples) => samples,
-            Run::OutOfTime => break StoppedBy::TimeLimit,
-            Run::Interrupted => break StoppedBy::Interrupt,
+            Run::OutOfTime => return Ok(StoppedBy::TimeLimit),
+            Run::Interrupted => return Ok(StoppedBy::Interrupt),
         };
-        elapsed = clock() - start;
+        *elapsed = clock() - start;
         let runs = [first, first.other()].map(|side| (side, std::mem::take(&mut samples[side])));
-        track.push(first, &runs, elapsed - now);
-        let progress = progress(&tracks, elapsed, plan);
-        tell(Step::Pair(number, &runs, &progress));
-        if let Some(unlikely) = tracks[number].unlikely(elapsed, limit, plan.max_pairs) {
+        track.push(first, &runs, *elapsed - now);
+        tell(Step::Pair(number, &runs, &Progress { tracks, plan, elapsed: *elapsed }));
+        if let Some(unlikely) = tracks[number].unlikely(*elapsed, limit, plan.max_pairs) {
             tell(Step::Unlikely(&unlikely));
         }
         if plan.fail_fast && tracks[number].has_regression() {
-            break StoppedBy::Verdict;
+            return Ok(StoppedBy::Verdict);
         }
-    };
-    let benchmarks = tracks.iter().flat_map(|track| track.results(Question::end)).collect();
-    Ok(Sampled { benchmarks, stopped_by, elapsed })
+    }
 }
 
 /// The next open program in turn, if a pair of it is allowed and fits into
@@ -240,24 +298,6 @@ fn next(tracks: &[Track], latest: usize, plan: &Plan, left: f64) -> Result<usize
     }
     let fits = |number: &usize| left > 0.0 && tracks[*number].pair_seconds() <= left;
     allowed.into_iter().find(fits).ok_or(StoppedBy::TimeLimit)
-}
-
-fn progress(tracks: &[Track], elapsed: f64, plan: &Plan) -> Progress {
-    let limit = plan.time_limit.as_secs_f64();
-    let remaining = match plan.decides {
-        true => tracks.iter().map(Track::remaining).sum(),
-        false => {
-            let most = plan.max_pairs.unwrap_or(u64::MAX);
-            let left = tracks.iter().map(|track| track.left(most)).sum::<f64>();
-            Some(left.min(limit - elapsed).max(0.0))
-        }
-    };
-    Progress {
-        benchmarks: tracks.iter().flat_map(|track| track.results(Question::result)).collect(),
-        elapsed,
-        limit,
-        remaining,
-    }
 }
 
 #[cfg(test)]

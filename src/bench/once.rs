@@ -86,7 +86,7 @@ impl Once<'_> {
                 sweep: true,
                 ..program.clone()
             };
-            commands.push(self.meters.prepare(pass, &program, folder)?);
+            commands.push(self.meters.prepare(pass, program, folder)?);
         }
         let (helper, interrupt) = (self.hands.helper, self.hands.interrupt);
         let ran = match commands.as_slice() {

@@ -13,10 +13,10 @@ use crate::gate::Gate;
 use crate::harness::Dialect;
 use crate::options::Settings;
 use crate::process::Interrupt;
-use crate::runner::{self, Plan, Progress, Run, Step};
+use crate::runner::{self, Plan, Run, Step};
 use crate::sample::Sample;
 use crate::side::{Pair, Side};
-use crate::verdict::{BenchmarkResult, Sampled, StoppedBy, Verdict};
+use crate::verdict::{Sampled, StoppedBy, Verdict};
 
 /// The benchmarks of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
@@ -146,8 +146,11 @@ impl Session<'_, '_> {
                     }
                     tell(Event::Pair(progress));
                     let bench = &mut benches.borrow_mut()[program];
-                    bench.done = bench.meters.done(own(plan, program, progress));
+                    if bench.meters.has_slow_runs() {
+                        bench.done = bench.meters.done(&progress.results(program));
+                    }
                 }
+                Step::End(progress) => tell(Event::Sampled(progress)),
                 Step::Unlikely(unlikely) => {
                     let notice = Notice::Unlikely(unlikely.clone());
                     tell(Event::Notice(&notice));
@@ -290,14 +293,6 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// The results of a program's benchmarks.
-fn own<'a>(plan: &Plan, program: usize, progress: &'a Progress) -> &'a [BenchmarkResult] {
-    let counts = plan.subjects.iter().map(|subject| subject.benchmarks.len());
-    let before: usize = counts.take(program).sum();
-    let count = plan.subjects[program].benchmarks.len();
-    progress.benchmarks.get(before..before + count).unwrap_or_default()
 }
 
 /// The metrics that either side reported.

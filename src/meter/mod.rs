@@ -242,6 +242,11 @@ impl Meters {
         slow.filter(is_done).collect()
     }
 
+    /// Whether there are slow kinds of runs, which [`Meters::done`] is about.
+    pub(crate) fn has_slow_runs(&self) -> bool {
+        self.cachegrind.is_some()
+    }
+
     /// The kinds of runs that one sample needs.
     pub(crate) fn passes(&self) -> Vec<Pass> {
         let plain = self.plain.then_some(Pass::Plain);
@@ -255,15 +260,15 @@ impl Meters {
     pub(crate) fn prepare(
         &self,
         pass: Pass,
-        command: &Command,
+        command: Command,
         folder: &Path,
     ) -> Result<Command, Error> {
         match (pass, &self.cachegrind) {
             (Pass::Cachegrind, Some(cachegrind)) => {
                 cachegrind::take(folder)?;
-                Ok(cachegrind.wrap(command, folder))
+                Ok(cachegrind.wrap(&command, folder))
             }
-            _ => Ok(Command { counters: self.counters.counters.clone(), ..command.clone() }),
+            _ => Ok(Command { counters: self.counters.counters.clone(), ..command }),
         }
     }
 

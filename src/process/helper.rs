@@ -3,6 +3,7 @@
 //!
 //! They talk over a socket pair, as `wire` has it.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -10,14 +11,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::counter::Counters;
-use super::launch::Launch;
+use super::known::{Received, Sent};
+use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
 use super::plain::Spawner;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
 use super::wire::{
-    Refused, decode_reply, decode_request, encode_reply, encode_request, read_frame,
+    Refused, Request, decode_reply, decode_request, encode_reply, encode_request, read_frame,
 };
 use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink};
 
@@ -31,6 +33,8 @@ pub struct Helper {
     socket: UnixStream,
     pid: i32,
     running: &'static AtomicI32,
+    /// The programs that it knows.
+    sent: RefCell<Sent>,
     /// Another helper, for what is to run at the same time.
     twin: Option<Box<Helper>>,
 }
@@ -51,7 +55,8 @@ impl Helper {
         let running = unix::shared_cell()?;
         match unix::fork()? {
             Fork::Parent(pid) => {
-                Ok(Helper { socket: ours, pid, running, twin: twin.map(Box::new) })
+                let (sent, twin) = (RefCell::default(), twin.map(Box::new));
+                Ok(Helper { socket: ours, pid, running, sent, twin })
             }
             Fork::Child => {
                 drop(ours);
@@ -71,8 +76,8 @@ impl Helper {
     /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
     pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         interrupt.check()?;
-        self.send(command)?;
-        self.receive(command, interrupt)
+        let program = self.send(command)?;
+        self.receive(command, program, interrupt)
     }
 
     /// Runs two commands at the same time, each to its end; the first is
@@ -90,20 +95,23 @@ impl Helper {
             return Ok([self.run(first, interrupt)?, self.run(second, interrupt)?]);
         };
         interrupt.check()?;
-        self.send(first)?;
+        let program = self.send(first)?;
         let sent = twin.send(second);
-        let one = self.receive(first, interrupt);
-        sent?;
+        let one = self.receive(first, program, interrupt);
+        let program = sent?;
         if one.is_err() {
             twin.stop()?;
         }
-        let other = twin.receive(second, interrupt);
+        let other = twin.receive(second, program, interrupt);
         Ok([one?, other?])
     }
 
-    fn send(&self, command: &Command) -> Result<(), RunError> {
-        let frame = encode_request(command);
-        (&self.socket).write_all(&frame).map_err(|error| self.lost(error))
+    /// Asks for a run; the number of its program.
+    fn send(&self, command: &Command) -> Result<usize, RunError> {
+        let mention = self.sent.borrow_mut().mention(command);
+        let frame = encode_request(command, &mention);
+        (&self.socket).write_all(&frame).map_err(|error| self.lost(error))?;
+        Ok(mention.number())
     }
 
     /// Ends what is running.
@@ -111,7 +119,12 @@ impl Helper {
         (&self.socket).write_all(&0u32.to_ne_bytes()).map_err(|error| self.lost(error))
     }
 
-    fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
+    fn receive(
+        &self,
+        command: &Command,
+        program: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Outcome, RunError> {
         let (_, stop) = unix::poll_two(self.socket.as_fd(), interrupt.fd())
             .map_err(|error| self.lost(error))?;
         if stop {
@@ -120,11 +133,16 @@ impl Helper {
         let reply = read_frame(&mut &self.socket)
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
+        let outcome = decode_reply(&reply);
+        if outcome.is_err() {
+            // It may be the description that was refused.
+            self.sent.borrow_mut().forget(program);
+        }
         interrupt.check()?;
-        let program = || command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into());
-        decode_reply(&reply).map_err(|refused| match refused {
-            Refused::Spawn(source) => RunError::Spawn { program: program(), source },
-            Refused::Count(source) => RunError::Count { program: program(), source },
+        let name = || command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into());
+        outcome.map_err(|refused| match refused {
+            Refused::Spawn(source) => RunError::Spawn { program: name(), source },
+            Refused::Count(source) => RunError::Count { program: name(), source },
         })
     }
 
@@ -171,15 +189,16 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     unix::survive(SURVIVED.into_iter().filter(ours));
     unix::block_sigchld();
     let mut spawner = Spawner::new();
+    let mut programs = Received::default();
     while let Ok(Some(fields)) = read_frame(&mut &socket) {
         if fields.is_empty() {
             // "End it" for a program that has ended by itself meanwhile.
             continue;
         }
-        let reply = match decode_request(fields) {
-            Some(command) => answer(&command, &mut spawner, &socket, running),
-            None => Err(Refused::Spawn(io::ErrorKind::InvalidData.into())),
-        };
+        let reply = decode_request(fields, &mut programs).map_err(Refused::Spawn);
+        let reply = reply.and_then(|(request, program)| {
+            answer(&request, program, &mut spawner, &socket, running)
+        });
         if (&socket).write_all(&encode_reply(&reply)).is_err() {
             return;
         }
@@ -188,34 +207,35 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 
 /// Spawns, waits, clears up.
 fn answer(
-    command: &Command,
+    request: &Request,
+    program: &ExecArgs,
     spawner: &mut Spawner,
     socket: &UnixStream,
     running: &AtomicI32,
 ) -> Result<Outcome, Refused> {
-    let files = [input(command)?, open(&command.stdout)?, open(&command.stderr)?];
-    let kept = [&command.stdout, &command.stderr].map(|sink| matches!(sink, Sink::File(_)));
-    let launch = Launch::new(command, files)?;
+    let files = [input(request)?, open(&request.stdout)?, open(&request.stderr)?];
+    let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
+    let launch = Launch::new(program, files, request.isolation.ready())?;
     let printed = Printed::new(kept.into_iter().zip(&launch.files[1..]))?;
-    unix::adopt_orphans(command.sweep);
-    let counters = Counters::open(&command.counters).map_err(Refused::Count)?;
+    unix::adopt_orphans(request.sweep);
+    let counters = Counters::open(&request.counters).map_err(Refused::Count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
-    let (end, why) = wait(&child, start, command.timeout, &printed, socket);
+    let (end, why) = wait(&child, start, request.timeout, &printed, socket);
     let wall = end.duration_since(start).as_secs_f64();
     // The group is ended, and forgotten, before its leader is reaped: till
     // then no other process can have taken its number.
     unix::signal_group(child.pid, libc::SIGKILL);
     running.store(0, Ordering::Release);
     let (exit, usage) = unix::reap(child.pid)?;
-    let left_behind = if command.sweep { end_orphans() } else { 0 };
+    let left_behind = if request.sweep { end_orphans() } else { 0 };
     let counts = counters.read().map_err(Refused::Count)?;
     let timed_out = why == Some(Ended::Late);
     let printed_too_much = why == Some(Ended::Talkative) || printed.is_too_much();
     Ok(Outcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
-fn input(command: &Command) -> io::Result<OwnedFd> {
-    match &command.stdin {
+fn input(request: &Request) -> io::Result<OwnedFd> {
+    match &request.stdin {
         None => open(&Sink::Null),
         Some(path) => Ok(std::fs::File::open(path)?.into()),
     }

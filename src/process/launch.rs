@@ -1,45 +1,62 @@
-//! From a command to what the system wants to have of it.
+//! From a request to what the system wants to have of it.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
-use super::Command;
 use super::isolation::Ready;
 use super::program::look_up;
 
-/// A program, all made ready to be started: nothing is computed, looked up or
-/// allocated once the clock runs.
-pub(super) struct Launch {
-    pub(super) program: CString,
+/// The arguments of `execve` and the working directory, as the system takes them:
+/// made once, used for every run of the program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ExecArgs {
     pub(super) argv: Vec<CString>,
+    /// Each `NAME=VALUE`.
     pub(super) env: Vec<CString>,
     pub(super) cwd: CString,
+}
+
+impl ExecArgs {
+    /// The value of an environment variable; of one that is there twice the
+    /// first, as in C.
+    fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.iter().find_map(|entry| {
+            let rest = entry.as_bytes().strip_prefix(name.as_bytes())?;
+            rest.strip_prefix(b"=").map(OsStr::from_bytes)
+        })
+    }
+
+    /// The file of the program, looked up as a shell would in its own `PATH`.
+    fn program(&self) -> io::Result<CString> {
+        let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let path = look_up(os(name), self.var("PATH"), Path::new(os(&self.cwd)))?;
+        Ok(CString::new(path.into_os_string().into_vec())?)
+    }
+}
+
+fn os(text: &CStr) -> &OsStr {
+    OsStr::from_bytes(text.to_bytes())
+}
+
+/// A program, all made ready to be started: nothing is computed, looked up or
+/// allocated once the clock runs.
+pub(super) struct Launch<'a> {
+    pub(super) program: CString,
+    pub(super) args: &'a ExecArgs,
     /// Standard input, output and error.
     pub(super) files: [OwnedFd; 3],
     pub(super) isolation: Ready,
 }
 
-impl Launch {
-    /// Looks the program up as a shell would, in the command's own `PATH`.
-    pub(super) fn new(command: &Command, files: [OwnedFd; 3]) -> io::Result<Self> {
-        let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-        let string = |text: Vec<u8>| CString::new(text).map_err(io::Error::from);
-        let variable = |(name, value): &(OsString, OsString)| {
-            string([name.as_bytes(), b"=", value.as_bytes()].concat())
-        };
-        Ok(Launch {
-            program: string(look_up(name, command)?.into_os_string().into_vec())?,
-            argv: command
-                .argv
-                .iter()
-                .map(|word| string(word.as_bytes().to_vec()))
-                .collect::<Result<_, _>>()?,
-            env: command.env.iter().map(variable).collect::<Result<_, _>>()?,
-            cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
-            files,
-            isolation: command.isolation.ready(),
-        })
+impl<'a> Launch<'a> {
+    pub(super) fn new(
+        args: &'a ExecArgs,
+        files: [OwnedFd; 3],
+        isolation: Ready,
+    ) -> io::Result<Self> {
+        Ok(Launch { program: args.program()?, args, files, isolation })
     }
 }

@@ -16,6 +16,8 @@ pub mod idle;
 mod interrupt;
 mod isolation;
 #[cfg(unix)]
+mod known;
+#[cfg(unix)]
 mod launch;
 pub mod pages;
 mod patience;
@@ -127,7 +129,7 @@ impl Command {
     /// When there is no such program, or it may not be executed.
     pub fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.cwd.join(program::look_up(name, self)?))
+        Ok(self.cwd.join(program::look_up(name, self.var("PATH"), &self.cwd)?))
     }
 
     /// The command line as a person would type it.

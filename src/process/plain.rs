@@ -22,15 +22,16 @@ impl Spawner {
     /// nobody tells of its exec.
     pub(super) fn spawn(
         &mut self,
-        launch: &Launch,
+        launch: &Launch<'_>,
         running: &AtomicI32,
     ) -> io::Result<(Child, Instant)> {
         let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
         let [stdin, stdout, stderr] = &launch.files;
         let mut command = std::process::Command::new(text(&launch.program));
-        command.arg0(text(&launch.argv[0])).args(launch.argv[1..].iter().map(text));
-        command.env_clear().current_dir(text(&launch.cwd)).process_group(0);
-        for variable in &launch.env {
+        let args = launch.args;
+        command.arg0(text(&args.argv[0])).args(args.argv[1..].iter().map(text));
+        command.env_clear().current_dir(text(&args.cwd)).process_group(0);
+        for variable in &args.env {
             let bytes = variable.as_bytes();
             // The first letter of a name may be any.
             let at = bytes.iter().skip(1).position(|&byte| byte == b'=');
@@ -61,24 +62,24 @@ impl Spawner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::launch::ExecArgs;
     use super::super::unix::{has_ended, reap, wait_for_event};
-    use super::super::{Command, Exit, Sink};
+    use super::super::{Exit, Isolation};
     use super::*;
     use std::io::Write;
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
 
     fn started(script: &str, cwd: &std::path::Path, output: &std::fs::File) -> (Child, i32) {
-        let mut command = Command {
-            argv: ["sh", "-c", script, "zero", "one"].map(Into::into).to_vec(),
-            cwd: cwd.to_owned(),
-            stdout: Sink::Null,
-            ..Command::default()
+        let string = |text: &str| CString::new(text).unwrap();
+        let args = ExecArgs {
+            argv: ["sh", "-c", script, "zero", "one"].map(string).to_vec(),
+            env: ["PATH=/bin:/usr/bin", "A=b=c"].map(string).to_vec(),
+            cwd: CString::new(cwd.as_os_str().as_bytes()).unwrap(),
         };
-        command.set_var("PATH", "/bin:/usr/bin");
-        command.set_var("A", "b=c");
         let file = || OwnedFd::from(output.try_clone().unwrap());
-        let launch = Launch::new(&command, [file(), file(), file()]).unwrap();
+        let files = [file(), file(), file()];
+        let launch = Launch::new(&args, files, Isolation::default().ready()).unwrap();
         let running = AtomicI32::new(0);
         let (child, _) = Spawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())

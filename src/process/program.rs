@@ -2,9 +2,8 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Command;
 #[cfg(unix)]
 use super::unix::may_execute;
 #[cfg(windows)]
@@ -25,18 +24,18 @@ const USUAL: &str = "/bin:/usr/bin";
 #[cfg(windows)]
 const USUAL: &str = r"C:\Windows\System32";
 
-/// The path of the program `name`, as a shell would find it in the command's
-/// own `PATH`.
-pub(super) fn look_up(name: &OsStr, command: &Command) -> io::Result<PathBuf> {
+/// The path of the program `name`, as a shell would find it in `path`, a `PATH`;
+/// the folders in there count from `cwd`.
+pub(super) fn look_up(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> io::Result<PathBuf> {
     if name.as_encoded_bytes().iter().any(|&byte| std::path::is_separator(byte.into())) {
         return Ok(name.into());
     }
     let mut error = io::Error::from_raw_os_error(NOT_FOUND);
-    for folder in std::env::split_paths(command.var("PATH").unwrap_or(USUAL.as_ref())) {
+    for folder in std::env::split_paths(path.unwrap_or(USUAL.as_ref())) {
         for ending in ENDINGS {
             let mut name = name.to_owned();
             name.push(ending);
-            let path = command.cwd.join(&folder).join(name);
+            let path = cwd.join(&folder).join(name);
             if !path.is_file() {
                 continue;
             }
@@ -54,9 +53,8 @@ mod tests {
     use super::*;
 
     fn found(name: &str, path: &str, cwd: &str) -> Result<PathBuf, Option<i32>> {
-        let mut command = Command { cwd: cwd.into(), ..Command::default() };
-        command.set_var("PATH", path);
-        look_up(name.as_ref(), &command).map_err(|error| error.raw_os_error())
+        let found = look_up(name.as_ref(), Some(path.as_ref()), cwd.as_ref());
+        found.map_err(|error| error.raw_os_error())
     }
 
     #[test]

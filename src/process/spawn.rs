@@ -92,15 +92,15 @@ impl Spawner {
     /// signals, and with a descriptor that tells of the end.
     pub(super) fn spawn(
         &mut self,
-        launch: &Launch,
+        launch: &Launch<'_>,
         running: &AtomicI32,
     ) -> io::Result<(Child, Instant)> {
-        let (argv, env) = (pointers(&launch.argv), pointers(&launch.env));
+        let (argv, env) = (pointers(&launch.args.argv), pointers(&launch.args.env));
         let mut start = Start {
             program: launch.program.as_ptr(),
             argv: argv.as_ptr(),
             env: env.as_ptr(),
-            cwd: launch.cwd.as_ptr(),
+            cwd: launch.args.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
             isolation: launch.isolation,
             mask: signals(&[]),

@@ -1,13 +1,16 @@
 //! What the helper and the side that asks say to each other: frames, each a
-//! list of byte strings. While a program runs, an empty frame means "end it",
+//! list of byte strings. A program is described once (see `known`). While a program runs, an empty frame means "end it",
 //! and a closed socket means that the asking side is gone: end it and go too.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::counter::{Count, Counter};
+use super::known::{Mention, Received, entry};
+use super::launch::ExecArgs;
 use super::{Command, Exit, Isolation, Outcome, Sink, Usage};
 
 /// Why there is no outcome.
@@ -55,31 +58,74 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<Vec<u8>>
     Ok(Some(fields))
 }
 
-/// The fields: cwd, input, outputs, timeout, sweep, isolation and counters; how many arguments;
-/// the arguments; names and values of the environment in turn.
-pub(super) fn encode_request(command: &Command) -> Vec<u8> {
+/// What the helper is asked to run.
+pub(super) struct Request {
+    pub(super) stdin: Option<PathBuf>,
+    pub(super) stdout: Sink,
+    pub(super) stderr: Sink,
+    pub(super) timeout: Option<Duration>,
+    pub(super) sweep: bool,
+    pub(super) isolation: Isolation,
+    pub(super) counters: Vec<Counter>,
+}
+
+/// Before the description of a program that is not known yet.
+const NEW: u8 = 1;
+
+/// The fields: the program's number and whether it is new; input, outputs,
+/// timeout, sweep, isolation and counters. Then of a new program the folder, the
+/// number of arguments, the arguments and the environment; of a known one the
+/// places of the variables that have changed, each followed by the variable.
+pub(super) fn encode_request(command: &Command, mention: &Mention) -> Vec<u8> {
+    let mut program = (mention.number() as u32).to_ne_bytes().to_vec();
+    program.push(if matches!(mention, Mention::New(_)) { NEW } else { 0 });
     let timeout = command.timeout.map_or(u64::MAX, |limit| limit.as_nanos() as u64).to_ne_bytes();
     let sweep = [u8::from(command.sweep)];
     let counters: Vec<u8> = command.counters.iter().flat_map(|c| c.encode()).collect();
-    let count = (command.argv.len() as u32).to_ne_bytes();
     let (stdout, stderr) = (encode_sink(&command.stdout), encode_sink(&command.stderr));
-    let cwd = command.cwd.as_os_str().as_bytes();
     // No file's path is empty.
     let stdin = command.stdin.as_ref().map_or(&[][..], |path| path.as_os_str().as_bytes());
     let isolation = command.isolation.encode();
     let mut fields: Vec<&[u8]> =
-        vec![cwd, stdin, &stdout, &stderr, &timeout, &sweep, &isolation, &counters, &count];
-    fields.extend(command.argv.iter().map(|word| word.as_bytes()));
-    for (name, value) in &command.env {
-        fields.push(name.as_bytes());
-        fields.push(value.as_bytes());
+        vec![&program, stdin, &stdout, &stderr, &timeout, &sweep, &isolation, &counters];
+    let count = (command.argv.len() as u32).to_ne_bytes();
+    let numbers: Vec<[u8; 4]>;
+    let entries: Vec<Vec<u8>>;
+    match mention {
+        Mention::New(_) => {
+            fields.extend([command.cwd.as_os_str().as_bytes(), &count]);
+            fields.extend(command.argv.iter().map(|word| word.as_bytes()));
+            entries = command.env.iter().map(entry).collect();
+            fields.extend(entries.iter().map(Vec::as_slice));
+        }
+        Mention::Known(_, changes) => {
+            numbers = changes.iter().map(|&at| (at as u32).to_ne_bytes()).collect();
+            entries = changes.iter().map(|&at| entry(&command.env[at])).collect();
+            let each = numbers.iter().zip(&entries);
+            fields.extend(each.flat_map(|(at, entry)| [at.as_slice(), entry.as_slice()]));
+        }
     }
     encode(&fields)
 }
 
-pub(super) fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
+/// Reads a request: the run, and the program, which is known from now on.
+pub(super) fn decode_request(
+    fields: Vec<Vec<u8>>,
+    programs: &mut Received,
+) -> io::Result<(Request, &ExecArgs)> {
     let mut fields = fields.into_iter();
-    let cwd = OsString::from_vec(fields.next()?).into();
+    let program: Option<[u8; 5]> = fields.next().and_then(|field| field.try_into().ok());
+    let [number @ .., is_new] = program.ok_or(io::ErrorKind::InvalidData)?;
+    let number = u32::from_ne_bytes(number) as usize;
+    let request = read_run(&mut fields).ok_or(io::ErrorKind::InvalidData)?;
+    let program = match is_new {
+        NEW => programs.put(number, read_program(fields)?),
+        _ => programs.change(number, read_changes(fields)?)?,
+    };
+    Ok((request, program))
+}
+
+fn read_run(fields: &mut impl Iterator<Item = Vec<u8>>) -> Option<Request> {
     let stdin = Some(fields.next()?).filter(|path| !path.is_empty());
     let stdin = stdin.map(|path| OsString::from_vec(path).into());
     let stdout = decode_sink(&fields.next()?)?;
@@ -90,14 +136,30 @@ pub(super) fn decode_request(fields: Vec<Vec<u8>>) -> Option<Command> {
     let counters = fields.next()?;
     let (counters, []) = counters.as_chunks::<10>() else { return None };
     let counters = counters.iter().map(Counter::decode).collect::<Option<_>>()?;
-    let count = u32::from_ne_bytes(fields.next()?.try_into().ok()?) as usize;
-    let argv = fields.by_ref().take(count).map(OsString::from_vec).collect();
-    let mut env = Vec::new();
-    while let Some(name) = fields.next() {
-        env.push((OsString::from_vec(name), OsString::from_vec(fields.next()?)));
-    }
     let timeout = (timeout != u64::MAX).then(|| Duration::from_nanos(timeout));
-    Some(Command { argv, env, cwd, stdin, stdout, stderr, timeout, sweep, isolation, counters })
+    Some(Request { stdin, stdout, stderr, timeout, sweep, isolation, counters })
+}
+
+fn read_program(mut fields: impl Iterator<Item = Vec<u8>>) -> io::Result<ExecArgs> {
+    let mut next = || fields.next().ok_or(io::ErrorKind::InvalidData);
+    let (cwd, count) = (CString::new(next()?)?, read_number(next()?)?);
+    let mut strings = fields.map(CString::new);
+    let argv = strings.by_ref().take(count).collect::<Result<_, _>>()?;
+    Ok(ExecArgs { argv, env: strings.collect::<Result<_, _>>()?, cwd })
+}
+
+fn read_changes(mut fields: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<(usize, CString)>> {
+    let mut changes = Vec::new();
+    while let Some(at) = fields.next() {
+        let variable = fields.next().ok_or(io::ErrorKind::InvalidData)?;
+        changes.push((read_number(at)?, CString::new(variable)?));
+    }
+    Ok(changes)
+}
+
+fn read_number(field: Vec<u8>) -> io::Result<usize> {
+    let number = field.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(u32::from_ne_bytes(number) as usize)
 }
 
 fn encode_sink(sink: &Sink) -> Vec<u8> {

@@ -1,7 +1,9 @@
 //! Feeds the loop numbers.
 
 use super::*;
-use crate::metric::Unit;
+use crate::metric::{Better, Unit};
+use crate::stats::estimator::{ROUNDING, Summary};
+use crate::stats::noise::Noise;
 use crate::stats::shape::Finding;
 use crate::verdict::Verdict;
 
@@ -140,7 +142,7 @@ fn an_unfinished_pair_is_dropped() {
                 let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
                 Ok(if runs < 8 { one(sample) } else { end.clone() })
             }),
-            &mut |_| told += 1,
+            &mut |step| told += u32::from(matches!(step, Step::Pair(..))),
         );
         let sampled = sampled.unwrap();
         assert_eq!((sampled.stopped_by, sampled.pairs(), told), (expected, 3, 3));
@@ -166,7 +168,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
         }),
         &mut |step| {
             let Step::Pair(_, _, progress) = step else { return };
-            let result = &progress.benchmarks[0].metrics[0];
+            let result = &progress.results(0)[0].metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
             }
@@ -383,4 +385,159 @@ fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
     assert_eq!((sampled.stopped_by, shortest), (StoppedBy::TimeLimit, 0.5));
     // The last pair of a second that fits is made.
     assert!(limit - sampled.elapsed < 1.0, "{}", sampled.elapsed);
+}
+
+/// Pairs of one program against itself: recorded ones, then simulated ones with
+/// normal noise, with a slow tail, and of whole numbers with many ties.
+fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
+    let recorded = [
+        include_str!("../../fixtures/traces/sha.txt"),
+        include_str!("../../fixtures/traces/python.txt"),
+        include_str!("../../fixtures/traces/tiny.txt"),
+        include_str!("../../fixtures/traces/mem.txt"),
+    ];
+    let pair = |line: &str| {
+        let (first, second) = line.split_once(' ').unwrap();
+        (first.parse().unwrap(), second.parse().unwrap())
+    };
+    let mut all: Vec<Vec<(f64, f64)>> =
+        recorded.iter().map(|text| text.lines().take(500).map(pair).collect()).collect();
+    let mut noise = Noise::seeded(71);
+    for kind in 0..3 {
+        let mut run = || {
+            let plain = 100.0 * (0.04 * noise.normal()).exp();
+            match kind {
+                0 => plain,
+                1 if noise.uniform() < 0.05 => 2.0 * plain,
+                1 => plain,
+                _ => plain.round(),
+            }
+        };
+        all.push((0..500).map(|_| (run(), run())).collect());
+    }
+    all
+}
+
+/// Samples `pairs`, the head's values being `factor` times as large: a cost that
+/// gates, a gain that gates (the reciprocal) and a cost that does not. Shows each
+/// snapshot that `asks` wants to see, given the number of the pair.
+fn feed_pairs(
+    pairs: &[(f64, f64)],
+    factor: f64,
+    estimator: Estimator,
+    asks: impl Fn(u64) -> bool,
+) -> (Sampled, Vec<Snapshot>, Vec<Side>, Snapshot) {
+    let mut plan = plan(&[("time", 0.02), ("rate", 0.02)]);
+    let time = Metric::cost("time", Unit::Seconds);
+    let rate = Metric { name: "rate".into(), better: Better::Higher, ..time.clone() };
+    let shown = Metric::cost("shown", Unit::Seconds);
+    plan.subjects[0].benchmarks[0].metrics = vec![time, rate, shown];
+    plan.estimator = estimator;
+    plan.max_pairs = Some(pairs.len() as u64);
+    let (mut order, mut seen, mut end) = (Vec::new(), Vec::new(), None);
+    let seconds = std::cell::Cell::new(0.0);
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |turn, _| {
+            let (first, second) = pairs[seconds.get() as usize];
+            seconds.set(seconds.get() + 1.0);
+            order.push(turn.first);
+            let mut both = Pair::default();
+            for (side, value) in [(turn.first, first), (turn.first.other(), second)] {
+                let value = if side == Side::Head { factor * value } else { value };
+                let values = [("time", value), ("rate", 1e6 / value), ("shown", value)];
+                both[side] = vec![(0, Sample::from_iter(values))];
+            }
+            Ok(Run::Measured(both))
+        },
+        &mut |step| match step {
+            Step::Pair(_, _, progress) if asks(seconds.get() as u64) => {
+                seen.push(progress.snapshot());
+            }
+            Step::End(progress) => end = Some(progress.snapshot()),
+            _ => {}
+        },
+    );
+    (sampled.unwrap(), seen, order, end.unwrap())
+}
+
+/// Every number of a result, bit for bit.
+fn bits(result: &BenchmarkResult) -> Vec<Option<u64>> {
+    let of = |summary: &Summary| {
+        let Summary { pairs, base, head, change, lower, upper } = *summary;
+        let values = [base, head, change, lower, upper].map(|value| value.map(f64::to_bits));
+        [vec![Some(pairs)], values.to_vec()].concat()
+    };
+    let metrics = result.metrics.iter();
+    metrics.flat_map(|one| [Some(&one.summary), one.mean.as_ref()]).flatten().flat_map(of).collect()
+}
+
+#[test]
+fn bounds_are_the_same_whether_they_are_asked_for_after_every_pair_or_only_at_the_end() {
+    let mut verdicts = Vec::new();
+    for (number, pairs) in pairs_without_change().iter().enumerate() {
+        for estimator in Estimator::ALL {
+            for factor in [1.0, 1.015, 1.05] {
+                let what = format!("{estimator}, noise {number}, times {factor}");
+                let (eager, seen, order, last) = feed_pairs(pairs, factor, estimator, |_| true);
+                let (lazy, none, same_order, same) =
+                    feed_pairs(pairs, factor, estimator, |_| false);
+                assert_eq!((&eager, order, last), (&lazy, same_order, same.clone()), "{what}");
+                assert_eq!(bits(&eager.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+                assert_eq!(bits(&same.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+                assert_eq!((seen.len() as u64, none.len()), (lazy.pairs(), 0), "{what}");
+                // What is asked for at any one pair is what is seen there by those
+                // who look at every pair.
+                let middle = lazy.pairs() / 2;
+                let (_, once, ..) = feed_pairs(pairs, factor, estimator, |pair| pair == middle);
+                assert_eq!(once.first(), seen.get((middle - 1) as usize), "{what}");
+
+                // The verdict falls with the first pair whose bounds say it.
+                let result = &lazy.benchmarks[0].metrics[0];
+                let said = seen.iter().find_map(|snapshot| {
+                    let Summary { pairs, lower, upper, .. } =
+                        snapshot.benchmarks[0].metrics[0].summary;
+                    let limit = 0.02 + ROUNDING;
+                    match (lower, upper) {
+                        (Some(lower), _) if lower > limit => Some((Verdict::Regression, pairs)),
+                        (_, Some(upper)) if upper <= limit => Some((Verdict::NoRegression, pairs)),
+                        _ => None,
+                    }
+                });
+                let undecided = (Verdict::Inconclusive, pairs.len() as u64);
+                let fell = (result.verdict.unwrap(), result.summary.pairs);
+                assert_eq!(said.unwrap_or(undecided), fell, "{what}");
+                verdicts.push(fell.0);
+            }
+        }
+    }
+    for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
+        let count = verdicts.iter().filter(|one| **one == verdict).count();
+        assert!(count >= 3, "{verdict}: {count}");
+    }
+}
+
+#[test]
+fn the_end_is_told_once_and_also_when_a_run_fails() {
+    for (fails_at, expected) in [(0, vec![]), (6, vec![Some(3)]), (u64::MAX, vec![Some(5)])] {
+        let mut runs = 0;
+        let mut ends = Vec::new();
+        let plan = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
+        let sampled = sample::<()>(
+            &plan,
+            &mut || 0.0,
+            &mut each(|_, _, _, _| {
+                runs += 1;
+                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
+                if runs > fails_at { Err(()) } else { Ok(one(sample)) }
+            }),
+            &mut |step| {
+                if let Step::End(progress) = step {
+                    ends.push(progress.results(0).first().map(|benchmark| benchmark.pairs));
+                }
+            },
+        );
+        assert_eq!((sampled.is_err(), ends), (fails_at < u64::MAX, expected));
+    }
 }

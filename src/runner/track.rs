@@ -18,6 +18,7 @@ const PAIRS_TO_FORESEE: u64 = 20;
 const CLEARLY: f64 = 2.0;
 
 /// One program.
+#[derive(Debug)]
 pub(super) struct Track {
     lines: Vec<Line>,
     schedule: Schedule,
@@ -31,6 +32,7 @@ pub(super) struct Track {
 }
 
 /// One benchmark.
+#[derive(Debug)]
 struct Line {
     name: String,
     questions: Vec<Question>,

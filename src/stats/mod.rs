@@ -56,12 +56,12 @@ pub mod two_point;
 pub mod welch;
 
 #[cfg(test)]
-mod noise {
+pub(crate) mod noise {
     /// The splitmix64 generator (Steele, Lea and Flood 2014), for the tests.
-    pub(super) struct Noise(u64);
+    pub(crate) struct Noise(u64);
 
     impl Noise {
-        pub(super) fn seeded(seed: u64) -> Self {
+        pub(crate) fn seeded(seed: u64) -> Self {
             Noise(seed)
         }
 
@@ -74,12 +74,12 @@ mod noise {
         }
 
         /// Uniform between 0 and 1, neither of them included.
-        pub(super) fn uniform(&mut self) -> f64 {
+        pub(crate) fn uniform(&mut self) -> f64 {
             ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
         }
 
         /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
-        pub(super) fn normal(&mut self) -> f64 {
+        pub(crate) fn normal(&mut self) -> f64 {
             let radius = (-2.0 * self.uniform().ln()).sqrt();
             radius * (std::f64::consts::TAU * self.uniform()).cos()
         }

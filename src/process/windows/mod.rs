@@ -17,7 +17,6 @@ pub use interrupt::{Interrupt, die_of, standard_input};
 pub use job::is_full;
 use job::{Job, SUSPENDED, Seen, peak_memory, resume, wait};
 
-use super::program::look_up;
 use super::{Command, Exit, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink, Usage};
 
 /// Runs programs.
@@ -173,8 +172,7 @@ fn prints_too_much(command: &Command) -> bool {
 
 /// The command in std's words, to be started asleep.
 fn prepare(command: &Command) -> io::Result<std::process::Command> {
-    let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut std = std::process::Command::new(command.cwd.join(look_up(name, command)?));
+    let mut std = std::process::Command::new(command.program()?);
     std.args(&command.argv[1..]).current_dir(&command.cwd);
     std.env_clear().envs(command.env.iter().map(|(name, value)| (name, value)));
     std.stdin(match &command.stdin {

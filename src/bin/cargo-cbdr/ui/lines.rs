@@ -1,7 +1,7 @@
 //! The lines of a comparison that runs: a scale each, in columns, or words.
 
 use anstyle::{AnsiColor, Style};
-use cargo_cbdr::runner::Progress;
+use cargo_cbdr::runner::Snapshot;
 use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 
 use super::{text, verdict_style};
@@ -22,12 +22,12 @@ type Question<'a> = (&'a BenchmarkResult, &'a MetricResult);
 /// The lines of a terminal of `width` columns and `height` rows: those of
 /// all questions, or of the open ones where there are too many, below each other
 /// on one scale, and one for all together.
-pub(super) fn live(progress: &Progress, width: usize, height: usize) -> Vec<String> {
+pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
     // The `^C` that a terminal shows behind the last line is not to fold it.
     let width = width.saturating_sub(2);
-    let gating = gating(progress);
+    let gating = gating(snapshot);
     if let [(benchmark, metric)] = gating.as_slice() {
-        return vec![live_line(progress, benchmark, metric, width)];
+        return vec![live_line(snapshot, benchmark, metric, width)];
     }
     // A line for all, and one for the cursor.
     let room = MANY.min(height.saturating_sub(2)).max(1);
@@ -38,12 +38,12 @@ pub(super) fn live(progress: &Progress, width: usize, height: usize) -> Vec<Stri
     let watched = shown.iter().filter(|(_, metric)| !any || is_open(metric));
     let farthest = watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max);
     let reach = rounded_up(farthest);
-    let names: Vec<String> = shown.iter().map(|(b, m)| text::line(&name(progress, b, m))).collect();
+    let names: Vec<String> = shown.iter().map(|(b, m)| text::line(&name(snapshot, b, m))).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let mut lines: Vec<String> =
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
-    let count = count_line(progress, &gating);
+    let count = count_line(snapshot, &gating);
     let scale = format!("; scale: threshold ±{}%", text::rounded(100.0 * reach));
     let with_scale = format!("  {count}{scale}");
     let fits = columns.scale > 0 && with_scale.chars().count() < width;
@@ -52,12 +52,12 @@ pub(super) fn live(progress: &Progress, width: usize, height: usize) -> Vec<Stri
 }
 
 /// The lines of a log: one each of up to `most` questions, else one for all.
-pub(super) fn log(progress: &Progress, most: usize) -> Vec<String> {
-    let gating = gating(progress);
+pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<String> {
+    let gating = gating(snapshot);
     if gating.len() > most {
-        return vec![count_line(progress, &gating)];
+        return vec![count_line(snapshot, &gating)];
     }
-    gating.iter().map(|(benchmark, metric)| log_line(progress, benchmark, metric)).collect()
+    gating.iter().map(|(benchmark, metric)| log_line(snapshot, benchmark, metric)).collect()
 }
 
 /// A line that would be too long loses its end, and its colours with it.
@@ -136,8 +136,8 @@ fn style(metric: &MetricResult) -> Style {
     }
 }
 
-fn gating(progress: &Progress) -> Vec<Question<'_>> {
-    let all = progress.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
+fn gating(snapshot: &Snapshot) -> Vec<Question<'_>> {
+    let all = snapshot.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
@@ -151,7 +151,7 @@ fn shown<'a>(gating: &[Question<'a>], room: usize) -> Vec<Question<'a>> {
 }
 
 /// How many of many questions have which answer.
-fn count_line(progress: &Progress, gating: &[(&BenchmarkResult, &MetricResult)]) -> String {
+fn count_line(snapshot: &Snapshot, gating: &[(&BenchmarkResult, &MetricResult)]) -> String {
     let number = |verdict| {
         let found = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
         (found > 0).then(|| format!("{found} {verdict}"))
@@ -159,8 +159,8 @@ fn count_line(progress: &Progress, gating: &[(&BenchmarkResult, &MetricResult)])
     let verdicts = [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive];
     let numbers: Vec<String> = verdicts.into_iter().filter_map(number).collect();
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    let (spent, limit) = (text::seconds(progress.elapsed), text::roughly(progress.limit));
-    let left = progress.remaining.filter(|left| *left > 0.0);
+    let (spent, limit) = (text::seconds(snapshot.elapsed), text::roughly(snapshot.limit));
+    let left = snapshot.remaining.filter(|left| *left > 0.0);
     let left = left.map_or(String::new(), |left| format!(", ~{} left", text::roughly(left)));
     format!(
         "{} verdicts: {}; up to {}, {spent}/{limit}{left}",
@@ -170,8 +170,8 @@ fn count_line(progress: &Progress, gating: &[(&BenchmarkResult, &MetricResult)])
     )
 }
 
-fn name(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
-    match progress.benchmarks.len() {
+fn name(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    match snapshot.benchmarks.len() {
         1 => metric.metric.name.clone(),
         _ => format!("{} {}", benchmark.name, metric.metric.name),
     }
@@ -179,10 +179,10 @@ fn name(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult)
 
 /// What stands behind the interval: pairs, time of the time limit, and what
 /// is left.
-fn tail(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+fn tail(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let pairs = text::count(benchmark.pairs, "pair");
-    let (spent, limit) = (text::seconds(progress.elapsed), text::roughly(progress.limit));
-    let left = match (metric.verdict, progress.remaining) {
+    let (spent, limit) = (text::seconds(snapshot.elapsed), text::roughly(snapshot.limit));
+    let left = match (metric.verdict, snapshot.remaining) {
         (Some(Verdict::Inconclusive), Some(left)) => format!(", ~{} left", text::roughly(left)),
         (Some(Verdict::Inconclusive) | None, _) => String::new(),
         (Some(verdict), _) => format!(", {verdict}"),
@@ -195,24 +195,24 @@ fn interval(metric: &MetricResult) -> String {
     text::interval(summary.lower, summary.upper)
 }
 
-fn log_line(progress: &Progress, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
-    let name = name(progress, benchmark, metric);
+fn log_line(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let name = name(snapshot, benchmark, metric);
     let change = metric.summary.change.map_or("?".to_owned(), text::percent);
     let threshold = metric.limit().map_or(String::new(), text::percent);
-    let (interval, tail) = (interval(metric), tail(progress, benchmark, metric));
+    let (interval, tail) = (interval(metric), tail(snapshot, benchmark, metric));
     format!("{name} {change} {interval}, threshold {threshold}; {tail}")
 }
 
 /// The line of one metric, no longer than the terminal is wide.
 fn live_line(
-    progress: &Progress,
+    snapshot: &Snapshot,
     benchmark: &BenchmarkResult,
     metric: &MetricResult,
     width: usize,
 ) -> String {
-    let name = text::line(&name(progress, benchmark, metric));
+    let name = text::line(&name(snapshot, benchmark, metric));
     let change = metric.summary.change.map_or("?".to_owned(), text::percent);
-    let tail = tail(progress, benchmark, metric);
+    let tail = tail(snapshot, benchmark, metric);
     let interval = interval(metric);
     // Two spaces before, one between the parts, none at the right edge.
     let taken = |parts: &[&str]| parts.iter().map(|part| part.chars().count() + 1).sum::<usize>();
@@ -285,7 +285,7 @@ mod tests {
     use cargo_cbdr::stats::estimator::Summary;
     use cargo_cbdr::verdict::Status;
 
-    fn progress(lower: Option<f64>, change: f64, upper: Option<f64>) -> Progress {
+    fn snapshot(lower: Option<f64>, change: f64, upper: Option<f64>) -> Snapshot {
         let summary = Summary {
             pairs: 12,
             base: Some(1.0),
@@ -303,24 +303,24 @@ mod tests {
             pairs: 12,
             metrics: vec![result],
         };
-        Progress { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
+        Snapshot { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
     }
 
-    fn plain(progress: &Progress, width: usize) -> String {
-        let (benchmark, metric) = gating(progress)[0];
-        let line = live_line(progress, benchmark, metric, width);
+    fn plain(snapshot: &Snapshot, width: usize) -> String {
+        let (benchmark, metric) = gating(snapshot)[0];
+        let line = live_line(snapshot, benchmark, metric, width);
         anstream::adapter::strip_str(&line).to_string()
     }
 
     #[test]
     fn the_line_fits_any_terminal() {
-        for progress in [
-            progress(Some(-0.051), 0.004, Some(0.063)),
-            progress(None, 0.004, None),
-            progress(Some(-0.9), 250.0, Some(1e6)),
+        for snapshot in [
+            snapshot(Some(-0.051), 0.004, Some(0.063)),
+            snapshot(None, 0.004, None),
+            snapshot(Some(-0.9), 250.0, Some(1e6)),
         ] {
             for width in 1..200 {
-                let line = plain(&progress, width);
+                let line = plain(&snapshot, width);
                 assert!(line.chars().count() < width.max(1), "{width}: {line}");
             }
         }
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_scale_shows_the_interval_against_the_threshold() {
-        let wide = plain(&progress(Some(-0.03), 0.0, Some(0.03)), 110);
+        let wide = plain(&snapshot(Some(-0.03), 0.0, Some(0.03)), 110);
         assert_eq!(
             wide,
             "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn of_many_questions_the_open_ones_are_shown_and_all_are_counted() {
-        let mut many = progress(Some(-0.03), 0.0, Some(0.03));
+        let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
         many.benchmarks = vec![many.benchmarks[0].clone(); 12];
         assert_eq!(shown(&gating(&many), 8).len(), 8);
         for (number, benchmark) in many.benchmarks.iter_mut().enumerate() {
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn many_lines_stand_in_columns_and_fit_any_terminal() {
-        let mut many = progress(Some(-0.03), 0.0, Some(0.03));
+        let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
         many.benchmarks = vec![many.benchmarks[0].clone(); 5];
         many.benchmarks[1].name = "a benchmark with a name of some length".into();
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
@@ -385,10 +385,10 @@ mod tests {
 
     #[test]
     fn the_log_form_says_the_same_in_words() {
-        let progress = progress(None, 0.004, Some(0.03));
-        let (benchmark, metric) = gating(&progress)[0];
+        let snapshot = snapshot(None, 0.004, Some(0.03));
+        let (benchmark, metric) = gating(&snapshot)[0];
         assert_eq!(
-            log_line(&progress, benchmark, metric),
+            log_line(&snapshot, benchmark, metric),
             "wall_time +0.40% [-∞, +3.00%], threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
         );
     }

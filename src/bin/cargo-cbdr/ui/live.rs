@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use cargo_cbdr::runner::Progress;
+use cargo_cbdr::runner::{Progress, Snapshot};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::lines::{self, FEW};
@@ -25,8 +25,9 @@ pub(crate) enum Live {
         colour: bool,
         /// The width of the terminal and of each line when they were drawn.
         before: (usize, Vec<usize>),
-        /// What was drawn last, to stay where it is in the end.
-        last: Option<Box<Progress>>,
+        pace: Pace,
+        /// The last state of a comparison, to stay where it is in the end.
+        last: Option<Box<Snapshot>>,
     },
     Log {
         next: f64,
@@ -47,6 +48,7 @@ impl Live {
                     lines: Vec::new(),
                     colour,
                     before: (0, Vec::new()),
+                    pace: Pace::default(),
                     last: None,
                 }
             }
@@ -66,19 +68,21 @@ impl Live {
         }
     }
 
-    /// Shows how far sampling has come.
-    pub(crate) fn draw(&mut self, progress: &Progress) {
+    /// Shows how far sampling has come, unless that was shown a moment ago.
+    pub(crate) fn draw(&mut self, progress: &Progress<'_>) {
+        let elapsed = progress.elapsed();
         match self {
-            Live::Terminal { last, .. } => {
-                *last = Some(Box::new(progress.clone()));
-                let (width, height) = terminal_size();
-                self.show(lines::live(progress, width, height));
+            Live::Terminal { pace, .. } => {
+                if pace.allows(elapsed) {
+                    let (width, height) = terminal_size();
+                    self.show(lines::live(&progress.snapshot(), width, height));
+                }
             }
             Live::Log { next } => {
-                if progress.elapsed >= *next {
-                    *next = progress.elapsed + CALM.max(progress.elapsed / 6.0);
+                if elapsed >= *next {
+                    *next = elapsed + CALM.max(elapsed / 6.0);
                     let most = if manner::manner().is_verbose { usize::MAX } else { FEW };
-                    for line in lines::log(progress, most) {
+                    for line in lines::log(&progress.snapshot(), most) {
                         let line = status_line("Sampling", &line);
                         let _ = writeln!(anstream::stderr().lock(), "{line}");
                     }
@@ -86,6 +90,15 @@ impl Live {
             }
             Live::None => {}
         }
+    }
+
+    /// Shows the last state of a comparison.
+    pub(crate) fn draw_last(&mut self, progress: &Progress<'_>) {
+        let Live::Terminal { last, .. } = self else { return };
+        let snapshot = last.insert(Box::new(progress.snapshot()));
+        let (width, height) = terminal_size();
+        let drawn = lines::live(snapshot, width, height);
+        self.show(drawn);
     }
 
     /// Shows lines in the place of those before, on a terminal.
@@ -130,16 +143,50 @@ impl Live {
         let Live::Terminal { bars, lines, colour, last, .. } = self else { return };
         let _ = bars.clear();
         lines.clear();
-        if let Some(mut progress) = last.take().filter(|_| wanted) {
+        if let Some(mut snapshot) = last.take().filter(|_| wanted) {
             // Nothing is left to be waited for.
-            progress.remaining = None;
+            snapshot.remaining = None;
             let (width, height) = terminal_size();
-            for line in lines::live(&progress, width, height) {
+            for line in lines::live(&snapshot, width, height) {
                 let plain = || anstream::adapter::strip_str(&line).to_string();
                 let line = if *colour { line } else { plain() };
                 let _ = writeln!(anstream::stderr().lock(), "{line}");
             }
         }
+    }
+}
+
+/// Allows [`RATE`] draws a second on average, and as many at once after a pause:
+/// what is drawn right before a long run is then up to date.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// How many draws are allowed now.
+    credit: f64,
+    /// When that was counted.
+    at: f64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { credit: RATE.into(), at: 0.0 }
+    }
+}
+
+impl Pace {
+    /// Whether to draw at a time, in seconds since sampling began; an earlier
+    /// time than before is that of another comparison.
+    fn allows(&mut self, now: f64) -> bool {
+        if now < self.at {
+            *self = Pace::default();
+        }
+        let rate = f64::from(RATE);
+        self.credit = (self.credit + rate * (now - self.at)).min(rate);
+        self.at = now;
+        let is_allowed = self.credit >= 1.0;
+        if is_allowed {
+            self.credit -= 1.0;
+        }
+        is_allowed
     }
 }
 
@@ -160,6 +207,21 @@ fn terminal_size() -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_pairs_are_drawn_ten_times_a_second_and_long_ones_always() {
+        let mut pace = Pace::default();
+        // 3000 pairs of a millisecond: ten at once, and then ten a second.
+        let drawn = (0..3000).filter(|pair| pace.allows(0.001 * f64::from(*pair))).count();
+        assert!((38..=40).contains(&drawn), "{drawn}");
+        // Between two long pairs, nine short ones.
+        for round in 1..5 {
+            let start = 60.0 * f64::from(round);
+            assert!((0..10).all(|pair| pace.allows(start + 0.001 * f64::from(pair))));
+        }
+        // Another comparison begins anew.
+        assert!((0..10).all(|pair| pace.allows(0.001 * f64::from(pair))));
+    }
 
     #[test]
     fn a_narrower_terminal_folds_lines_and_a_wider_one_none() {

@@ -168,7 +168,7 @@ impl Ui {
 
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
-        if self.hushed && !matches!(event, Event::Pair(_)) {
+        if self.hushed && !matches!(event, Event::Pair(_) | Event::Sampled(_)) {
             return;
         }
         match event {
@@ -204,6 +204,7 @@ impl Ui {
             }
             Event::Run { .. } | Event::Round(_) => {}
             Event::Pair(progress) => self.live.draw(progress),
+            Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }
     }
