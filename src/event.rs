@@ -182,6 +182,15 @@ pub enum Notice {
         /// How many in all.
         processes: u64,
     },
+    /// The configuration names another base than the CI job does.
+    ConfiguredBase {
+        /// The configuration's, which counts.
+        base: String,
+        /// The variable by which the job names its own.
+        variable: &'static str,
+        /// That one.
+        named: String,
+    },
     /// A waiver that the base does not have.
     NewWaiver {
         /// The metric.

@@ -53,8 +53,8 @@
 //! - [`history`]: results stored with their commits, and what they say of a
 //!   new one.
 //! - [`bisect`]: the commit that brought a regression.
-//! - [`init`]: a table for `Cargo.toml`, proposed and tried. `manifest` alone
-//!   names toml_edit.
+//! - [`init`]: a table for `Cargo.toml`, proposed and tried. Its `manifest` and
+//!   `cargo::config` alone name toml_edit.
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cargo::{ConfigFile, config_in};
 use crate::error::Error;
-use crate::system::HOME;
+use crate::system::{HOME, canonical};
 
 /// All configuration files that cargo reads in some folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) struct Configuration {
     pub(super) variables: BTreeSet<String>,
     /// All their strings, each with the folder to which its paths are relative.
     pub(super) strings: BTreeSet<(PathBuf, String)>,
+    /// The files, without links.
+    known: BTreeSet<PathBuf>,
 }
 
 impl Configuration {
@@ -52,7 +54,8 @@ impl Configuration {
 
     /// Adds a file and those that it includes, unless it is known already.
     fn add(&mut self, path: &Path) -> Result<(), Error> {
-        if self.files.iter().any(|(known, _)| known == path) {
+        // Files may include each other, by ever longer ways.
+        if !self.known.insert(canonical(path).unwrap_or_else(|_| path.to_owned())) {
             return Ok(());
         }
         // What is no text is refused by cargo.

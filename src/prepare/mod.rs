@@ -150,6 +150,7 @@ pub(crate) fn prepare(
     let inside = work.inside()?;
     let user = work.workspace(&request.folder, None)?;
     let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
+    work.check_configured_base(table.as_ref());
     let (mut sides, done) = work.sides(table.as_ref())?;
     let (built, lock) = if done {
         (Built::nothing(&request.flags, table)?, None)
@@ -221,6 +222,17 @@ impl<'a, 'b> Work<'a, 'b> {
     fn notice(&mut self, notice: Notice) {
         (self.tell)(Event::Notice(&notice));
         self.notices.push(notice);
+    }
+
+    /// Says so when the configuration, which a branch can change, names another
+    /// base than the CI job does.
+    fn check_configured_base(&mut self, table: Option<&Table>) {
+        let asked = base_request(self.request, table);
+        let (None, Some(base)) = (asked.base, asked.configured) else { return };
+        let Some((variable, named)) = asked.variables.into_iter().next() else { return };
+        if base.strip_prefix("origin/").unwrap_or(&base) != named {
+            self.notice(Notice::ConfiguredBase { base, variable, named });
+        }
     }
 
     /// The folder that we were called in, from the repository's root.

@@ -453,3 +453,22 @@ fn the_sources_that_bench_from_replaces_are_told_each_time() {
         );
     }
 }
+
+#[test]
+fn a_configured_base_that_is_not_the_jobs_is_said_also_where_there_is_nothing_to_compare() {
+    let repo = branch("", &table("base = \"HEAD\""));
+    let run = |name: &str, base: &str, format: &str| {
+        repo.cbdr(&format!("compare {QUICK} --format {format}")).env(name, base).run().code(0)
+    };
+    for format in FORMATS {
+        let ran = run("GITHUB_BASE_REF", "main", format);
+        let printed = plain(&(ran.stdout + &ran.stderr));
+        let notice = "the head is compared with `HEAD`, the `base` of the configuration, not with \
+                      `main`, which GITHUB_BASE_REF names";
+        assert!(printed.contains(notice), "{format}: {printed}");
+    }
+    configure(&repo, &table("base = \"origin/main\""));
+    repo.git(&["update-ref", "refs/remotes/origin/main", "main"]);
+    let ran = run("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main", "human");
+    ran.never_says("the `base` of the configuration");
+}

@@ -154,6 +154,7 @@ pub(super) fn is_of_tables(notice: &Notice) -> bool {
         notice,
         Notice::PolicyDiffers { .. }
             | Notice::RunDiffers(_)
+            | Notice::ConfiguredBase { .. }
             | Notice::NewWaiver { .. }
             | Notice::Told { .. }
     )

@@ -63,6 +63,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Metric { benchmark, metric, remark: what } => {
             format!("`{metric}` of `{benchmark}`: {}", remark(what))
         }
+        Notice::ConfiguredBase { base, variable, named } => format!(
+            "the head is compared with `{base}`, the `base` of the configuration, not with \
+             `{named}`, which {variable} names"
+        ),
         Notice::NewWaiver { metric, ceiling, reason } => format!(
             "the branch brings a waiver of its own: `{metric}` may get worse by up to {ceiling} \
              ({reason})"
