@@ -328,6 +328,14 @@ fn after_a_change_of_the_tools() {
             |w| w.wrap("linker", "cc", "-Wl,--build-id=0x1234 -s"),
         ),
         (
+            "the compiler that RUSTC names",
+            |w| {
+                w.wrap("myrustc", "rustc", "");
+                w.set("RUSTC", w.path("myrustc"));
+            },
+            |w| w.wrap("myrustc", "rustc", "--cfg loud"),
+        ),
+        (
             "the wrapper of rustc",
             |w| {
                 w.write("wrap", "#!/bin/sh\nexec \"$@\"\n");
@@ -427,6 +435,28 @@ fn after_a_change_of_what_is_asked_for() {
     ]);
 }
 
+/// The SHA-256 of a file with the line `large`.
+const LARGE: &str = "9bfce334a37bd1bc1d36b0370195b31fe9a9389dd43d0873891a3544ef1140a1";
+
+/// Lets the head have a file of git-lfs, which the clone lacks, and read it when
+/// it is built.
+fn with_large_file(world: &mut World) {
+    for (key, value) in [("clean", "cat"), ("smudge", "git-lfs-that-is-not-there")] {
+        world.repo.git(&["config", &format!("filter.lfs.{key}"), value]);
+    }
+    world.repo.write(".gitattributes", "*.large filter=lfs\n");
+    let oid = format!("oid sha256:{LARGE}");
+    let pointer = format!("version https://git-lfs.github.com/spec/v1\n{oid}\nsize 6\n");
+    world.repo.write("some.large", &pointer);
+    world.repo.commit("a large file");
+    let declared = "[\"build.rs\", \"told.txt\", ";
+    world.commit("build.rs", declared, &format!("{declared}\"some.large\", "));
+    let old = "std::fs::read_to_string(\"told.txt\").unwrap()";
+    let new = "std::fs::read_to_string(\"told.txt\").unwrap()\n        \
+               + &std::fs::read_to_string(\"some.large\").unwrap()";
+    world.commit("build.rs", old, new);
+}
+
 #[test]
 fn after_a_change_of_the_commits() {
     check(&[
@@ -453,6 +483,9 @@ fn after_a_change_of_the_commits() {
                 "read_to_string(\"told.txt\")",
                 "read_to_string(\"told.txt/deep\")",
             );
+        }),
+        ("a file of git-lfs that is fetched later", with_large_file, |w| {
+            w.repo.write(&format!(".git/lfs/objects/9b/fc/{LARGE}"), "large\n");
         }),
         (
             "a submodule that is fetched later",
