@@ -13,6 +13,10 @@ use crate::system::canonical;
 /// The variable by which cargo tells a bench target of a folder for its files.
 const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
 
+/// The variables that cargo and rustup set for the programs that they run, and
+/// that users set, too. Where the two agree, it does not show who did.
+const HOMES: [&str; 2] = ["CARGO_HOME", "RUSTUP_HOME"];
+
 /// The names of libraries, by how they begin and end.
 const LIBRARIES: [(&str, &str); 6] =
     [("lib", ".a"), ("lib", ".so"), ("lib", ".dylib"), ("lib", ".tbd"), ("", ".lib"), ("", ".dll")];
@@ -107,11 +111,7 @@ impl Traces {
         let set = self.scripts.iter().flat_map(|script| &script.variables);
         let names = self.names.iter().chain(self.compiled.variables.keys()).chain(set);
         inputs.add_variables(names.map(String::as_str), env);
-        // Cargo and rustup set some of these for the programs that they run,
-        // and it does not show whether they did or they were set before.
-        let theirs = env.iter().filter_map(|(name, _)| name.to_str());
-        let theirs = theirs.filter(|name| name.starts_with("CARGO_") || name.starts_with("RUST"));
-        inputs.add_variables(theirs, env);
+        inputs.add_variables(HOMES, env);
         for package in self.packages.iter().filter(|package| places.is_outside(package)) {
             inputs.add_source(package.clone(), began);
         }
