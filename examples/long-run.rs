@@ -15,12 +15,12 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
-use cargo_cbdr::gate::Gate;
-use cargo_cbdr::metric::{Metric, Unit};
-use cargo_cbdr::runner::{Benchmark, Plan, Run, Step, Subject, sample};
-use cargo_cbdr::sample::Sample;
-use cargo_cbdr::side::Pair;
-use cargo_cbdr::stats::estimator::Estimator;
+use cargo_cbdr::engine::experiment::{Benchmark, Plan, Run, Step, Subject, sample};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::gate::Gate;
+use cargo_cbdr::model::metric::{Metric, Unit};
+use cargo_cbdr::model::row::Sample;
+use cargo_cbdr::model::side::Pair;
 
 const SEED: u64 = 20_261_121;
 const THRESHOLD: f64 = 0.02;

@@ -4,10 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::{Exit, RunError};
-use crate::side::Side;
-use crate::verdict::Removed;
-use crate::{analysis, cache, cargo, config, git, harness, meter, options, process};
+use crate::exec::process::{Exit, RunError};
+use crate::exec::{harness, meter, process};
+use crate::model::outcome::Removed;
+use crate::model::side::Side;
+use crate::samples;
+use crate::settings::{options, table};
+use crate::workspace::{cache, cargo, git};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +39,11 @@ pub(crate) enum Kind {
     #[error(transparent)]
     Cargo(#[from] cargo::Error),
     #[error(transparent)]
-    Config(#[from] config::Error),
+    Config(#[from] table::Error),
     #[error(transparent)]
     Options(#[from] options::Error),
     #[error(transparent)]
-    Analysis(#[from] analysis::Error),
+    Analysis(#[from] samples::Error),
     #[error(transparent)]
     Process(#[from] process::RunError),
     #[error(transparent)]
@@ -361,7 +364,7 @@ fn is_port_taken(said: &str) -> bool {
 fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
     let near = |names: &[String]| {
-        config::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
+        table::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
     };
     // What resembles a letter or two resembles many.
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));

@@ -1,121 +1,71 @@
 //! Continuous benchmarking, done right: *did this branch make the benchmark
 //! slower than the place where it left `main`, by more than the threshold?*
 //!
+//! The library belongs to the program `cargo-cbdr`: it is no stable interface,
+//! and changes with it.
+//!
 //! # The story
 //!
-//! [`compare`] finds the two commits ([`git::base`]), checks both out into
-//! worktrees in the cache ([`git::worktree`], [`cache`]), lets cargo build
-//! them ([`prepare`]), and measures them in pairs, in an order that nobody can
-//! foresee ([`schedule`]), until the interval of the relative change lies
-//! wholly on one side of the threshold ([`runner`], [`stats`], [`verdict`]).
-//! The library measures; the binary `cargo-cbdr` talks.
+//! [`compare`] finds the two commits, checks both out into worktrees in the cache
+//! and lets cargo build them ([`workspace`]). Then it measures them in pairs:
+//! [`engine`] says whose turn it is, [`exec`] runs that side and gives a row,
+//! and [`engine`] takes the row and says what is known ([`stats`]), until the
+//! interval of the relative change lies wholly on one side of the threshold. The
+//! library measures; the binary `cargo-cbdr` talks.
 //!
 //! # The map
 //!
-//! A file imports only from files above it in this list; a test holds that,
+//! A file imports only from the rooms above it in this list; a test holds that,
 //! and the map.
 //!
-//! - [`side`], [`metric`], [`sample`]: the nouns.
+//! - [`model`]: the nouns, and every word that users type. Plain data.
 //! - [`stats`]: sums, intervals, evidence. Pure. `quantile` alone names
 //!   statrs.
-//! - [`schedule`]: who goes first, from a seed. Pure.
-//! - [`gate`]: thresholds, warning levels and waivers.
-//! - [`verdict`]: the question, the answer, and what a finished comparison
-//!   says.
-//! - [`question`]: one metric from its first pair to its verdict.
-//! - [`system`]: where systems differ in paths, links and permissions, and how
-//!   a file is replaced in one step. These three alone know which system it is:
-//!   this one, `process` and `meter`.
-//! - [`git`]: the user's repository, read only, and the private one with the
-//!   worktrees. Alone names git2.
-//! - [`process`]: spawns, waits, kills, through a helper process. Alone has
-//!   `unsafe` or names libc, signal-hook and windows-sys.
-//! - [`machine`]: facts about this machine, from `/proc` and `/sys`.
-//! - [`meter`]: the sources of numbers: the kernel's account of a run,
-//!   counters, cachegrind, sizes.
-//! - [`harness`]: how a benchmark executable is called and its output read, a
-//!   file for each dialect. `marks` alone names memchr.
-//! - [`cargo`]: arguments for cargo, and its messages. Alone names
-//!   cargo_metadata.
-//! - [`cache`]: layout, locks, publishing by rename, pruning.
-//! - [`config`]: the table in `Cargo.toml`.
-//! - [`options`]: flags and tables to plain checked data.
-//! - [`runner`]: the loop. Takes a function that measures, so that tests feed
-//!   it numbers.
-//! - [`event`]: what the outside may learn.
-//! - [`analysis`]: rows of samples to intervals and verdicts.
-//! - [`error`]: what went wrong, with a hint.
-//! - [`prepare`]: revisions to worktrees to builds.
-//! - `bench`: one run of one side to a sample.
-//! - [`sampler`]: any commands in turn.
-//! - [`doctor`]: what this machine can measure, and how well.
-//! - `comparison`: the whole way, [`compare`].
-//! - [`history`]: results stored with their commits, and what they say of a
-//!   new one.
-//! - [`bisect`]: the commit that brought a regression.
-//! - [`init`]: a table for `Cargo.toml`, proposed and tried. Its `manifest` and
-//!   `cargo::config` alone name toml_edit.
+//! - [`settings`]: flags and the tables in `Cargo.toml`, layer over layer.
+//! - [`engine`]: the experiment: whose turn it is, from a seed, and each
+//!   metric from its first pair to its verdict. Pure: no process, no clock.
+//! - [`error`]: what went wrong, with a hint. Knows the errors of all rooms.
+//! - [`exec`]: runs programs and reads what they measured. `exec/process` alone
+//!   has `unsafe` or names libc, signal-hook and windows-sys; beside it only
+//!   `exec/system` and `exec/meter` know which system it is.
+//! - [`workspace`]: from two revisions to two sets of executables.
+//!   `workspace/git` alone names git2, `workspace/cargo` cargo_metadata.
+//! - [`samples`]: rows of samples: CSV, pairing, shards.
+//! - [`flows`]: what a user can ask for, each a loop that reads from top to
+//!   bottom.
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
+//!
+//! # The words
+//!
+//! - *artifact*: an executable in the cache, with what its build has read.
+//! - *base*, *head*: the two sides; the head is judged against the base.
+//! - *baseline*: a base that has the benchmark and builds.
+//! - *benchmark*: something with a name that a program measures; the program
+//!   itself where it reports none.
+//! - *gate*: a metric that decides, with its threshold.
+//! - *harness*: what runs the benchmarks inside of a program and prints their
+//!   numbers: criterion, divan, libtest.
+//! - *label*: the first column of a samples file: `base`, `head`, or
+//!   `NAME/head`.
+//! - *merge-base*: the newest commit that both branches have.
+//! - *metric*: what is measured, with a unit and which way is better.
+//! - *pair*: a run of each side, next to each other in time.
+//! - *row*: the values of one benchmark in one run.
+//! - *run*: one execution of a program.
+//! - *shard*: one machine's part of a comparison.
+//! - *verdict*: `no-regression`, `regression`, `inconclusive`.
+//! - *worktree*: a checkout of one side, in the cache.
 
-pub mod side;
-
-pub mod metric;
-pub mod sample;
-
-pub mod stats;
-
-pub mod schedule;
-
-pub mod gate;
-
-pub mod verdict;
-
-pub mod question;
-
-pub mod system;
-
-pub mod git;
-
-pub mod process;
-
-pub mod machine;
-
-pub mod meter;
-
-pub mod harness;
-
-pub mod cargo;
-
-pub mod cache;
-
-pub mod config;
-
-pub mod options;
-
-pub mod runner;
-
-pub mod event;
-
-pub mod analysis;
-
+pub mod engine;
 pub mod error;
+pub mod exec;
+pub mod flows;
+pub mod model;
+pub mod samples;
+pub mod settings;
+pub mod stats;
+pub mod workspace;
 
-pub mod prepare;
-
-mod bench;
-
-pub mod sampler;
-
-pub mod doctor;
-
-mod comparison;
-
-pub mod history;
-
-pub mod bisect;
-
-pub mod init;
-
-pub use comparison::{Options, Report, compare};
 pub use error::Error;
+pub use flows::compare::{Options, Report, compare};

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cargo_cbdr::process::{Command, Helper, Interrupt};
+use cargo_cbdr::exec::process::{Command, Helper, Interrupt};
 
 /// Runs of each method in a round, and rounds.
 const RUNS: usize = 100;

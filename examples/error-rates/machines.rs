@@ -1,7 +1,8 @@
 //! Comparisons whose pairs come from several machines.
 
-use cargo_cbdr::metric::Better;
-use cargo_cbdr::stats::estimator::{Decision, Estimator, Levels, Running};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
 use cargo_cbdr::stats::machines::{in_turn, weights};
 
 use super::noise::{Noise, Random, Source};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cargo_cbdr::stats::estimator::Estimator;
+use cargo_cbdr::model::estimator::Estimator;
 
 use super::machines::{LEVEL as SHARDS_LEVEL, MACHINES, Park, Shards, Way};
 use super::noise::Noise;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use cargo_cbdr::stats::estimator::{Estimator, Levels};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::stats::estimator::Levels;
 use cargo_cbdr::stats::sequential::t_squared;
 use cargo_cbdr::stats::two_point::ever_wrong;
 

@@ -1,7 +1,8 @@
 //! One comparison after the other, with a rule that stops it.
 
-use cargo_cbdr::metric::Better;
-use cargo_cbdr::stats::estimator::{Decision, Estimator, Levels, Running};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
 use cargo_cbdr::stats::moments::Moments;
 use cargo_cbdr::stats::quantile::student_t;
 

@@ -18,8 +18,8 @@ mod work;
 use std::path::Path;
 use std::time::Instant;
 
-use cargo_cbdr::machine::Machine;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::machine::Machine;
+use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use figures::Figures;
 use ways::{Lab, Way};
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let measure = |runs: usize| -> Result<Vec<f64>, Box<dyn std::error::Error>> {
         (0..rounds).map(|_| lab.user_time("short", runs)).collect()
     };
-    let tick = cargo_cbdr::process::tick();
+    let tick = cargo_cbdr::exec::process::tick();
     println!("The kernel's tick is {:.0} ms. {rounds} measurements each.\n", 1e3 * tick);
     let measured = [1, 5, 24].map(|runs| measure(runs).map(|values| (runs, values)));
     figures::print_user_time(&measured.into_iter().collect::<Result<Vec<_>, _>>()?);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cargo_cbdr::process::{
+use cargo_cbdr::exec::process::{
     Command, Helper, Interrupt, Isolation, Outcome, allowed_cpus, idle, pages,
 };
 

@@ -106,8 +106,9 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Better;
-    use crate::stats::estimator::{Decision, Estimator, Levels};
+    use crate::model::estimator::Estimator;
+    use crate::model::metric::Better;
+    use crate::stats::estimator::{Decision, Levels};
     use crate::stats::noise::Noise;
 
     fn running(estimator: Estimator) -> Running {

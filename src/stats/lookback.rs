@@ -15,7 +15,7 @@
 
 mod outliers;
 
-use crate::metric::Better;
+use crate::model::metric::Better;
 use crate::stats::moments::Moments;
 
 pub use outliers::outliers;

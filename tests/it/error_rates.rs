@@ -13,7 +13,7 @@ mod plan;
 #[path = "../../examples/error-rates/trial.rs"]
 mod trial;
 
-use cargo_cbdr::stats::estimator::Estimator;
+use cargo_cbdr::model::estimator::Estimator;
 
 use machines::{Park, Shards, Way};
 use noise::Noise;

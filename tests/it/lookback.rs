@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use cargo_cbdr::metric::Better;
+use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::stats::lookback::{Distribution, Point, Row, THRESHOLD, best, rows};
 use serde_json::{Value, json};
 

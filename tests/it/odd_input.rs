@@ -3,15 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::analysis::{Analysis, Flow, Recording, Spec};
-use cargo_cbdr::cargo::{Kind, Target, Workspace, invocation_from_log, read_messages};
-use cargo_cbdr::config::Table;
-use cargo_cbdr::harness::{Dialect, Harness, Place};
-use cargo_cbdr::history::entry::Noted;
-use cargo_cbdr::metric::Units;
-use cargo_cbdr::options;
-use cargo_cbdr::stats::estimator::Estimator;
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::harness::{Harness, Place};
+use cargo_cbdr::flows::history::entry::Noted;
+use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::Units;
+use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::target::{Target, TargetKind};
+use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec};
+use cargo_cbdr::settings::options;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::cargo::{Workspace, invocation_from_log, read_messages};
 
 use crate::support::{Random, Repo, setting};
 
@@ -238,7 +240,7 @@ fn the_table() {
 #[test]
 fn what_cargo_says() {
     let folder = Path::new("/r");
-    let target = Target { kind: Kind::Bench, name: "work".to_owned() };
+    let target = Target { kind: TargetKind::Bench, name: "work".to_owned() };
     let messages: &[u8] = br#"{"reason":"build-script-executed","package_id":"path+file:///r#s@0.1.0","linked_libs":[],"linked_paths":[],"cfgs":[],"env":[],"out_dir":"/t/out"}
 {"reason":"compiler-artifact","package_id":"path+file:///r#s@0.1.0","manifest_path":"/r/Cargo.toml","target":{"kind":["bench"],"crate_types":["bin"],"name":"work","src_path":"/r/benches/work.rs","edition":"2021","doc":false,"doctest":false,"test":false},"profile":{"opt_level":"3","debuginfo":0,"debug_assertions":false,"overflow_checks":false,"test":true},"features":[],"filenames":["/t/work-1"],"executable":"/t/work-1","fresh":false}
 {"reason":"build-finished","success":true}

@@ -1,7 +1,9 @@
 //! What must hold of the statistics whatever the numbers are.
 
-use cargo_cbdr::metric::Better;
-use cargo_cbdr::stats::estimator::{Estimator, Levels, Running, Summary};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::outcome::Summary;
+use cargo_cbdr::stats::estimator::{Levels, Running};
 use cargo_cbdr::stats::moments::{Moments, PairMoments};
 
 use crate::support::Random;

@@ -19,7 +19,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use cargo_cbdr::schedule::Shard;
+use cargo_cbdr::engine::schedule::Shard;
 
 use crate::ui::text;
 

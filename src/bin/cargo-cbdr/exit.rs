@@ -1,8 +1,8 @@
 //! The exit codes.
 
 use cargo_cbdr::Report;
-use cargo_cbdr::process::Interrupt;
-use cargo_cbdr::verdict::{OnDoubt, Removed, Verdict};
+use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::model::outcome::{OnDoubt, Removed, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Exit {
     }
 
     /// How a check of the history ends: a result that failed is none.
-    pub(crate) fn of_check(report: &cargo_cbdr::history::check::Report) -> Self {
+    pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::Report) -> Self {
         let failed = report.results.iter().any(|judged| judged.error.is_some());
         match report.verdict {
             Verdict::Regression => Exit::Regression,
@@ -67,8 +67,9 @@ impl Exit {
 
     /// How a comparison ends.
     pub(crate) fn of(report: &Report) -> Self {
-        let is_new =
-            |b: &cargo_cbdr::verdict::BenchmarkResult| b.status == cargo_cbdr::verdict::Status::New;
+        let is_new = |b: &cargo_cbdr::model::outcome::BenchmarkResult| {
+            b.status == cargo_cbdr::model::outcome::Status::New
+        };
         let Some(verdict) = report.decided() else { return Exit::Success };
         let exit = match verdict {
             Verdict::Regression => Exit::Regression,

@@ -9,7 +9,7 @@ mod plot;
 mod report;
 mod ui;
 
-use cargo_cbdr::process::{Helper, die_of};
+use cargo_cbdr::exec::process::{Helper, die_of};
 
 fn main() -> std::process::ExitCode {
     // First of all, while this process is small: see `process`.

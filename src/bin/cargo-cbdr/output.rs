@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Error;
-use cargo_cbdr::process::{Interrupt, RunError};
-use cargo_cbdr::system::{Place, is_pipe};
+use cargo_cbdr::exec::process::{Interrupt, RunError};
+use cargo_cbdr::exec::system::{Place, is_pipe};
 
 use crate::ui::{Failure, about};
 

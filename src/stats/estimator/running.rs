@@ -5,6 +5,7 @@ use super::mean::Mean;
 use super::median::Median;
 use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
+use crate::model::outcome::Summary;
 
 /// Takes in pairs and says after each how large the change is and whether the
 /// question is decided.
@@ -38,26 +39,6 @@ macro_rules! ask {
             Sums::Undefined => None,
         }
     };
-}
-
-/// What the pairs so far say. Nothing in it is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
-    /// How many pairs there were.
-    pub pairs: u64,
-    /// The base's estimate, in the metric's unit: its mean, geometric mean or median.
-    pub base: Option<f64>,
-    /// The head's estimate, in the metric's unit.
-    pub head: Option<f64>,
-    /// The change, head/base - 1, as a fraction. None of a base of zero (but zero to
-    /// zero is 0). The median's is that of the pairs' changes.
-    pub change: Option<f64>,
-    /// The lower bound of the change; none where there is none yet. It is
-    /// infinite where the base is zero and the head is not, in so many pairs
-    /// that this is no accident.
-    pub lower: Option<f64>,
-    /// The upper bound of the change; none where there is none yet.
-    pub upper: Option<f64>,
 }
 
 impl Running {

@@ -25,7 +25,7 @@
 //! is kept; and so on. What is kept is spread evenly over the whole time, in
 //! its order, and neighbours are neighbours.
 
-use super::estimator::Estimator;
+use crate::model::noise::{Finding, Kinds};
 
 mod form;
 mod modes;
@@ -43,80 +43,6 @@ const MOST_PAIRS: usize = 4096;
 
 /// How many neighbours are kept or given up together.
 const BLOCK: u64 = 16;
-
-/// Something about the noise that matters. Sizes are fractions: 0.02 is 2 %.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Finding {
-    /// Few pairs are far away from all others and have most of the variance.
-    Outliers {
-        /// How many pairs there are to one outlier.
-        one_in: f64,
-        /// Their share of the variance.
-        share: f64,
-    },
-    /// The differences reach further on one side than on the other, so the average
-    /// change and the typical one are not the same.
-    Skewed {
-        /// The skewness; positive where single pairs have a far slower head.
-        skewness: f64,
-        /// The change on average (of the logarithms).
-        average: f64,
-        /// The change of the median pair.
-        typical: f64,
-    },
-    /// The runs of a side, or of both, come in two kinds.
-    TwoKinds {
-        /// The base's kinds, if it has two.
-        base: Option<Kinds>,
-        /// The head's kinds, if it has two.
-        head: Option<Kinds>,
-    },
-    /// The runs of both sides became slower (or faster) while sampling.
-    Drift {
-        /// The change from the first third of the time to the last.
-        change: f64,
-    },
-    /// The difference between the sides became another while sampling.
-    DifferenceDrift {
-        /// The change from the first third of the time to the last.
-        change: f64,
-    },
-    /// The second run of a pair is slower (or faster) than the first.
-    Slot {
-        /// How much slower the second run is.
-        effect: f64,
-        /// How many standard errors that is from none, by ranks.
-        z: f64,
-    },
-    /// A pair's difference resembles that of the pair before.
-    Correlated {
-        /// The rank correlation of neighbours.
-        correlation: f64,
-    },
-    /// The differences are far from normal, in none of the ways above.
-    NotNormal {
-        /// The squared correlation with normal scores (Shapiro and Francia's W').
-        fit: f64,
-    },
-}
-
-impl Finding {
-    /// Whether it matters where changes are estimated in this way: the median
-    /// goes by signs, and needs no form of the noise.
-    pub(crate) fn matters_to(&self, estimator: Estimator) -> bool {
-        let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
-        !(of_means && estimator == Estimator::Median)
-    }
-}
-
-/// Two kinds of runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kinds {
-    /// The share of the slower kind.
-    pub share: f64,
-    /// How much slower it is.
-    pub distance: f64,
-}
 
 /// One pair, by logarithms.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Made noise with each trait, and noise with none.
 
 use super::*;
+use crate::model::estimator::Estimator;
 use crate::stats::noise::Noise;
 
 /// Which run it is.

@@ -1,6 +1,6 @@
 //! The options that say how runs are made and what surrounds them.
 
-use cargo_cbdr::config;
+use cargo_cbdr::settings::table;
 use clap::Args;
 
 const MEASURING: &str = "Measuring";
@@ -80,13 +80,13 @@ pub(crate) struct Measuring {
 
 impl Measuring {
     /// The options as a layer over the tables.
-    pub(crate) fn table(&self) -> config::Measuring {
+    pub(crate) fn table(&self) -> table::Measuring {
         let number = |text: &String| match text.parse() {
-            Ok(number) => config::Count::Number(number),
-            Err(_) => config::Count::Word(text.clone()),
+            Ok(number) => table::Count::Number(number),
+            Err(_) => table::Count::Word(text.clone()),
         };
         let files = &self.page_cache_file;
-        config::Measuring {
+        table::Measuring {
             repetitions: self.repetitions.as_ref().map(number),
             min_of: self.min_of,
             duet: self.duet.then_some(true),

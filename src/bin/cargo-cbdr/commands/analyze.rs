@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{Analysis, Findings, Flow, Recording, Spec};
-use cargo_cbdr::config::Table;
-use cargo_cbdr::event::{Event, Notice};
-use cargo_cbdr::metric::Units;
-use cargo_cbdr::options::{self, threshold_flag};
-use cargo_cbdr::process::{Interrupt, standard_input};
-use cargo_cbdr::stats::estimator::Estimator;
-use cargo_cbdr::verdict::{OnDoubt, StoppedBy};
+use cargo_cbdr::exec::process::{Interrupt, standard_input};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::Units;
+use cargo_cbdr::model::notice::Notice;
+use cargo_cbdr::model::outcome::{OnDoubt, StoppedBy};
+use cargo_cbdr::samples::{Analysis, Findings, Flow, Recording, Spec};
+use cargo_cbdr::settings::options::{self, threshold_flag};
+use cargo_cbdr::settings::table::Table;
 
 use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;

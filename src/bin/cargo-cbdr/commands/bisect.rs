@@ -1,10 +1,11 @@
 //! `cargo cbdr bisect`.
 
-use cargo_cbdr::bisect::{self, Options, Progress};
-use cargo_cbdr::config::Table;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::git::line::Parents;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::flows::bisect::{self, Options, Progress};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace;
+use cargo_cbdr::workspace::git::line::Parents;
 
 use super::observe::random_seed;
 use super::request::{checked, request};
@@ -32,7 +33,11 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         helper,
         interrupt,
         &mut |event: Event<'_>| {
-            if !matches!(event, Event::Sides(_) | Event::Sampling { .. } | Event::Prepared { .. }) {
+            use workspace::Event::{Prepared, Sides};
+            if !matches!(
+                event,
+                Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling { .. }
+            ) {
                 ui.borrow_mut().show(&event);
             }
         },

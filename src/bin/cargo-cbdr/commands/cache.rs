@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::cache::{Cache, Cleaned, Kept};
-use cargo_cbdr::git::Repo;
-use cargo_cbdr::metric::Unit;
+use cargo_cbdr::model::metric::Unit;
+use cargo_cbdr::workspace::cache::{Cache, Cleaned, Kept};
+use cargo_cbdr::workspace::git::Repo;
 
 use super::request::cache_dir;
 use crate::cli;

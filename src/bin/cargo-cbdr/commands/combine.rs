@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{self, Branch, Judging, Misfit, Part, Recording, Spec};
-use cargo_cbdr::event::Event;
-use cargo_cbdr::metric::Units;
-use cargo_cbdr::process::Interrupt;
-use cargo_cbdr::schedule::Shard;
-use cargo_cbdr::verdict::{OnDoubt, Removed, StoppedBy};
+use cargo_cbdr::engine::schedule::Shard;
+use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::metric::Units;
+use cargo_cbdr::model::outcome::{OnDoubt, Removed, StoppedBy};
+use cargo_cbdr::samples::{self, Branch, Judging, Misfit, Part, Recording, Spec};
 
 use super::analyze;
 use crate::cli::Analyze;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     })?;
     let judging =
         Judging { confidence: first.confidence, estimator, allow_missing: args.allow_missing };
-    let findings = analysis::combine(parts, judging).map_err(Error::from)?;
+    let findings = samples::combine(parts, judging).map_err(Error::from)?;
     let spec = Spec {
         judges: false,
         gates: Some(gates),
@@ -76,7 +76,7 @@ fn name(path: &Path) -> String {
 
 fn no_shard(file: &str, why: String) -> Failure {
     let misfit = Misfit::NoShard { file: file.to_owned(), why };
-    Error::from(analysis::Error::from(misfit)).into()
+    Error::from(samples::Error::from(misfit)).into()
 }
 
 fn about_of(path: &Path) -> Result<About, Failure> {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use cargo_cbdr::Options;
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::config::Table;
-use cargo_cbdr::metric::Units;
-use cargo_cbdr::prepare::Request;
-use cargo_cbdr::process::{Helper, Interrupt};
-use cargo_cbdr::side::Side;
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::model::metric::Units;
+use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::side::Side;
+use cargo_cbdr::samples::Recording;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::Request;
 
 use super::observe::{observed, random_seed};
 use super::request::{cache_dir, checked};

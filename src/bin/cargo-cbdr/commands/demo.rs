@@ -4,12 +4,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::git::make::Maker;
-use cargo_cbdr::prepare::Request;
-use cargo_cbdr::process::{Helper, Interrupt, environment};
-use cargo_cbdr::side::Side;
-use cargo_cbdr::verdict::{StoppedBy, Verdict};
+use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
+use cargo_cbdr::model::side::Side;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::Request;
+use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
 use super::capture;

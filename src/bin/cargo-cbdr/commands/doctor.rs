@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::doctor::{Request, examine};
-use cargo_cbdr::options;
-use cargo_cbdr::process::{Helper, Interrupt, environment};
+use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::flows::doctor::{Request, examine};
+use cargo_cbdr::settings::options;
+use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::{Doctor, Shape};

@@ -1,11 +1,12 @@
 //! `cargo cbdr history`.
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::git::abbreviated;
-use cargo_cbdr::git::line::Parents;
-use cargo_cbdr::history::{self, Skipped, check, record, series, sync};
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::flows::history::{self, Skipped, check, record, series, sync};
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace;
+use cargo_cbdr::workspace::git::abbreviated;
+use cargo_cbdr::workspace::git::line::Parents;
 
 use super::request::{checked, request};
 use crate::cli::{self, Printed};
@@ -54,7 +55,7 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
     let outcome =
         record::record(&options, helper, interrupt, &mut |event: Event<'_>| match event {
             Event::Round(round) => ui.rounds(round, u64::from(args.runs)),
-            Event::Prepared { seconds, .. } => {
+            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
                 ui.status("Prepared", &format!("in {}", text::seconds(seconds)))
             }
             event => ui.show(&event),
@@ -77,7 +78,7 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
         on_inconclusive: args.on_inconclusive.clone(),
         ..Table::default()
     };
-    cargo_cbdr::options::check(&flags).map_err(Failure::usage)?;
+    cargo_cbdr::settings::options::check(&flags).map_err(Failure::usage)?;
     let options = check::Options {
         request: request(flags, args.rev.clone(), None)?,
         baseline: args.baseline.clone(),
@@ -147,7 +148,7 @@ fn export(args: &cli::Export) -> Result<Exit, Failure> {
 }
 
 type Exchange = fn(
-    &cargo_cbdr::prepare::Request,
+    &cargo_cbdr::workspace::Request,
     &str,
     &Helper,
     &Interrupt,

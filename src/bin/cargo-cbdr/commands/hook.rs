@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::cache::digest;
-use cargo_cbdr::git::Repo;
-use cargo_cbdr::git::hooks::{Push, is_active, pushes};
-use cargo_cbdr::process::{Helper, Interrupt};
-use cargo_cbdr::system::Place;
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::system::{Place, digest};
+use cargo_cbdr::workspace::git::Repo;
+use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
 use super::compare;
 use crate::cli::{self, Compare, Hook};

@@ -7,12 +7,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::harness::Dialect;
-use cargo_cbdr::init::{Candidate, Proposal, Trial, edited, propose, request_of, try_out, write};
-use cargo_cbdr::prepare::Request;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::flows::init::{
+    Candidate, Proposal, Trial, edited, propose, request_of, try_out, write,
+};
+use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace;
+use cargo_cbdr::workspace::Request;
 
 use super::request::{checked, request};
 use crate::cli::Init;
@@ -109,7 +112,7 @@ fn trial(
     let mut request = request.clone();
     request.flags.run_timeout.get_or_insert(RUN_TIMEOUT.to_owned());
     let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
-        Event::Prepared { seconds, .. } => {
+        Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
             ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
         }
         event => ui.show(&event),
@@ -178,7 +181,7 @@ fn say_tried(ui: &mut Ui, trial: &Trial, table: &Table) {
         }
     };
     let runs = text::count(trial.runs, "run");
-    let run = text::value(trial.run, &cargo_cbdr::metric::Unit::Seconds);
+    let run = text::value(trial.run, &cargo_cbdr::model::metric::Unit::Seconds);
     ui.status("Measured", &format!("{runs} of {run}{benchmarks}"));
     let limit = text::roughly(trial.limit);
     let least = text::roughly(trial.least);

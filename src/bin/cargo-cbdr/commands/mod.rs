@@ -19,7 +19,7 @@ mod sample;
 use std::ffi::OsString;
 use std::io::Write;
 
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use crate::cli::{self, Command};
 use crate::exit::Exit;
@@ -32,11 +32,14 @@ const CAPTURE: &str = "__capture";
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
     if args.nth(1).is_some_and(|first| first == CAPTURE) {
-        cargo_cbdr::prepare::write_down(args, cargo_cbdr::process::environment().into_iter())?;
+        cargo_cbdr::workspace::write_down(
+            args,
+            cargo_cbdr::exec::process::environment().into_iter(),
+        )?;
         return Ok(Exit::Success);
     }
     if let Some(rounds) = doctor::asked_to_work() {
-        cargo_cbdr::doctor::work(rounds);
+        cargo_cbdr::flows::doctor::work(rounds);
         return Ok(Exit::Success);
     }
     let cli = match cli::parse(std::env::args_os()) {
@@ -86,7 +89,7 @@ fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
 /// The environment that we were called in. Who wants quiet wants it of cargo,
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
-    let mut env = cargo_cbdr::process::environment();
+    let mut env = cargo_cbdr::exec::process::environment();
     if manner::manner().is_quiet {
         env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
         env.push(("CARGO_TERM_QUIET".into(), "true".into()));

@@ -3,9 +3,9 @@
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::samples::Recording;
 use cargo_cbdr::{Options, Report};
 
 use crate::report;

@@ -4,10 +4,10 @@ use std::io::{Cursor, IsTerminal, Read};
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{self, Analysis, Flow, Recording};
-use cargo_cbdr::metric::Metric;
-use cargo_cbdr::process::{Interrupt, standard_input};
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::process::{Interrupt, standard_input};
+use cargo_cbdr::model::metric::Metric;
+use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
 
 use super::analyze;
 use crate::cli::{Analyze, Format, Plot, Rule};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
         return paint(args, outputs, &texts, &recording);
     }
     if recording.labels().next().is_none() {
-        return Err(Error::from(analysis::Error::NoRow).into());
+        return Err(Error::from(samples::Error::NoRow).into());
     }
     let metrics = metrics(&recording, &args.samples.metric)?;
     if args.vega {
@@ -117,7 +117,7 @@ fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failu
         let found = all.iter().find(|metric| metric.name == *name);
         found.cloned().ok_or_else(|| {
             let metrics = all.iter().map(|metric| metric.name.clone()).collect();
-            let error = analysis::Error::NoMetric { metric: name.clone(), metrics };
+            let error = samples::Error::NoMetric { metric: name.clone(), metrics };
             Failure::from(Error::from(error))
         })
     };

@@ -1,8 +1,8 @@
 //! `cargo cbdr compare --aa --repeat N`: the whole gate, many times on no
 //! change at all.
 
-use cargo_cbdr::process::{Helper, Interrupt};
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::{Options, Report};
 
 use super::observe::observed;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::options::{check, threshold_flag};
-use cargo_cbdr::prepare::Request;
-use cargo_cbdr::side::Side;
+use cargo_cbdr::model::side::Side;
+use cargo_cbdr::settings::options::{check, threshold_flag};
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::Request;
 
 use super::{capture, environment};
 use crate::cli::{Question, Subject};

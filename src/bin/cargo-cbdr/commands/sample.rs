@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::iter::once;
 
-use cargo_cbdr::config::Table;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::options;
-use cargo_cbdr::process::{Helper, Interrupt, environment};
-use cargo_cbdr::sampler::{Sampling, commands, sample};
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::flows::sample::{Sampling, commands, sample};
+use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::settings::options;
+use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::Sample;

@@ -1,8 +1,10 @@
 //! How the interval closed in: what was known after each pair.
 
-use cargo_cbdr::metric::{Better, Unit};
-use cargo_cbdr::side::{Pair, Side};
-use cargo_cbdr::stats::estimator::{Estimator, Levels, Running, Summary};
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::outcome::Summary;
+use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::stats::estimator::{Levels, Running};
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};

@@ -1,7 +1,7 @@
 //! The two distributions, in the same bins, each with its density.
 
-use cargo_cbdr::metric::Unit;
-use cargo_cbdr::side::Pair;
+use cargo_cbdr::model::metric::Unit;
+use cargo_cbdr::model::side::Pair;
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, Plane};

@@ -1,10 +1,10 @@
 //! The past of each benchmark: its results commit by commit, what was to be
 //! expected before each of them, and where a change is annotated.
 
-use cargo_cbdr::git::abbreviated;
-use cargo_cbdr::git::line::Commit;
-use cargo_cbdr::history::series::{Listed, Listing, Value};
+use cargo_cbdr::flows::history::series::{Listed, Listing, Value};
 use cargo_cbdr::stats::lookback::THRESHOLD;
+use cargo_cbdr::workspace::git::abbreviated;
+use cargo_cbdr::workspace::git::line::Commit;
 use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};

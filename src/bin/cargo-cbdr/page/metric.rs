@@ -1,10 +1,10 @@
 //! One metric of one benchmark: three pictures and the numbers.
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
 use cargo_cbdr::stats::estimator::Levels;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
 use maud::{Markup, PreEscaped, html};
 
 use super::{answer, funnel, histogram, ratios};

@@ -9,9 +9,9 @@ pub(crate) mod history;
 mod metric;
 mod ratios;
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::machine::{self, Description};
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::exec::machine::{self, Description};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::samples::Recording;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::report::escape::line;

@@ -1,7 +1,7 @@
 //! The change of each pair, in the order of measuring; the colour says which
 //! side went first.
 
-use cargo_cbdr::side::{Pair, Side};
+use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
@@ -9,7 +9,7 @@ use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, INK, LIMIT, Plane};
 use crate::plot::axis::{self, Axis};
 use crate::plot::bins::at;
 use crate::ui::text;
-use cargo_cbdr::metric::Unit;
+use cargo_cbdr::model::metric::Unit;
 
 /// More pairs than this are drawn in groups.
 const MOST: usize = 1200;

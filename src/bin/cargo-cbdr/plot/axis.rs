@@ -1,7 +1,7 @@
 //! Numbers along an axis: all in one unit, with as many digits as tell them
 //! apart.
 
-use cargo_cbdr::metric::Unit;
+use cargo_cbdr::model::metric::Unit;
 
 use crate::report::escape::line;
 use crate::ui::text;

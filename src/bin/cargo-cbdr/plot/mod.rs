@@ -8,8 +8,8 @@ pub(crate) mod vega;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::metric::Metric;
+use cargo_cbdr::model::metric::Metric;
+use cargo_cbdr::samples::Recording;
 
 use crate::report::escape::line;
 use crate::ui::text;
@@ -157,7 +157,7 @@ fn cut(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::Units;
+    use cargo_cbdr::model::metric::Units;
 
     fn drawn(width: usize) -> String {
         let mut recording = Recording::new(None, Units::new());

@@ -1,8 +1,8 @@
 //! Samples as a Vega-Lite specification: the density of each metric, a colour
 //! for each label, the data within. As the original cbdr's.
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::metric::{Metric, Unit};
+use cargo_cbdr::model::metric::{Metric, Unit};
+use cargo_cbdr::samples::Recording;
 use serde_json::{Map, Value, json};
 
 /// The specification.
@@ -73,7 +73,7 @@ fn field(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::Units;
+    use cargo_cbdr::model::metric::Units;
 
     #[test]
     fn rows_hold_what_was_measured_and_fields_are_no_paths() {

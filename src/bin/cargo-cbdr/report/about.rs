@@ -5,12 +5,12 @@ use std::io;
 use std::path::Path;
 
 use cargo_cbdr::Report;
-use cargo_cbdr::gate::{Gate, Waiver};
-use cargo_cbdr::git::Revision;
-use cargo_cbdr::metric::{Better, Metric, Unit, Units};
-use cargo_cbdr::options::{Benchmark, Measuring, Subject};
-use cargo_cbdr::question::exact;
-use cargo_cbdr::verdict::{MetricResult, OnDoubt};
+use cargo_cbdr::engine::test::exact;
+use cargo_cbdr::model::gate::{Gate, Waiver};
+use cargo_cbdr::model::metric::{Better, Metric, Unit, Units};
+use cargo_cbdr::model::outcome::{MetricResult, OnDoubt};
+use cargo_cbdr::settings::options::{Benchmark, Measuring, Subject};
+use cargo_cbdr::workspace::git::Revision;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::is_of_tables;

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use cargo_cbdr::bisect::Report;
-use cargo_cbdr::bisect::state::{Outcome, Step};
-use cargo_cbdr::git::line::Commit;
-use cargo_cbdr::verdict::Verdict;
+use cargo_cbdr::flows::bisect::Report;
+use cargo_cbdr::flows::bisect::state::{Outcome, Step};
+use cargo_cbdr::model::outcome::Verdict;
+use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
 use super::escape::line;

@@ -1,6 +1,6 @@
 //! A benchmark result as Conbench's interface takes it.
 
-use cargo_cbdr::machine::Description;
+use cargo_cbdr::exec::machine::Description;
 use serde_json::{Map, Value, json};
 
 /// The units that Conbench takes.

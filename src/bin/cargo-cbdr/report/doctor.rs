@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anstyle::Style;
-use cargo_cbdr::doctor::{Checkup, Noise};
-use cargo_cbdr::machine::Machine;
-use cargo_cbdr::metric::Unit;
-use cargo_cbdr::process::TELLS_FAULTS_AND_SWITCHES;
+use cargo_cbdr::exec::machine::Machine;
+use cargo_cbdr::exec::process::TELLS_FAULTS_AND_SWITCHES;
+use cargo_cbdr::flows::doctor::{Checkup, Noise};
+use cargo_cbdr::model::metric::Unit;
 use serde_json::{Value, json};
 
 use crate::ui::{GOOD, WARNING, text};
@@ -44,8 +44,8 @@ pub(crate) fn print_json(checkup: &Checkup) -> std::io::Result<()> {
 
 fn object(checkup: &Checkup) -> Value {
     let machine = &checkup.machine;
-    let meter = |(metric, refusal): &(cargo_cbdr::metric::Metric, Option<_>)| {
-        let why = refusal.as_ref().map(|refusal: &cargo_cbdr::meter::Refusal| &refusal.why);
+    let meter = |(metric, refusal): &(cargo_cbdr::model::metric::Metric, Option<_>)| {
+        let why = refusal.as_ref().map(|refusal: &cargo_cbdr::exec::meter::Refusal| &refusal.why);
         json!({ "name": metric.name, "available": why.is_none(), "why": why })
     };
     let noise = |noise: &Noise| {

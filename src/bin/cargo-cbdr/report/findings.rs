@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use cargo_cbdr::analysis::{Branch, Findings, Method, MetricFinding, Spec, Versus};
-use cargo_cbdr::verdict::{StoppedBy, Verdict};
+use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
+use cargo_cbdr::samples::{Branch, Findings, Method, MetricFinding, Spec, Versus};
 use serde::Serialize;
 
 use super::{grid, human, json};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::verdict::{OnDoubt, Verdict};
+use cargo_cbdr::model::outcome::{OnDoubt, Verdict};
 
 use super::escape::{command_data, command_property};
 use super::markdown;

@@ -3,15 +3,15 @@
 use std::io::Write;
 
 use anstyle::Style;
-use cargo_cbdr::git::abbreviated;
-use cargo_cbdr::git::line::Commit;
-use cargo_cbdr::history::check::{Judged, MetricScore, Report};
-use cargo_cbdr::history::entry::Key;
-use cargo_cbdr::history::record::Recorded;
-use cargo_cbdr::history::series::{Listed, Listing, Value};
-use cargo_cbdr::metric::{Metric, Unit};
+use cargo_cbdr::flows::history::check::{Judged, MetricScore, Report};
+use cargo_cbdr::flows::history::entry::Key;
+use cargo_cbdr::flows::history::record::Recorded;
+use cargo_cbdr::flows::history::series::{Listed, Listing, Value};
+use cargo_cbdr::model::metric::{Metric, Unit};
+use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::stats::lookback::best;
-use cargo_cbdr::verdict::Verdict;
+use cargo_cbdr::workspace::git::abbreviated;
+use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value as Json, json};
 
 use super::escape::line;

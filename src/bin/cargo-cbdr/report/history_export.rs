@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cargo_cbdr::history::entry::{Entry, Measured, Noted, Series};
-use cargo_cbdr::machine::Description;
+use cargo_cbdr::exec::machine::Description;
+use cargo_cbdr::flows::history::entry::{Entry, Measured, Noted, Series};
 use serde_json::{Value, json};
 
 use super::conbench::{self, Payload, Stats};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cargo_cbdr::Report;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, StoppedBy, Verdict};
 
 use super::{grid, several};
 use crate::ui::{text, verdict_style};

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use cargo_cbdr::Report;
-use cargo_cbdr::git::Revision;
-use cargo_cbdr::git::base::Rule;
-use cargo_cbdr::schedule::Shard;
-use cargo_cbdr::stats::estimator::Summary;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Removed, Verdict};
+use cargo_cbdr::engine::schedule::Shard;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
+use cargo_cbdr::workspace::git::Revision;
+use cargo_cbdr::workspace::git::base::Rule;
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};

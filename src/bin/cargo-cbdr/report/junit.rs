@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write};
 
-use cargo_cbdr::machine;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
+use cargo_cbdr::exec::machine;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
 
 use super::escape::{line, xml};
 use super::outcome::{Outcome, sentence};

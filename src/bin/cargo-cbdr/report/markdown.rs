@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
 
 use super::escape::{code, prose, quantity, xml};
 use super::outcome::{self, Outcome};

@@ -2,13 +2,13 @@
 //! other programs: one view of both.
 
 use cargo_cbdr::Report;
-use cargo_cbdr::analysis::{Findings, Spec};
-use cargo_cbdr::event::Notice;
-use cargo_cbdr::git::base::Sides;
-use cargo_cbdr::stats::estimator::Estimator;
-use cargo_cbdr::verdict::{
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::notice::Notice;
+use cargo_cbdr::model::outcome::{
     BenchmarkResult, MetricResult, OnDoubt, Removed, Status, StoppedBy, Verdict,
 };
+use cargo_cbdr::samples::{Findings, Spec};
+use cargo_cbdr::workspace::git::base::Sides;
 
 use super::{findings, human};
 use crate::ui::{notices, text};

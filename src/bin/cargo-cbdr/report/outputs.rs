@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::process::Interrupt;
+use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::samples::Recording;
 
 use super::export::{self, Kind};
 use super::outcome::Outcome;

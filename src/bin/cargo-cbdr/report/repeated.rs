@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cargo_cbdr::Report;
-use cargo_cbdr::verdict::Verdict;
+use cargo_cbdr::model::outcome::Verdict;
 
 use crate::ui::{text, verdict_style};
 

@@ -5,11 +5,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::Report;
-use cargo_cbdr::event::Event;
-use cargo_cbdr::process::Interrupt;
-use cargo_cbdr::sample::Sample;
-use cargo_cbdr::verdict::StoppedBy;
+use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::row::Sample;
+use cargo_cbdr::{Report, workspace};
 
 use super::about::About;
 use crate::output;
@@ -90,7 +90,7 @@ impl<'a> File<'a> {
     /// and the other is not.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
-            Event::Prepared { room, .. } => {
+            Event::Workspace(workspace::Event::Prepared { room, .. }) => {
                 self.kept = Some(output::Rows::new(&room.join(KEPT), self.interrupt)?);
             }
             // The header waits for the first row.

@@ -1,6 +1,6 @@
 //! Intervals against their thresholds, on one scale, as text.
 
-use cargo_cbdr::verdict::MetricResult;
+use cargo_cbdr::model::outcome::MetricResult;
 
 use crate::ui::text::percent;
 
@@ -120,8 +120,8 @@ pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::{Better, Metric, Unit};
-    use cargo_cbdr::stats::estimator::Summary;
+    use cargo_cbdr::model::metric::{Better, Metric, Unit};
+    use cargo_cbdr::model::outcome::Summary;
 
     fn result(change: f64, lower: Option<f64>, upper: Option<f64>) -> MetricResult {
         let summary = Summary { change: Some(change), lower, upper, ..Summary::default() };

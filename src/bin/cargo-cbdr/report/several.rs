@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anstyle::Style;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status};
 
 use super::{grid, human};
 use crate::ui::{text, verdict_style};

@@ -1,8 +1,8 @@
 //! The lines of a comparison that runs: a scale each, in columns, or words.
 
 use anstyle::{AnsiColor, Style};
-use cargo_cbdr::runner::Snapshot;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::engine::experiment::Snapshot;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
 use super::{text, verdict_style};
 
@@ -281,9 +281,8 @@ fn rounded_up(farthest: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::{Metric, Unit};
-    use cargo_cbdr::stats::estimator::Summary;
-    use cargo_cbdr::verdict::Status;
+    use cargo_cbdr::model::metric::{Metric, Unit};
+    use cargo_cbdr::model::outcome::{Status, Summary};
 
     fn snapshot(lower: Option<f64>, change: f64, upper: Option<f64>) -> Snapshot {
         let summary = Summary {

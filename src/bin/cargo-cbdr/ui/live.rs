@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use cargo_cbdr::runner::{Progress, Snapshot};
+use cargo_cbdr::engine::experiment::{Progress, Snapshot};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::lines::{self, FEW};

@@ -10,10 +10,10 @@ pub(crate) mod text;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use cargo_cbdr::Error;
-use cargo_cbdr::analysis::{Findings, MetricFinding};
 use cargo_cbdr::error::system_hint;
-use cargo_cbdr::event::Event;
+use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::samples::{Findings, MetricFinding};
+use cargo_cbdr::{Error, workspace};
 
 use crate::exit::Exit;
 
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     /// The library said so.
     Library(Error),
     /// The command line is at fault.
-    Usage(Box<cargo_cbdr::options::Error>),
+    Usage(Box<cargo_cbdr::settings::options::Error>),
     /// The same, in words.
     Arguments(String),
     /// An output could not be written.
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn usage(error: cargo_cbdr::options::Error) -> Self {
+    pub(crate) fn usage(error: cargo_cbdr::settings::options::Error) -> Self {
         Failure::Usage(Box::new(error))
     }
 }
@@ -172,28 +172,7 @@ impl Ui {
             return;
         }
         match event {
-            Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
-            Event::Waiting(holder) => {
-                let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
-                self.status("Blocking", &format!("waiting for {holder}"));
-            }
-            Event::Fetching(what, remote) => {
-                self.status("Fetching", &format!("{what} from {remote}"));
-            }
-            Event::CheckingOut(side, revision) => {
-                self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
-            }
-            Event::Building(side, what) => self.status("Building", &format!("{side}: {what}")),
-            Event::Diagnosing(side) => {
-                self.status("Diagnosing", &format!("{side}: why it was not built"));
-            }
-            Event::Fresh(side, what) => {
-                self.status("Fresh", &format!("{side}: {what} (built before)"));
-            }
-            Event::Prepared { seconds, room } => {
-                self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
-                self.detail("Keeping", &format!("worktrees and builds in {}", room.display()));
-            }
+            Event::Workspace(event) => self.show_preparation(event),
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
             Event::Sampling { plan, metrics } => {
                 self.status("Sampling", &text::plan(plan));
@@ -206,6 +185,36 @@ impl Ui {
             Event::Pair(progress) => self.live.draw(progress),
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.warn(&notices::notice(notice)),
+        }
+    }
+
+    fn show_preparation(&mut self, event: &workspace::Event<'_>) {
+        match event {
+            workspace::Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
+            workspace::Event::Waiting(holder) => {
+                let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
+                self.status("Blocking", &format!("waiting for {holder}"));
+            }
+            workspace::Event::Fetching(what, remote) => {
+                self.status("Fetching", &format!("{what} from {remote}"));
+            }
+            workspace::Event::CheckingOut(side, revision) => {
+                self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
+            }
+            workspace::Event::Building(side, what) => {
+                self.status("Building", &format!("{side}: {what}"))
+            }
+            workspace::Event::Diagnosing(side) => {
+                self.status("Diagnosing", &format!("{side}: why it was not built"));
+            }
+            workspace::Event::Fresh(side, what) => {
+                self.status("Fresh", &format!("{side}: {what} (built before)"));
+            }
+            workspace::Event::Prepared { seconds, room } => {
+                self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
+                self.detail("Keeping", &format!("worktrees and builds in {}", room.display()));
+            }
+            workspace::Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }
     }
 
@@ -232,8 +241,8 @@ impl Ui {
 }
 
 /// The colour of a verdict.
-pub(crate) fn verdict_style(verdict: cargo_cbdr::verdict::Verdict) -> Style {
-    use cargo_cbdr::verdict::Verdict;
+pub(crate) fn verdict_style(verdict: cargo_cbdr::model::outcome::Verdict) -> Style {
+    use cargo_cbdr::model::outcome::Verdict;
     match verdict {
         Verdict::NoRegression | Verdict::Identical => GOOD,
         Verdict::Regression => BAD,

@@ -2,13 +2,12 @@
 
 mod work;
 
-use cargo_cbdr::event::{DifferentKey, Notice, Remark, RunDiffers};
-use cargo_cbdr::gate::Waiver;
-use cargo_cbdr::runner::Unlikely;
-use cargo_cbdr::side::Side;
+use cargo_cbdr::model::gate::Waiver;
+use cargo_cbdr::model::noise::{Finding, Kinds};
+use cargo_cbdr::model::notice::{DifferentKey, Notice, Remark, RunDiffers, Unlikely};
+use cargo_cbdr::model::outcome::Removed;
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
-use cargo_cbdr::stats::shape::{Finding, Kinds};
-use cargo_cbdr::verdict::Removed;
 
 use work::work;
 
@@ -46,7 +45,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
         Notice::Told { text } => text.clone(),
-        Notice::Work(work) => self::work(work),
+        Notice::Run(work) => self::work(work),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
         }

@@ -1,16 +1,16 @@
 //! The words: numbers, commits and notices as a person reads them.
 
 use cargo_cbdr::Report;
-use cargo_cbdr::analysis::{MetricFinding, Versus};
-use cargo_cbdr::bisect::Progress;
-use cargo_cbdr::bisect::state::Step;
-use cargo_cbdr::git::base::{Origin, Rule, Sides};
-use cargo_cbdr::git::line::Commit;
-use cargo_cbdr::git::{Revision, abbreviated};
-use cargo_cbdr::history::record::Recorded;
-use cargo_cbdr::metric::{Better, Unit};
-use cargo_cbdr::runner::Plan;
-use cargo_cbdr::verdict::{MetricResult, Removed, Verdict};
+use cargo_cbdr::engine::experiment::Plan;
+use cargo_cbdr::flows::bisect::Progress;
+use cargo_cbdr::flows::bisect::state::Step;
+use cargo_cbdr::flows::history::record::Recorded;
+use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::outcome::{MetricResult, Removed, Verdict};
+use cargo_cbdr::samples::{MetricFinding, Versus};
+use cargo_cbdr::workspace::git::base::{Origin, Rule, Sides};
+use cargo_cbdr::workspace::git::line::Commit;
+use cargo_cbdr::workspace::git::{Revision, abbreviated};
 
 pub(crate) use super::calm::{clean, is_hidden, line};
 
@@ -322,8 +322,8 @@ pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::metric::Metric;
-    use cargo_cbdr::stats::estimator::Summary;
+    use cargo_cbdr::model::metric::Metric;
+    use cargo_cbdr::model::outcome::Summary;
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {

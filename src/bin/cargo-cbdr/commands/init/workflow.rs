@@ -1,6 +1,6 @@
 //! The files that make a service compare pull requests.
 
-use cargo_cbdr::init::Proposal;
+use cargo_cbdr::flows::init::Proposal;
 
 use super::Change;
 use crate::cli::Service;

@@ -1,7 +1,7 @@
 //! github-action-benchmark's custom format: a list of values, all of them
 //! better in one direction, which the tool's name in the workflow says.
 
-use cargo_cbdr::metric::Better;
+use cargo_cbdr::model::metric::Better;
 use serde_json::{Value, json};
 
 use crate::report::outcome::{Outcome, sentence};

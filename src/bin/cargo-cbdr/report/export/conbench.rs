@@ -3,10 +3,10 @@
 
 use std::time::SystemTime;
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::machine;
-use cargo_cbdr::side::Side;
-use cargo_cbdr::verdict::{BenchmarkResult, MetricResult, Status};
+use cargo_cbdr::exec::machine;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status};
+use cargo_cbdr::model::side::Side;
+use cargo_cbdr::samples::Recording;
 use serde_json::{Value, json};
 
 use crate::report::conbench::{self, Payload, Stats};

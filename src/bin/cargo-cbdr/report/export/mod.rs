@@ -6,8 +6,8 @@ mod conbench;
 
 use std::path::PathBuf;
 
-use cargo_cbdr::analysis::Recording;
-use cargo_cbdr::config::nearest;
+use cargo_cbdr::samples::Recording;
+use cargo_cbdr::settings::table::nearest;
 use serde_json::Value;
 
 use super::outcome::Outcome;
@@ -71,8 +71,8 @@ impl Kind {
     ) -> Result<String, String> {
         let value: Value = match self {
             Kind::Bencher => bencher::value(outcome),
-            Kind::Action => action::value(outcome, cargo_cbdr::metric::Better::Lower),
-            Kind::ActionBigger => action::value(outcome, cargo_cbdr::metric::Better::Higher),
+            Kind::Action => action::value(outcome, cargo_cbdr::model::metric::Better::Lower),
+            Kind::ActionBigger => action::value(outcome, cargo_cbdr::model::metric::Better::Higher),
             Kind::Conbench => conbench::value(outcome, recording)?,
         };
         Ok(format!("{value:#}\n"))

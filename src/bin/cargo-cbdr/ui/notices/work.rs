@@ -1,31 +1,31 @@
 //! The words of notices about what the runs were given to do.
 
-use cargo_cbdr::event::Work;
-use cargo_cbdr::side::Side;
+use cargo_cbdr::model::notice::RunNotice;
+use cargo_cbdr::model::side::Side;
 
 /// The notice in a sentence, without a full stop.
-pub(super) fn work(work: &Work) -> String {
+pub(super) fn work(work: &RunNotice) -> String {
     match work {
-        Work::BenchChanged { benchmark, path } => format!(
+        RunNotice::BenchChanged { benchmark, path } => format!(
             "the benchmark `{benchmark}` itself changed between the sides, in {path} \
              (`--bench-from head` or `base` gives both the same)"
         ),
-        Work::BenchFrom { side, folders, differing } => {
+        RunNotice::BenchFrom { side, folders, differing } => {
             bench_from(*side, folders, differing.as_deref())
         }
-        Work::OutputDiffers { benchmark, line } => format!(
+        RunNotice::OutputDiffers { benchmark, line } => format!(
             "the two sides of `{benchmark}` do not print the same: line {line} of standard \
              output differs, so perhaps they do not do the same work"
         ),
-        Work::OutputVaries { benchmark, side, line } => format!(
+        RunNotice::OutputVaries { benchmark, side, line } => format!(
             "the {side} of `{benchmark}` prints something else each time, in line {line}: \
              whether both sides do the same work can't be told from it"
         ),
-        Work::Repeated { benchmark, runs } => format!(
+        RunNotice::Repeated { benchmark, runs } => format!(
             "a run of `{benchmark}` is too short for the clock of what decides: a measurement \
              is the mean of {runs} runs"
         ),
-        Work::StillCached { benchmark, file, share } => format!(
+        RunNotice::StillCached { benchmark, file, share } => format!(
             "{:.0} % of {} stays in the page cache, so `{benchmark}` does not start cold",
             100.0 * share,
             file.display()

@@ -1,0 +1,543 @@
+//! Feeds the loop numbers.
+
+use super::*;
+use crate::model::metric::{Better, Unit};
+use crate::model::noise::Finding;
+use crate::model::outcome::{Summary, Verdict};
+use crate::stats::estimator::ROUNDING;
+use crate::stats::noise::Noise;
+
+const NEVER: Duration = Duration::from_secs(1_000_000);
+
+fn plan(gates: &[(&str, f64)]) -> Plan {
+    let benchmark = Benchmark {
+        name: "it".into(),
+        metrics: ["wall_time", "max_rss"].map(|name| Metric::cost(name, Unit::Seconds)).to_vec(),
+        gates: gates.iter().map(|&(name, limit)| Gate::new(name, limit)).collect(),
+    };
+    let subject = Subject { benchmarks: vec![benchmark], ..Subject::default() };
+    Plan {
+        subjects: vec![subject],
+        confidence: 0.95,
+        estimator: Estimator::Mean,
+        time_limit: NEVER,
+        max_pairs: None,
+        fail_fast: false,
+        decides: true,
+        seed: 7,
+    }
+}
+
+/// Feeds the loop: `value` gives both metrics of a run, and every run
+/// takes a second of the clock. Returns the result and the sides in the
+/// order of their runs.
+fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<Side>) {
+    let mut order = Vec::new();
+    let seconds = std::cell::Cell::new(0.0);
+    let sampled = sample::<()>(
+        plan,
+        &mut || seconds.get(),
+        &mut each(|_, _, side, _| {
+            let run = order.len() as u64;
+            order.push(side);
+            seconds.set(seconds.get() + 1.0);
+            let value = value(side, run);
+            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+        }),
+        &mut |_| {},
+    );
+    (sampled.unwrap(), order)
+}
+
+/// Makes a pair of a function that makes one run of it: of which program,
+/// which benchmarks, which side.
+fn each(
+    mut run: impl FnMut(usize, &[usize], Side, Duration) -> Result<Run<Samples>, ()>,
+) -> impl FnMut(&Turn<'_>, Duration) -> Result<Run<Pair<Samples>>, ()> {
+    move |turn, left| {
+        let mut both = Pair::default();
+        for side in [turn.first, turn.first.other()] {
+            match run(turn.program, turn.wanted, side, left)? {
+                Run::Measured(samples) => both[side] = samples,
+                Run::OutOfTime => return Ok(Run::OutOfTime),
+                Run::Interrupted => return Ok(Run::Interrupted),
+            }
+        }
+        Ok(Run::Measured(both))
+    }
+}
+
+/// What a run of a program with one benchmark gives.
+fn one(sample: Sample) -> Run<Samples> {
+    Run::Measured(vec![(0, sample)])
+}
+
+/// A little noise, the same in every run of the tests.
+fn jitter(run: u64) -> f64 {
+    1.0 + 0.001 * ((run * 7919) % 13) as f64
+}
+
+fn slower(factor: f64) -> impl FnMut(Side, u64) -> f64 {
+    move |side, run| jitter(run) * if side == Side::Head { factor } else { 1.0 }
+}
+
+#[test]
+fn a_slowdown_is_a_regression_and_its_interval_holds_it() {
+    let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+    assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+    let summary = &sampled.benchmarks[0].metrics[0].summary;
+    assert!(summary.lower.unwrap() < 0.2 && 0.2 < summary.upper.unwrap(), "{summary:?}");
+    assert!(sampled.benchmarks[0].pairs >= 7);
+}
+
+#[test]
+fn a_speed_up_is_none_and_only_metrics_that_gate_have_a_verdict() {
+    let (sampled, _) = feed(&plan(&[("wall_time", 0.02)]), slower(0.8));
+    assert_eq!(sampled.verdict(), Verdict::NoRegression);
+    let metrics = &sampled.benchmarks[0].metrics;
+    assert_eq!(metrics[0].verdict, Some(Verdict::NoRegression));
+    assert_eq!((metrics[1].verdict, metrics[1].threshold), (None, None));
+    assert!(metrics[1].summary.change.is_some());
+}
+
+#[test]
+fn each_pair_has_both_sides_and_each_block_both_orders() {
+    let plan = Plan { max_pairs: Some(40), ..plan(&[("wall_time", 0.2)]) };
+    let (_, order) = feed(&plan, slower(1.2));
+    for block in order.chunks_exact(4) {
+        assert_ne!(block[0], block[1]);
+        assert_ne!(block[2], block[3]);
+        assert_ne!(block[0], block[2]);
+    }
+}
+
+#[test]
+fn the_limits_leave_it_open() {
+    let at_threshold = || slower(1.02);
+    let by_pairs = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
+    let (sampled, order) = feed(&by_pairs, at_threshold());
+    assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+    assert_eq!((sampled.verdict(), order.len()), (Verdict::Inconclusive, 10));
+    // Of 9 seconds, four pairs of 2 are used: the fifth would not fit.
+    let nine = Duration::from_secs(9);
+    let by_time = Plan { time_limit: nine, ..plan(&[("wall_time", 0.02)]) };
+    let (sampled, order) = feed(&by_time, at_threshold());
+    assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
+    assert_eq!((sampled.pairs(), order.len(), sampled.elapsed), (4, 8, 8.0));
+}
+
+#[test]
+fn an_unfinished_pair_is_dropped() {
+    for (end, expected) in
+        [(Run::OutOfTime, StoppedBy::TimeLimit), (Run::Interrupted, StoppedBy::Interrupt)]
+    {
+        let mut runs = 0;
+        let mut told = 0;
+        let sampled = sample::<()>(
+            &plan(&[("wall_time", 0.02)]),
+            &mut || 0.0,
+            &mut each(|_, _, _, _| {
+                runs += 1;
+                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
+                Ok(if runs < 8 { one(sample) } else { end.clone() })
+            }),
+            &mut |step| told += u32::from(matches!(step, Step::Pair(..))),
+        );
+        let sampled = sampled.unwrap();
+        assert_eq!((sampled.stopped_by, sampled.pairs(), told), (expected, 3, 3));
+    }
+}
+
+#[test]
+fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
+    let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02), ("max_rss", 0.3)]) };
+    let seconds = std::cell::Cell::new(0.0);
+    let mut at_decision = None;
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut each(|_, _, side, _| {
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            let time = slower(1.2)(side, run as u64);
+            // Around its threshold, as often above as below: never decided.
+            let size = 1.2 + 0.2 * (run as u64 / 2 % 2) as f64;
+            let size = if side == Side::Head { size } else { 1.0 };
+            Ok(one(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
+        }),
+        &mut |step| {
+            let Step::Pair(_, _, progress) = step else { return };
+            let result = &progress.results(0)[0].metrics[0];
+            if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
+                at_decision = Some(result.clone());
+            }
+        },
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+    assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
+    assert_eq!(Some(sampled.benchmarks[0].metrics[0].clone()), at_decision);
+}
+
+#[test]
+fn fail_fast_stops_at_the_first_regression() {
+    let plan = Plan { fail_fast: true, ..plan(&[("wall_time", 0.02), ("max_rss", 0.2)]) };
+    let (sampled, _) = feed(&plan, slower(1.2));
+    assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+    assert_eq!(sampled.benchmarks[0].metrics[1].verdict, Some(Verdict::Inconclusive));
+}
+
+#[test]
+fn benchmarks_take_turns_and_a_decided_one_leaves() {
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    plan.subjects.push(plan.subjects[0].clone());
+    plan.max_pairs = Some(30);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut turns = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut each(|number, _, side, _| {
+            turns.push(number);
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            // The first is clear, the second stays at the threshold.
+            let factor = if number == 0 { 1.5 } else { 1.02 };
+            let value = slower(factor)(side, run as u64);
+            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
+        }),
+        &mut |_| {},
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!(&turns[..8], [0, 0, 1, 1, 0, 0, 1, 1]);
+    assert!(sampled.benchmarks[0].pairs < 30);
+    assert_eq!(sampled.benchmarks[1].pairs, 30);
+    assert_eq!(sampled.verdict(), Verdict::Regression);
+}
+
+#[test]
+fn what_matters_about_the_noise_is_said_of_gating_metrics_at_the_end() {
+    let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02)]) };
+    // The second run of each pair is slower, and the change is the threshold.
+    let noise = |run: u64| jitter(run * run) * if run % 2 == 1 { 1.05 } else { 1.0 };
+    let factor = |side| if side == Side::Head { 1.02 } else { 1.0 };
+    let (sampled, _) = feed(&plan, |side, run| noise(run) * factor(side));
+    let metrics = &sampled.benchmarks[0].metrics;
+    let slot =
+        |finding: &Finding| matches!(finding, Finding::Slot { effect, .. } if *effect > 0.04);
+    assert!(metrics[0].findings.iter().any(slot), "{:?}", metrics[0].findings);
+    assert_eq!((metrics[0].summary.pairs, metrics[1].findings.len()), (60, 0));
+}
+
+#[test]
+fn an_estimator_that_would_have_needed_less_than_half_is_named() {
+    // Outliers on both sides: they cost the mean many pairs, the median none.
+    let heavy = |side: Side, run: u64| {
+        let outlier = if (run * 2_654_435_761) % 97 < 12 { 3.0 } else { 1.0 };
+        jitter(run) * outlier * if side == Side::Head { 0.97 } else { 1.0 }
+    };
+    let by_mean = Plan { estimator: Estimator::Mean, ..plan(&[("wall_time", 0.02)]) };
+    let (sampled, _) = feed(&by_mean, heavy);
+    let result = &sampled.benchmarks[0].metrics[0];
+    assert_eq!(result.verdict, Some(Verdict::NoRegression));
+    let (estimator, needed) = result.earlier.unwrap();
+    assert_eq!(estimator, Estimator::Median);
+    assert!(2 * needed < sampled.pairs(), "{needed} of {}", sampled.pairs());
+    // Of a metric that does not gate nothing is asked.
+    assert_eq!(sampled.benchmarks[0].metrics[1].earlier, None);
+    let (quick, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
+    assert_eq!(quick.benchmarks[0].metrics[0].earlier, None);
+}
+
+/// Feeds a loop whose runs take a second each, and takes down what is said of
+/// a verdict that is unlikely.
+fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
+    let time_limit = Duration::from_secs(limit);
+    let plan = Plan { time_limit, ..plan(&[("wall_time", 0.02)]) };
+    let seconds = std::cell::Cell::new(0.0);
+    let mut told = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut each(|_, _, side, _| {
+            let run = seconds.get();
+            seconds.set(run + 1.0);
+            let scrambled = (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let noise = 1.0 + 0.03 * (scrambled as f64 / (1 << 24) as f64);
+            let value = noise * if side == Side::Head { factor } else { 1.0 };
+            Ok(one(Sample::from_iter([("wall_time", value)])))
+        }),
+        &mut |step| {
+            if let Step::Unlikely(unlikely) = step {
+                told.push(unlikely.clone());
+            }
+        },
+    );
+    assert!(sampled.is_ok());
+    told
+}
+
+#[test]
+fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
+    // At the threshold, with room for 50 pairs.
+    let told = foreseen(100, 1.019);
+    let [unlikely] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((unlikely.metric.as_str(), unlikely.limit), ("wall_time", 0.02));
+    assert!(unlikely.needed.is_none_or(|needed| needed > 200.0), "{unlikely:?}");
+    let reach = unlikely.reach.unwrap();
+    assert!((0.001..0.02).contains(&reach), "{reach}");
+    // Far from it, or with time enough, nothing is said.
+    assert_eq!(foreseen(100, 1.0), []);
+    assert_eq!(foreseen(1_000_000, 1.01), []);
+}
+
+/// A program with three benchmarks, of which the first is a clear regression,
+/// the second none, and the third at its threshold. Feeds the loop; returns
+/// the result and the numbers that were wanted in each run.
+fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    let benchmark = plan.subjects[0].benchmarks[0].clone();
+    let named = |name: &str| Benchmark { name: name.into(), ..benchmark.clone() };
+    let benchmarks = ["slower", "same", "near"].map(named).to_vec();
+    plan.subjects = vec![Subject { benchmarks, can_leave, pair_seconds: 6.0 }];
+    plan.max_pairs = Some(40);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut asked = Vec::new();
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut each(|_, wanted, side, _| {
+            asked.push(wanted.to_vec());
+            let run = seconds.get();
+            seconds.set(run + wanted.len() as f64);
+            let value = |number: usize| slower([1.5, 1.0, 1.02][number])(side, run as u64);
+            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
+            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
+        }),
+        &mut |_| {},
+    );
+    (sampled.unwrap(), asked)
+}
+
+#[test]
+fn a_decided_benchmark_leaves_the_runs_of_its_program() {
+    let (sampled, asked) = feed_three(true);
+    let verdicts: Vec<_> =
+        sampled.benchmarks.iter().map(|b| b.metrics[0].verdict.unwrap()).collect();
+    assert_eq!(verdicts, [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive]);
+    let pairs: Vec<u64> = sampled.benchmarks.iter().map(|benchmark| benchmark.pairs).collect();
+    assert!(pairs[0] < 40 && pairs[1] < 40 && pairs[2] == 40, "{pairs:?}");
+    assert_eq!((asked.len(), &asked[0], &asked[79]), (80, &vec![0, 1, 2], &vec![2]));
+    // Both runs of a pair are of the same benchmarks.
+    assert!(asked.chunks(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(asked.iter().map(Vec::len).sum::<usize>() as u64, 2 * pairs.iter().sum::<u64>());
+}
+
+#[test]
+fn where_none_can_leave_all_are_measured_until_the_last_is_decided() {
+    let (sampled, asked) = feed_three(false);
+    assert!(asked.iter().all(|wanted| wanted.len() == 3));
+    assert!(sampled.benchmarks.iter().all(|benchmark| benchmark.pairs == 40));
+    let decided = &sampled.benchmarks[0].metrics[0];
+    assert_eq!(decided.verdict, Some(Verdict::Regression));
+    assert!(decided.summary.pairs < 40);
+}
+
+#[test]
+fn all_questions_of_all_benchmarks_share_the_error() {
+    let plan = plan(&[("wall_time", 0.02), ("max_rss", 0.02)]);
+    let many = |count| {
+        let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); count];
+        let subject = Subject { benchmarks, ..Subject::default() };
+        Plan { subjects: vec![subject.clone(), subject], ..plan.clone() }
+    };
+    assert_eq!(many(5).questions(), 20);
+    assert_eq!(many(5).levels(), Levels::new(0.95, 20));
+}
+
+#[test]
+fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
+    let limit = 200.0;
+    let mut plan = plan(&[("wall_time", 0.02)]);
+    let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); 10];
+    plan.subjects = vec![Subject { benchmarks, can_leave: true, pair_seconds: 0.0 }];
+    plan.time_limit = Duration::from_secs_f64(limit);
+    let seconds = std::cell::Cell::new(0.0);
+    let mut shortest = f64::INFINITY;
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut each(|_, wanted, side, _| {
+            let took = 0.5 * wanted.len() as f64;
+            shortest = took.min(shortest);
+            seconds.set(seconds.get() + took);
+            // All but the last are clear.
+            let factor = |number| if number == 9 { 1.02 } else { 1.5 };
+            let run = seconds.get() as u64;
+            let value = |number| slower(factor(number))(side, run);
+            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
+            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
+        }),
+        &mut |_| {},
+    );
+    let sampled = sampled.unwrap();
+    assert_eq!((sampled.stopped_by, shortest), (StoppedBy::TimeLimit, 0.5));
+    // The last pair of a second that fits is made.
+    assert!(limit - sampled.elapsed < 1.0, "{}", sampled.elapsed);
+}
+
+/// Pairs of one program against itself: recorded ones, then simulated ones with
+/// normal noise, with a slow tail, and of whole numbers with many ties.
+fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
+    let recorded = [
+        include_str!("../../../fixtures/traces/sha.txt"),
+        include_str!("../../../fixtures/traces/python.txt"),
+        include_str!("../../../fixtures/traces/tiny.txt"),
+        include_str!("../../../fixtures/traces/mem.txt"),
+    ];
+    let pair = |line: &str| {
+        let (first, second) = line.split_once(' ').unwrap();
+        (first.parse().unwrap(), second.parse().unwrap())
+    };
+    let mut all: Vec<Vec<(f64, f64)>> =
+        recorded.iter().map(|text| text.lines().take(500).map(pair).collect()).collect();
+    let mut noise = Noise::seeded(71);
+    for kind in 0..3 {
+        let mut run = || {
+            let plain = 100.0 * (0.04 * noise.normal()).exp();
+            match kind {
+                0 => plain,
+                1 if noise.uniform() < 0.05 => 2.0 * plain,
+                1 => plain,
+                _ => plain.round(),
+            }
+        };
+        all.push((0..500).map(|_| (run(), run())).collect());
+    }
+    all
+}
+
+/// Samples `pairs`, the head's values being `factor` times as large: a cost that
+/// gates, a gain that gates (the reciprocal) and a cost that does not. Shows each
+/// snapshot that `asks` wants to see, given the number of the pair.
+fn feed_pairs(
+    pairs: &[(f64, f64)],
+    factor: f64,
+    estimator: Estimator,
+    asks: impl Fn(u64) -> bool,
+) -> (Sampled, Vec<Snapshot>, Vec<Side>, Snapshot) {
+    let mut plan = plan(&[("time", 0.02), ("rate", 0.02)]);
+    let time = Metric::cost("time", Unit::Seconds);
+    let rate = Metric { name: "rate".into(), better: Better::Higher, ..time.clone() };
+    let shown = Metric::cost("shown", Unit::Seconds);
+    plan.subjects[0].benchmarks[0].metrics = vec![time, rate, shown];
+    plan.estimator = estimator;
+    plan.max_pairs = Some(pairs.len() as u64);
+    let (mut order, mut seen, mut end) = (Vec::new(), Vec::new(), None);
+    let seconds = std::cell::Cell::new(0.0);
+    let sampled = sample::<()>(
+        &plan,
+        &mut || seconds.get(),
+        &mut |turn, _| {
+            let (first, second) = pairs[seconds.get() as usize];
+            seconds.set(seconds.get() + 1.0);
+            order.push(turn.first);
+            let mut both = Pair::default();
+            for (side, value) in [(turn.first, first), (turn.first.other(), second)] {
+                let value = if side == Side::Head { factor * value } else { value };
+                let values = [("time", value), ("rate", 1e6 / value), ("shown", value)];
+                both[side] = vec![(0, Sample::from_iter(values))];
+            }
+            Ok(Run::Measured(both))
+        },
+        &mut |step| match step {
+            Step::Pair(_, _, progress) if asks(seconds.get() as u64) => {
+                seen.push(progress.snapshot());
+            }
+            Step::End(progress) => end = Some(progress.snapshot()),
+            _ => {}
+        },
+    );
+    (sampled.unwrap(), seen, order, end.unwrap())
+}
+
+/// Every number of a result, bit for bit.
+fn bits(result: &BenchmarkResult) -> Vec<Option<u64>> {
+    let of = |summary: &Summary| {
+        let Summary { pairs, base, head, change, lower, upper } = *summary;
+        let values = [base, head, change, lower, upper].map(|value| value.map(f64::to_bits));
+        [vec![Some(pairs)], values.to_vec()].concat()
+    };
+    let metrics = result.metrics.iter();
+    metrics.flat_map(|one| [Some(&one.summary), one.mean.as_ref()]).flatten().flat_map(of).collect()
+}
+
+#[test]
+fn bounds_are_the_same_whether_they_are_asked_for_after_every_pair_or_only_at_the_end() {
+    let mut verdicts = Vec::new();
+    for (number, pairs) in pairs_without_change().iter().enumerate() {
+        for estimator in Estimator::ALL {
+            for factor in [1.0, 1.015, 1.05] {
+                let what = format!("{estimator}, noise {number}, times {factor}");
+                let (eager, seen, order, last) = feed_pairs(pairs, factor, estimator, |_| true);
+                let (lazy, none, same_order, same) =
+                    feed_pairs(pairs, factor, estimator, |_| false);
+                assert_eq!((&eager, order, last), (&lazy, same_order, same.clone()), "{what}");
+                assert_eq!(bits(&eager.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+                assert_eq!(bits(&same.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+                assert_eq!((seen.len() as u64, none.len()), (lazy.pairs(), 0), "{what}");
+                // What is asked for at any one pair is what is seen there by those
+                // who look at every pair.
+                let middle = lazy.pairs() / 2;
+                let (_, once, ..) = feed_pairs(pairs, factor, estimator, |pair| pair == middle);
+                assert_eq!(once.first(), seen.get((middle - 1) as usize), "{what}");
+
+                // The verdict falls with the first pair whose bounds say it.
+                let result = &lazy.benchmarks[0].metrics[0];
+                let said = seen.iter().find_map(|snapshot| {
+                    let Summary { pairs, lower, upper, .. } =
+                        snapshot.benchmarks[0].metrics[0].summary;
+                    let limit = 0.02 + ROUNDING;
+                    match (lower, upper) {
+                        (Some(lower), _) if lower > limit => Some((Verdict::Regression, pairs)),
+                        (_, Some(upper)) if upper <= limit => Some((Verdict::NoRegression, pairs)),
+                        _ => None,
+                    }
+                });
+                let undecided = (Verdict::Inconclusive, pairs.len() as u64);
+                let fell = (result.verdict.unwrap(), result.summary.pairs);
+                assert_eq!(said.unwrap_or(undecided), fell, "{what}");
+                verdicts.push(fell.0);
+            }
+        }
+    }
+    for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
+        let count = verdicts.iter().filter(|one| **one == verdict).count();
+        assert!(count >= 3, "{verdict}: {count}");
+    }
+}
+
+#[test]
+fn the_end_is_told_once_and_also_when_a_run_fails() {
+    for (fails_at, expected) in [(0, vec![]), (6, vec![Some(3)]), (u64::MAX, vec![Some(5)])] {
+        let mut runs = 0;
+        let mut ends = Vec::new();
+        let plan = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
+        let sampled = sample::<()>(
+            &plan,
+            &mut || 0.0,
+            &mut each(|_, _, _, _| {
+                runs += 1;
+                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
+                if runs > fails_at { Err(()) } else { Ok(one(sample)) }
+            }),
+            &mut |step| {
+                if let Step::End(progress) = step {
+                    ends.push(progress.results(0).first().map(|benchmark| benchmark.pairs));
+                }
+            },
+        );
+        assert_eq!((sampled.is_err(), ends), (fails_at < u64::MAX, expected));
+    }
+}

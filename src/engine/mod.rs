@@ -1,0 +1,7 @@
+//! The experiment: whose turn it is, and what the pairs say so far. Pure: no
+//! process, no clock, no randomness but from a seed.
+
+pub mod experiment;
+pub mod remarks;
+pub mod schedule;
+pub mod test;

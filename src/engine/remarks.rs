@@ -1,0 +1,70 @@
+//! What there is to say of a metric's result.
+
+use crate::model::metric::Better;
+use crate::model::notice::{Notice, Remark};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+
+/// A change below this, a fraction, can come of the placement of code alone.
+const PLACEMENT: f64 = 0.05;
+
+/// More questions than this are many.
+const FEW: usize = 3;
+
+/// One tie in so many pairs is worth a word.
+const MANY_TIES: u64 = 4;
+
+/// What there is to say of the gating metrics' results. Of many questions nothing
+/// is said of those that passed, but of warnings and waivers.
+pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) -> Vec<Notice> {
+    let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
+    let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
+    let said = |result: &MetricResult, remark: &Remark| {
+        let always = matches!(remark, Remark::Warned { .. } | Remark::Waived { .. });
+        always || gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
+    };
+    let mut notices = Vec::new();
+    for (of, result) in &gating {
+        for remark in remarks_on(result).into_iter().filter(|remark| said(result, remark)) {
+            let (benchmark, metric) = (of.name.clone(), result.metric.name.clone());
+            notices.push(Notice::Metric { benchmark, metric, remark });
+        }
+    }
+    notices
+}
+
+fn remarks_on(result: &MetricResult) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let (change, pairs) = (result.summary.change, result.summary.pairs);
+    let average = result.mean.and_then(|mean| mean.change);
+    let regressed = result.verdict == Some(Verdict::Regression);
+    let small = change.is_some_and(|change| change.abs() < PLACEMENT);
+    if result.warned {
+        remarks.push(Remark::Warned { change });
+    }
+    remarks.extend(waived(result).filter(|_| !regressed));
+    if let (Some(typical), Some(average)) = (result.overruled, average) {
+        remarks.push(Remark::Tail { average, typical });
+    } else if regressed && small && result.metric.depends_on_placement() {
+        remarks.push(Remark::SmallChange);
+    }
+    if MANY_TIES * result.ties > pairs {
+        remarks.push(Remark::Ties { ties: result.ties, pairs });
+    }
+    remarks.extend(result.findings.iter().copied().map(Remark::Noise));
+    if let Some((estimator, needed)) = result.earlier {
+        remarks.push(Remark::Earlier { estimator, needed, pairs });
+    }
+    remarks
+}
+
+fn waived(result: &MetricResult) -> Option<Remark> {
+    let (waiver, threshold) = result.waiver.clone()?;
+    let change = result.summary.change;
+    let worse = change.map(|change| match result.metric.better {
+        Better::Lower => change,
+        Better::Higher => 1.0 / (1.0 + change) - 1.0,
+    });
+    // From zero to something has no change, but is one.
+    let needed = worse.is_none_or(|worse| worse > threshold);
+    Some(Remark::Waived { change, threshold, needed, waiver, better: result.metric.better })
+}

@@ -1,0 +1,248 @@
+//! Who goes first in each pair.
+//!
+//! The pairs come in blocks of two: in one of them the base goes first, in the
+//! other the head, and the seed says which comes first. So after every second
+//! pair both sides have had each slot equally often, whatever the slot does to
+//! a run, and nobody can foresee the order without the seed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::side::Side;
+
+/// One machine's part of a comparison that several machines make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub number: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl Shard {
+    /// The seed of the shard's order, below 2^53, from that of the whole: the
+    /// orders of the shards of one seed are independent of each other.
+    pub fn seed(self, seed: u64) -> u64 {
+        scramble(scramble(seed) ^ self.number) >> 11
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = NoShard;
+
+    fn from_str(text: &str) -> Result<Self, NoShard> {
+        let (number, of) = text.split_once('/').ok_or(NoShard)?;
+        let parse = |text: &str| text.parse::<u64>().map_err(|_| NoShard);
+        let shard = Shard { number: parse(number)?, of: parse(of)? };
+        ((1..=shard.of).contains(&shard.number) && shard.of <= MOST_SHARDS)
+            .then_some(shard)
+            .ok_or(NoShard)
+    }
+}
+
+/// More machines than this are a mistake.
+const MOST_SHARDS: u64 = 10_000;
+
+/// What is not the number of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoShard;
+
+impl fmt::Display for NoShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected `I/N`, with I from 1 to N and N at most {MOST_SHARDS}, such as `1/4`")
+    }
+}
+
+impl std::error::Error for NoShard {}
+
+/// The order of the runs of one benchmark, a pure function of the seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    seed: u64,
+}
+
+impl Schedule {
+    /// The order of the benchmark number `benchmark` under `seed`; the
+    /// benchmarks' orders are independent of each other.
+    pub(crate) fn new(seed: u64, benchmark: u64) -> Self {
+        Schedule { seed: scramble(seed ^ scramble(benchmark)) }
+    }
+
+    /// Which side goes first in the pair number `pair`, counted from 0.
+    pub(crate) fn first(self, pair: u64) -> Side {
+        let block = scramble(self.seed.wrapping_add(pair / 2));
+        let base_first = (block ^ pair) & 1 == 0;
+        if base_first { Side::Base } else { Side::Head }
+    }
+
+    /// A number that both members of the pair number `pair` share.
+    pub(crate) fn lot(self, pair: u64) -> u64 {
+        scramble(!self.seed ^ scramble(pair))
+    }
+}
+
+/// The order of rounds in which each of several labels runs once.
+///
+/// The first round has the order in which the labels were given, so that who
+/// reads the rows meets them in it; the others are shuffled by the seed. Two
+/// labels go in blocks of two rounds, as the sides of a comparison do. More of
+/// them go in blocks of as many rounds as there are labels: a Latin square
+/// with its rounds, its slots and its labels shuffled, so that after every
+/// block each label has had each slot equally often.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    schedule: Schedule,
+    labels: usize,
+}
+
+impl Rounds {
+    /// The order of `labels` labels under `seed`.
+    pub fn new(seed: u64, labels: usize) -> Self {
+        Rounds { schedule: Schedule::new(seed, 0), labels }
+    }
+
+    /// The labels of the round number `round`, counted from 0, in their order.
+    pub fn order(self, round: u64) -> Vec<usize> {
+        let first = self.shuffled(0);
+        let mut place = vec![0; self.labels];
+        for (slot, &label) in first.iter().enumerate() {
+            place[label] = slot;
+        }
+        self.shuffled(round).into_iter().map(|label| place[label]).collect()
+    }
+
+    fn shuffled(self, round: u64) -> Vec<usize> {
+        if self.labels == 2 {
+            let first = usize::from(self.schedule.first(round) == Side::Head);
+            return vec![first, 1 - first];
+        }
+        let count = self.labels.max(1);
+        let (block, row) = (round / count as u64, (round % count as u64) as usize);
+        let mut state = scramble(self.schedule.seed.wrapping_add(block));
+        let (rows, slots) = (permutation(count, &mut state), permutation(count, &mut state));
+        let labels = permutation(count, &mut state);
+        (0..self.labels).map(|slot| labels[(rows[row] + slots[slot]) % count]).collect()
+    }
+}
+
+/// A permutation of `0..count` (Fisher and Yates, from the end).
+fn permutation(count: usize, state: &mut u64) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        *state = scramble(*state);
+        all.swap(last, (*state % (last as u64 + 1)) as usize);
+    }
+    all
+}
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, *Fast splittable
+/// pseudorandom number generators*, OOPSLA 2014). Written out, not taken from
+/// a crate, because a seed in a report must give the same order for ever.
+fn scramble(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pair_has_a_lot_of_its_own() {
+        let of = |seed| Schedule::new(seed, 0);
+        let lots: std::collections::BTreeSet<u64> = (0..99).map(|pair| of(1).lot(pair)).collect();
+        assert_eq!(lots.len(), 99);
+        assert_eq!(of(1).lot(3), of(1).lot(3));
+        assert_ne!(of(1).lot(3), of(2).lot(3));
+        // Whoever repeats a comparison by its seed gets the same lots, for ever.
+        assert_eq!([0, 1, 2].map(|pair| of(42).lot(pair) % 1000), PINNED_LOTS);
+    }
+
+    #[test]
+    fn every_block_of_two_holds_each_order_once() {
+        for seed in 0..200 {
+            let schedule = Schedule::new(seed, 3);
+            for block in 0..50 {
+                assert_ne!(schedule.first(2 * block), schedule.first(2 * block + 1));
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_a_seed_never_changes() {
+        let letters = |seed, benchmark| -> String {
+            let schedule = Schedule::new(seed, benchmark);
+            let letter = |pair| schedule.first(pair).name().chars().next();
+            (0..16).filter_map(letter).collect()
+        };
+        assert_eq!(letters(1, 0), letters(1, 0));
+        assert_eq!(letters(42, 0), PINNED);
+        assert_ne!(letters(42, 1), PINNED);
+        assert_ne!(letters(43, 0), PINNED);
+    }
+
+    const PINNED_LOTS: [u64; 3] = [621, 633, 151];
+    const PINNED: &str = "hbhbbhhbbhbhhbbh";
+
+    #[test]
+    fn a_shard_is_one_of_several_and_has_an_order_of_its_own() {
+        assert_eq!("2/4".parse(), Ok(Shard { number: 2, of: 4 }));
+        for bad in ["0/4", "5/4", "1", "1/0", "a/2", "1/2/3", "-1/2", "", "1/10001"] {
+            assert_eq!(bad.parse::<Shard>(), Err(NoShard), "{bad}");
+        }
+        assert_eq!(Shard { number: 2, of: 4 }.to_string(), "2/4");
+        assert!(NoShard.to_string().starts_with("expected `I/N`"), "{NoShard}");
+        let seeds: std::collections::BTreeSet<u64> =
+            (1..=1000).map(|number| Shard { number, of: 1000 }.seed(42)).collect();
+        assert_eq!(seeds.len(), 1000);
+        assert!(seeds.iter().all(|seed| *seed < 1 << 53));
+        assert_eq!(Shard { number: 3, of: 8 }.seed(42), Shard { number: 3, of: 4 }.seed(42));
+    }
+
+    #[test]
+    fn two_labels_go_as_the_sides_do() {
+        for seed in 0..50 {
+            let schedule = Schedule::new(seed, 0);
+            for round in 0..40 {
+                let order = Rounds::new(seed, 2).order(round);
+                let same = schedule.first(round) == schedule.first(0);
+                assert_eq!(order, if same { [0, 1] } else { [1, 0] });
+            }
+        }
+    }
+
+    #[test]
+    fn each_label_has_each_slot_equally_often() {
+        for labels in [1, 3, 4, 5, 7] {
+            let rounds = Rounds::new(7, labels);
+            assert_eq!(rounds.order(0), (0..labels).collect::<Vec<_>>());
+            let blocks = 6;
+            let mut counts = vec![vec![0; labels]; labels];
+            for round in 0..(blocks * labels) as u64 {
+                for (slot, label) in rounds.order(round).into_iter().enumerate() {
+                    counts[label][slot] += 1;
+                }
+            }
+            assert!(counts.iter().flatten().all(|&count| count == blocks), "{counts:?}");
+        }
+        let orders: std::collections::BTreeSet<_> =
+            (0..300).map(|round| Rounds::new(7, 3).order(round)).collect();
+        assert_eq!(orders.len(), 6);
+    }
+
+    #[test]
+    fn both_kinds_of_block_are_equally_likely() {
+        let firsts = (0..10_000).filter(|&seed| Schedule::new(seed, 0).first(0) == Side::Base);
+        let count = firsts.count();
+        // Four standard deviations of a fair coin.
+        assert!((4800..=5200).contains(&count), "{count}");
+    }
+}

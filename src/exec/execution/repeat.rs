@@ -1,0 +1,213 @@
+//! How many runs make a measurement, for what is too short for its clock.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{Bench, Hands, Reported};
+use crate::engine::experiment::Run;
+use crate::error::Error;
+use crate::exec::machine;
+use crate::exec::meter::Pass;
+use crate::exec::process::tick;
+use crate::exec::system::digest;
+use crate::model::notice::RunNotice;
+use crate::model::side::{Pair, Side};
+use crate::settings::options::Repetitions;
+use crate::stats::repetitions::{Clock, Logistic, least_time};
+
+/// How long finding out may take for each side: it comes from nobody's time
+/// limit.
+const BUDGET: Duration = Duration::from_secs(2);
+
+/// How many steps of a clock make a time that it measures well enough. More
+/// would be better still, but each of these runs costs a pair.
+const STEPS: f64 = 25.0;
+
+/// How many answers the cache keeps.
+const KEPT: usize = 200;
+
+/// The oracle of a metric; none where every process is long enough for the
+/// clock: the wall clock has nanoseconds (BenchmarkTools' table ends at 9 µs,
+/// and starting a process takes hundreds), and the sum of user and kernel time
+/// microseconds. What is divided between the two goes by the kernel's ticks.
+fn oracle(metric: &str) -> Option<Logistic> {
+    let ticks = matches!(metric, "user_time" | "sys_time");
+    let clock = Clock { precision: tick(), accuracy: STEPS * tick() };
+    ticks.then(|| Logistic::of(clock))
+}
+
+/// Whether one run took so long, seconds, that no further one can show it to
+/// be too short.
+fn is_settled(oracle: &Logistic, time: f64) -> bool {
+    time > 10.0 * oracle.clock.accuracy
+}
+
+/// Algorithm 1 for several metrics at once: the greatest of their repetitions.
+/// `run` gives the metrics' times, seconds, of so many runs in a row, or
+/// nothing when it was told to stop.
+fn tune<E>(
+    oracles: &[Logistic],
+    run: &mut dyn FnMut(u32) -> Result<Option<Vec<f64>>, E>,
+) -> Result<Option<u32>, E> {
+    let start = Instant::now();
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); oracles.len()];
+    for count in 1.. {
+        let is_done = |(oracle, times): (&Logistic, &Vec<f64>)| {
+            let first = times.first();
+            count > oracle.clock.steps() || first.is_some_and(|&time| is_settled(oracle, time))
+        };
+        if oracles.iter().zip(&times).all(is_done) || start.elapsed() > BUDGET {
+            break;
+        }
+        let Some(all) = run(count)? else { return Ok(None) };
+        for (times, time) in times.iter_mut().zip(all) {
+            times.push(time);
+        }
+    }
+    let each = oracles.iter().zip(times);
+    let each = each.map(|(oracle, times)| least_time(times).map_or(1, |t| oracle.repetitions(t)));
+    Ok(Some(each.max().unwrap_or(1)))
+}
+
+impl Bench<'_> {
+    /// Finds out how many runs make a measurement, if nobody said: as many as
+    /// the clocks of the metrics that gate ask for, on either side. `reported`
+    /// is what a run of each was known to take. False when a signal arrived
+    /// first.
+    pub(crate) fn tune(
+        &mut self,
+        reported: Option<&Pair<Reported>>,
+        known: &Path,
+        hands: Hands<'_>,
+    ) -> Result<bool, Error> {
+        // What a harness reports it has timed by itself.
+        let own = self.cases.iter().filter(|case| case.name.is_none());
+        let mut gates: Vec<String> = own.flat_map(|case| case.gates.clone()).collect();
+        gates.retain(|metric| {
+            let settled = |reported: &Reported| {
+                let time = reported.first().and_then(|(_, sample)| sample.get(metric));
+                oracle(metric).zip(time).is_some_and(|(oracle, time)| is_settled(&oracle, time))
+            };
+            let both = reported.is_some_and(|both| settled(&both.base) && settled(&both.head));
+            oracle(metric).is_some() && !both
+        });
+        if gates.is_empty() || self.benchmark.measuring.repetitions != Repetitions::Auto {
+            return Ok(true);
+        }
+        for side in Side::BOTH {
+            let caller = &self.callers[side];
+            let command = caller.command.shown();
+            let parts = [caller.identity.as_str(), &command, &gates.join(",")];
+            let known = Known::new(known, &parts);
+            let found = match known.read() {
+                Some(number) => Some(number),
+                None => self.tune_side(side, &gates, hands)?,
+            };
+            let Some(number) = found else { return Ok(false) };
+            known.write(number);
+            self.repetitions = self.repetitions.max(number);
+        }
+        if self.repetitions > 1 {
+            let (benchmark, runs) = (self.benchmark.name.clone(), self.repetitions);
+            self.remarks.push(RunNotice::Repeated { benchmark, runs });
+        }
+        Ok(true)
+    }
+
+    fn tune_side(
+        &mut self,
+        side: Side,
+        gates: &[String],
+        hands: Hands<'_>,
+    ) -> Result<Option<u32>, Error> {
+        let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
+        let all = self.all(side);
+        self.ready(side, all, 0);
+        tune(&oracles, &mut |count| {
+            let mut sums = vec![0.0; gates.len()];
+            for _ in 0..count {
+                let Run::Measured(all) = self.once(Pass::Plain, &[side], None, hands)? else {
+                    return Ok(None);
+                };
+                let samples = all.iter().flatten().map(|(_, sample)| sample);
+                for sample in samples {
+                    for (sum, metric) in sums.iter_mut().zip(gates) {
+                        *sum += sample.get(metric).unwrap_or(0.0);
+                    }
+                }
+            }
+            Ok(Some(sums))
+        })
+    }
+}
+
+/// The answers of other days, a line each: its key and the number.
+struct Known {
+    path: PathBuf,
+    key: String,
+}
+
+impl Known {
+    /// The answer for `parts`, on this machine, in the file `path`.
+    fn new(path: &Path, parts: &[&str]) -> Self {
+        let text = format!("{}\n{}\n{}", machine::identity(), tick(), parts.join("\n"));
+        Known { path: path.to_owned(), key: digest(text.as_bytes()) }
+    }
+
+    /// The number, if it is known.
+    fn read(&self) -> Option<u32> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        let found = text.lines().rev().find_map(|line| line.strip_prefix(&self.key))?;
+        found.trim().parse().ok().filter(|&number| number > 0)
+    }
+
+    /// Keeps the number; that it can't be kept is no trouble.
+    fn write(&self, number: u32) {
+        if self.read() == Some(number) {
+            return;
+        }
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let line = format!("{} {number}", self.key);
+        lines.push(&line);
+        let kept = lines[lines.len().saturating_sub(KEPT)..].join("\n");
+        let _ = std::fs::write(&self.path, format!("{kept}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tunes what takes `time`; the number, and how many runs that took.
+    fn tuned(metric: &str, time: f64) -> (u32, u32) {
+        let oracles: Vec<Logistic> = oracle(metric).into_iter().collect();
+        let mut runs = 0;
+        let got = tune::<()>(&oracles, &mut |count| {
+            runs += count;
+            Ok(Some(vec![f64::from(count) * time; oracles.len()]))
+        });
+        (got.unwrap().unwrap(), runs)
+    }
+
+    #[test]
+    fn only_what_goes_by_ticks_is_repeated() {
+        for metric in ["wall_time", "cpu_time", "max_rss", "words"] {
+            assert_eq!(tuned(metric, 0.0001), (1, 0));
+        }
+        for metric in ["user_time", "sys_time"] {
+            let (number, runs) = tuned(metric, tick() / 4.0);
+            assert!((20..25).contains(&number), "{number}");
+            assert_eq!(runs, (1..=25).sum::<u32>());
+            assert_eq!(tuned(metric, 300.0 * tick()), (1, 1));
+            assert_eq!(tuned(metric, 0.0).0, 24);
+        }
+    }
+
+    #[test]
+    fn who_is_told_to_stop_has_no_number() {
+        let oracles: Vec<Logistic> = oracle("user_time").into_iter().collect();
+        let got = tune::<()>(&oracles, &mut |_| Ok(None));
+        assert_eq!(got, Ok(None));
+    }
+}

@@ -1,0 +1,200 @@
+//! Criterion.rs, 0.3 and later.
+//!
+//! Criterion keeps the iterations and times of each sample in files, with all
+//! digits, and prints an estimate with five. The files are read where there
+//! are any; a benchmark that sets its own output folder leaves none in ours,
+//! and then what it prints is read. `wall_time` is the mean time of an
+//! iteration, `median_time` and `min_time` the median and the least of the
+//! run's samples, in seconds; of the printed form there is only `wall_time`,
+//! Criterion's own estimate.
+//!
+//! Criterion's comparison with an earlier run never takes part: each run gets
+//! an empty folder.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use super::{Error, Harness, bytes, seconds, set};
+use crate::model::row::Sample;
+use crate::stats::empirical::{median, sorted};
+
+/// Names the folder for the files. It also spares Criterion a call of
+/// `cargo metadata`, which takes a tenth of a second.
+pub(super) const HOME: &str = "CRITERION_HOME";
+
+/// Under cargo-criterion nothing is printed or written.
+pub(super) const PORT: &str = "CARGO_CRITERION_PORT";
+
+/// In all versions; whoever has it filters by a regular expression.
+pub(super) const EXACT: &str = "warm-up-time";
+
+/// Came together with fractions of seconds.
+const FRACTIONS: &str = "discard-baseline";
+
+pub(super) const WORDS: [&str; 6] =
+    [EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"];
+
+/// What a measurement that is not of time is called.
+const OTHER: &str = "value";
+
+/// Flags for short runs: ten samples in a tenth of a second after a warm-up
+/// of a twentieth, where fractions are understood, and hardly any resampling,
+/// whose intervals are not used. Settings in the benchmark's code win.
+pub(super) fn flags(harness: &Harness) -> Vec<(&'static str, Option<&'static str>)> {
+    let fractions = harness.knows(FRACTIONS);
+    let time = |short| Some(if fractions { short } else { "1" });
+    let table = [
+        ("noplot", "--noplot", None),
+        ("warm-up-time", "--warm-up-time", time("0.05")),
+        ("measurement-time", "--measurement-time", time("0.1")),
+        ("sample-size", "--sample-size", Some("10")),
+        ("nresamples", "--nresamples", Some("1001")),
+    ];
+    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
+    known.map(|(_, flag, value)| (flag, value)).collect()
+}
+
+/// The argument with which only these run: Criterion's filter is a regular
+/// expression that is looked for in the name.
+pub(super) fn only(names: &[&str]) -> Vec<OsString> {
+    let escaped: Vec<String> = names.iter().map(|name| escape(name)).collect();
+    vec![format!("^(?:{})$", escaped.join("|")).into()]
+}
+
+/// A text as a regular expression that matches it alone.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// The benchmarks in the files, else in the text.
+pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<(String, Sample)>, Error> {
+    let mut found = Vec::new();
+    find(folder, &mut found)?;
+    if found.is_empty() {
+        return lines(printed);
+    }
+    // In the order in which they ran.
+    found.sort();
+    let metrics = match is_time(printed) {
+        true => Some(["wall_time", "median_time", "min_time"]),
+        false => None,
+    };
+    found.iter().map(|(_, folder)| of_files(folder, metrics)).collect()
+}
+
+/// `sample.json`.
+#[derive(Deserialize)]
+struct Times {
+    iters: Vec<f64>,
+    times: Vec<f64>,
+}
+
+/// `benchmark.json`.
+#[derive(Deserialize)]
+struct About {
+    full_id: String,
+}
+
+/// One benchmark.
+fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample), Error> {
+    let About { full_id } = parse(&folder.join("benchmark.json"))?;
+    let Times { iters, times } = parse(&folder.join("sample.json"))?;
+    let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
+    let (Some(least), Some(median)) = (each.first(), median(&each)) else {
+        return Err(Error::Unreadable(format!("`{full_id}` has no samples")));
+    };
+    let mean = times.iter().sum::<f64>() / iters.iter().sum::<f64>();
+    let mut sample = Sample::new();
+    match metrics {
+        // Criterion counts nanoseconds.
+        Some(names) => {
+            for (name, value) in names.into_iter().zip([mean, median, *least]) {
+                set(&mut sample, name, value / 1e9)?;
+            }
+        }
+        None => set(&mut sample, OTHER, mean)?,
+    }
+    Ok((full_id, sample))
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
+    let text = bytes(path)?;
+    let bad =
+        |error: serde_json::Error| Error::File { path: path.to_owned(), source: error.into() };
+    serde_json::from_slice(&text).map_err(bad)
+}
+
+/// The folders of this run's results below `folder`, with the time of each.
+fn find(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> Result<(), Error> {
+    let failed = |source| Error::File { path: folder.to_owned(), source };
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        if !entry.file_type().map_err(failed)?.is_dir() {
+            continue;
+        }
+        let sample = path.join("sample.json");
+        match std::fs::metadata(&sample).and_then(|about| about.modified()) {
+            // Criterion copies `new` to `base` for its next run.
+            Ok(time) if entry.file_name() == "new" => found.push((time, path)),
+            Ok(_) => {}
+            Err(_) => find(&path, found)?,
+        }
+    }
+    Ok(())
+}
+
+/// The estimate in a line such as `NAME  time:   [1.0 ns 1.1 ns 1.2 ns]`: what
+/// stands before it, the number and its unit.
+fn estimate(line: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = line.split_once("time:")?;
+    let numbers = rest.trim_start().strip_prefix('[')?.split_once(']')?.0;
+    let words: Vec<&str> = numbers.split_whitespace().collect();
+    match words.as_slice() {
+        [_, _, number, unit, _, _] => Some((before.trim_end(), number, unit)),
+        _ => None,
+    }
+}
+
+/// Whether what is measured is time, as far as the text tells.
+fn is_time(printed: &str) -> bool {
+    let first = printed.lines().find_map(estimate);
+    first.is_none_or(|(_, number, unit)| seconds(number, unit).is_some())
+}
+
+/// The benchmarks in the text. A long name has the line before the estimate
+/// to itself.
+fn lines(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+    let mut benchmarks = Vec::new();
+    let mut before = "";
+    for line in printed.lines() {
+        if let Some((name, number, unit)) = estimate(line) {
+            let name = if name.is_empty() { before.trim_end() } else { name };
+            let mut sample = Sample::new();
+            match (seconds(number, unit), number.parse()) {
+                (Some(time), _) => set(&mut sample, "wall_time", time)?,
+                (None, Ok(value)) => set(&mut sample, OTHER, value)?,
+                (None, Err(_)) => {
+                    return Err(Error::Unreadable(format!("there is no number in `{line}`")));
+                }
+            }
+            benchmarks.push((name.to_owned(), sample));
+        }
+        before = line;
+    }
+    Ok(benchmarks)
+}

@@ -1,0 +1,137 @@
+//! Divan: a tree whose leaves have a column for each statistic.
+//!
+//! `wall_time` is the mean time of an iteration, `median_time` and `min_time`
+//! the median and the least of the run's samples, in seconds. A benchmark's
+//! name is the path that Divan's filters see: the names from the crate down,
+//! with `::` between them, and `t=N` where it runs on several threads.
+
+use std::ffi::OsString;
+
+use super::{Error, Harness, seconds, set};
+use crate::model::row::Sample;
+
+/// Known to all versions that have filters.
+pub(super) const EXACT: &str = "exact";
+
+const MAX_TIME: &str = "max-time";
+const SAMPLE_COUNT: &str = "sample-count";
+const COLOR: &str = "color";
+
+pub(super) const WORDS: [&str; 4] = [EXACT, MAX_TIME, SAMPLE_COUNT, COLOR];
+
+/// Divan's columns, in the order in which it prints them, and the metrics
+/// that they are.
+const COLUMNS: [(&str, Option<&str>); 4] = [
+    ("fastest", Some("min_time")),
+    ("slowest", None),
+    ("median", Some("median_time")),
+    ("mean", Some("wall_time")),
+];
+
+/// Flags for short runs: a hundred samples at most, and at most a tenth of a
+/// second for each benchmark.
+pub(super) fn flags(harness: &Harness) -> Vec<(&'static str, Option<&'static str>)> {
+    let table = [
+        (COLOR, "--color", "never"),
+        (SAMPLE_COUNT, "--sample-count", "100"),
+        (MAX_TIME, "--max-time", "0.1"),
+    ];
+    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
+    known.map(|(_, flag, value)| (flag, Some(value))).collect()
+}
+
+/// The arguments with which only these run. A number of threads is no part of
+/// what a filter sees.
+pub(super) fn only(names: &[&str]) -> Vec<OsString> {
+    let mut args = vec![OsString::from("--exact")];
+    for name in names {
+        args.push(name.into());
+        if let Some((path, threads)) = name.rsplit_once("::")
+            && threads.strip_prefix("t=").is_some_and(|count| count.parse::<u64>().is_ok())
+            && !args.contains(&path.into())
+        {
+            args.push(path.into());
+        }
+    }
+    args
+}
+
+/// The leaves of the tree.
+pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+    let mut benchmarks = Vec::new();
+    let mut path: Vec<String> = Vec::new();
+    let mut columns: Vec<String> = Vec::new();
+    for line in printed.lines() {
+        let (depth, rest) = indented(line);
+        if depth == 0 {
+            // A crate, with the columns' names behind its own.
+            if let Some((name, heads)) = headed(rest) {
+                path = vec![name.to_owned()];
+                columns = heads;
+            }
+            continue;
+        }
+        // Rows without a branch are throughputs and allocations of the leaf
+        // above.
+        let Some(rest) = rest.strip_prefix("├─ ").or_else(|| rest.strip_prefix("╰─ "))
+        else {
+            continue;
+        };
+        let mut cells = rest.split('│').map(str::trim);
+        let first = cells.next().unwrap_or_default();
+        let cells: Vec<&str> = cells.collect();
+        path.truncate(depth);
+        // The first cell holds the name and the fastest time.
+        let timed = first.rsplit_once(' ').and_then(|(before, unit)| {
+            let (name, number) = before.rsplit_once(' ')?;
+            Some((name.trim_end(), seconds(number, unit)?))
+        });
+        let Some((name, fastest)) = timed.filter(|_| !cells.is_empty()) else {
+            let name = first.strip_suffix("(ignored)").unwrap_or(first);
+            path.push(name.trim_end().to_owned());
+            continue;
+        };
+        let time = |column: usize| match column {
+            0 => Some(fastest),
+            column => {
+                let mut words = cells.get(column - 1)?.split_whitespace();
+                seconds(words.next()?, words.next()?)
+            }
+        };
+        let mut sample = Sample::new();
+        for (head, metric) in COLUMNS {
+            let Some(metric) = metric else { continue };
+            let column = columns.iter().position(|column| column == head);
+            let value = column.and_then(time).ok_or_else(|| {
+                Error::Unreadable(format!("there is no {head} time in `{}`", line.trim()))
+            })?;
+            set(&mut sample, metric, value)?;
+        }
+        path.push(name.to_owned());
+        benchmarks.push((path.join("::"), sample));
+    }
+    Ok(benchmarks)
+}
+
+/// How deep in the tree a line is, and what follows its indentation: three
+/// characters for each level above its own.
+fn indented(line: &str) -> (usize, &str) {
+    let mut rest = line;
+    let mut depth = 0;
+    loop {
+        let next = rest.strip_prefix("│  ").or_else(|| rest.strip_prefix("   "));
+        match next {
+            Some(next) => (depth, rest) = (depth + 1, next),
+            None if rest.starts_with(['├', '╰']) => return (depth + 1, rest),
+            None => return (depth, rest),
+        }
+    }
+}
+
+/// The name of a crate and the names of the columns behind it.
+fn headed(line: &str) -> Option<(&str, Vec<String>)> {
+    let (name, _) = line.split_once(' ')?;
+    let mut heads = line[name.len()..].split('│').map(|head| head.trim().to_owned());
+    let heads: Vec<String> = heads.by_ref().collect();
+    (heads.first()? == COLUMNS[0].0).then_some((name, heads))
+}

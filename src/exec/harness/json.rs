@@ -1,0 +1,154 @@
+//! One JSON object: of metrics, or of benchmarks that are objects of metrics.
+//! It stands alone on standard output, or in the file that `$CBDR_OUTPUT`
+//! names. A comma after the last entry, as scripts like to print, is forgiven.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::{Error, MOST_METRICS, Reading, few, once, set};
+use crate::model::row::Sample;
+
+/// Names the file.
+pub(super) const VARIABLE: &str = "CBDR_OUTPUT";
+
+pub(super) fn read(text: &str) -> Result<Reading, Error> {
+    if text.trim().is_empty() {
+        return Err(Error::Nothing);
+    }
+    let text = forgive(text);
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| Error::Unreadable(format!("it is not one JSON object: {error}")))?;
+    let Value::Object(entries) = value else {
+        return Err(Error::Unreadable(format!("it is {}, not an object", value.kind())));
+    };
+    let nested = entries.iter().filter(|(_, value)| matches!(value, Value::Object(_))).count();
+    if entries.is_empty() {
+        return Err(Error::Unreadable("the object is empty".to_owned()));
+    } else if nested == 0 {
+        return sample(entries, "").map(Reading::Process);
+    } else if nested < entries.len() {
+        let why = "some values are numbers and some are objects: give metrics or benchmarks";
+        return Err(Error::Unreadable(why.to_owned()));
+    }
+    let mut benchmarks: Vec<(String, Sample)> = Vec::new();
+    for (name, value) in entries {
+        let Value::Object(metrics) = value else { continue };
+        if metrics.is_empty() {
+            return Err(Error::Unreadable(format!("the benchmark `{name}` has no metric")));
+        }
+        let sample = sample(metrics, &format!("{name}."))?;
+        benchmarks.push((name, sample));
+    }
+    once(&benchmarks)?;
+    Ok(Reading::Benchmarks(benchmarks))
+}
+
+/// An object of numbers; `place` is where it is, for errors.
+fn sample(entries: Vec<(String, Value)>, place: &str) -> Result<Sample, Error> {
+    few(entries.len(), MOST_METRICS, "metrics")?;
+    let mut sample = Sample::new();
+    for (name, value) in entries {
+        let Value::Number(number) = value else {
+            let metric = format!("{place}{name}");
+            return Err(Error::NoNumber { metric, what: value.kind().to_owned() });
+        };
+        set(&mut sample, &name, number)?;
+    }
+    Ok(sample)
+}
+
+/// The text without the commas before closing brackets, which become blanks,
+/// so that places in errors stay right.
+fn forgive(text: &str) -> String {
+    let mut bytes = text.trim_start_matches('\u{feff}').as_bytes().to_vec();
+    let mut comma = None;
+    let (mut quoted, mut escaped) = (false, false);
+    for at in 0..bytes.len() {
+        match bytes[at] {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => (quoted, comma) = (!quoted, None),
+            _ if quoted => {}
+            b',' => comma = Some(at),
+            b'}' | b']' => {
+                if let Some(comma) = comma.take() {
+                    bytes[comma] = b' ';
+                }
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            _ => comma = None,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A value, with what objects lose in other types: names that are there twice.
+enum Value {
+    Number(f64),
+    Object(Vec<(String, Value)>),
+    Other(&'static str),
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Value::Number(_) => "a number",
+            Value::Object(_) => "an object",
+            Value::Other(kind) => kind,
+        }
+    }
+}
+
+impl<'a> Deserialize<'a> for Value {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'a> Visitor<'a> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Number(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(number as f64))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(number as f64))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
+        Ok(Value::Other("a truth value"))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Value, E> {
+        Ok(Value::Other("a string"))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Other("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Value, A::Error> {
+        while list.next_element::<Value>()?.is_some() {}
+        Ok(Value::Other("a list"))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Value::Object(entries))
+    }
+}

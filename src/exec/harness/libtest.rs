@@ -1,0 +1,41 @@
+//! Rust's own test harness with `#[bench]`, and what prints as it does:
+//! `test NAME ... bench:  1,234.56 ns/iter (+/- 7)`.
+//!
+//! `wall_time` is the harness's own estimate of the time of an iteration,
+//! seconds: the median of its samples. A run can't be made shorter.
+
+use std::ffi::OsString;
+
+use super::{Error, seconds, set};
+use crate::model::row::Sample;
+
+/// In the help of those that know `--exact`.
+pub(super) const EXACT: &str = "Exactly match filters";
+
+pub(super) const WORDS: [&str; 1] = [EXACT];
+
+/// The arguments with which only these run.
+pub(super) fn only(names: &[&str]) -> Vec<OsString> {
+    let flag = std::iter::once("--exact");
+    flag.chain(names.iter().copied()).map(OsString::from).collect()
+}
+
+/// The benchmarks in the lines of a run.
+pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+    let mut benchmarks = Vec::new();
+    for line in printed.lines() {
+        let Some((name, rest)) =
+            line.strip_prefix("test ").and_then(|line| line.split_once(" ... bench:"))
+        else {
+            continue;
+        };
+        let bad = || Error::Unreadable(format!("there is no time in `{line}`"));
+        let mut words = rest.split_whitespace();
+        let (number, unit) = words.next().zip(words.next()).ok_or_else(bad)?;
+        let unit = unit.strip_suffix("/iter").ok_or_else(bad)?;
+        let mut sample = Sample::new();
+        set(&mut sample, "wall_time", seconds(number, unit).ok_or_else(bad)?)?;
+        benchmarks.push((name.trim_end().to_owned(), sample));
+    }
+    Ok(benchmarks)
+}

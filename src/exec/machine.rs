@@ -1,0 +1,380 @@
+//! Facts about this machine, as Linux tells them in `/proc` and `/sys`. What
+//! is not told (elsewhere, or in a container) is `None`.
+
+mod cpuinfo;
+mod description;
+
+use std::path::Path;
+
+use cpuinfo::CpuInfo;
+pub use description::{Description, describe, host};
+
+use crate::exec::process::ticks::Ticks;
+
+/// What is known of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machine {
+    /// The processor.
+    pub processor: Processor,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// How many processors are online.
+    pub online: Option<u64>,
+    /// How many of them this process may use.
+    pub allowed: Option<u64>,
+    /// What chooses the clock rates, each name once.
+    pub governors: Vec<String>,
+    /// Whether clock rates may rise above the nominal one for a while.
+    pub turbo: Option<bool>,
+    /// Whether cores are shared by two threads.
+    pub smt: Option<bool>,
+    /// How far address spaces are randomised: 0 not at all, 2 fully.
+    pub randomisation: Option<u64>,
+    /// Who may use performance counters: -1 everybody, 2 only for their own
+    /// code in user mode, 3 or more nobody without the capability.
+    pub perf_event_paranoid: Option<i64>,
+    /// What the monotonic clock reads, such as `tsc`.
+    pub clock_source: Option<String>,
+    /// Processes that run or could, averaged over a minute.
+    pub load: Option<f64>,
+    /// Time that the processors spent so far.
+    pub ticks: Option<Ticks>,
+    /// Whether it runs on its battery now.
+    pub on_battery: Option<bool>,
+    /// Memory, bytes.
+    pub memory: Option<u64>,
+    /// What its control groups allow.
+    pub limits: Limits,
+}
+
+/// A processor, by its names and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Processor {
+    /// Its name.
+    pub name: Option<String>,
+    /// Who made it, as `GenuineIntel`.
+    pub vendor: Option<String>,
+    /// Its family.
+    pub family: Option<u64>,
+    /// Its model, within the family.
+    pub model: Option<u64>,
+    /// Whether it says that it belongs to a virtual machine.
+    pub is_virtual: bool,
+}
+
+/// The limits of this process's control groups, of all above it, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// How many processors' time it may use; it is stopped when that is used
+    /// up.
+    pub processors: Option<f64>,
+    /// How much memory, bytes.
+    pub memory: Option<u64>,
+}
+
+impl Machine {
+    /// Reads the facts below `root`: `/`, but in tests.
+    pub fn read(root: &Path) -> Self {
+        let files = Files(root);
+        let cpu = "sys/devices/system/cpu";
+        let turbo = files
+            .switch(&format!("{cpu}/intel_pstate/no_turbo"))
+            .map(|off| !off)
+            .or_else(|| files.switch(&format!("{cpu}/cpufreq/boost")));
+        let status = files.text("proc/self/status").unwrap_or_default();
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let meminfo = files.text("proc/meminfo").unwrap_or_default();
+        let memory = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let memory = memory.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        Machine {
+            processor: processor(&CpuInfo::read(root)),
+            kernel: files.text("proc/sys/kernel/osrelease"),
+            online: files.text(&format!("{cpu}/online")).and_then(|list| count(&list)),
+            allowed: allowed.and_then(count),
+            governors: files.governors(cpu),
+            turbo,
+            smt: files.switch(&format!("{cpu}/smt/active")),
+            randomisation: files.number("proc/sys/kernel/randomize_va_space"),
+            perf_event_paranoid: files.number("proc/sys/kernel/perf_event_paranoid"),
+            clock_source: files
+                .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            load: files
+                .text("proc/loadavg")
+                .and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            ticks: files.text("proc/stat").and_then(|text| Ticks::parse(&text)),
+            on_battery: files.on_battery(),
+            memory: memory.map(|kilobytes| kilobytes * 1024),
+            limits: files.limits(),
+        }
+    }
+}
+
+/// The files below a root.
+struct Files<'a>(&'a Path);
+
+impl Files<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let text = fs_err::read_to_string(self.0.join(path)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// 0 or 1.
+    fn switch(&self, path: &str) -> Option<bool> {
+        Some(self.number::<u8>(path)? == 1)
+    }
+
+    /// The names in a folder, sorted.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs_err::read_dir(self.0.join(folder)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    fn governors(&self, folder: &str) -> Vec<String> {
+        let names = self.names(folder).into_iter();
+        let file = |name| self.text(&format!("{folder}/{name}/cpufreq/scaling_governor"));
+        let mut governors: Vec<String> = names.filter_map(file).collect();
+        governors.sort();
+        governors.dedup();
+        governors
+    }
+
+    /// Whether a battery is being emptied, and nothing else feeds the machine.
+    fn on_battery(&self) -> Option<bool> {
+        let folder = "sys/class/power_supply";
+        let mut known = None;
+        for name in self.names(folder) {
+            let file = |file: &str| self.text(&format!("{folder}/{name}/{file}"));
+            // Of a mouse or a pen.
+            if file("scope").as_deref() == Some("Device") {
+                continue;
+            }
+            match file("type").as_deref() {
+                Some("Mains" | "USB") if file("online").as_deref() == Some("1") => {
+                    return Some(false);
+                }
+                Some("Battery") => {
+                    let empties = file("status").as_deref() == Some("Discharging");
+                    known = Some(known == Some(true) || empties);
+                }
+                _ => {}
+            }
+        }
+        known
+    }
+
+    /// The least limits on the way from this process's group to the root.
+    fn limits(&self) -> Limits {
+        let groups = self.text("proc/self/cgroup").unwrap_or_default();
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or("");
+        let mut limits = Limits::default();
+        for group in Path::new(own).ancestors() {
+            let file = |name: &str| self.text(&format!("sys/fs/cgroup/{}/{name}", group.display()));
+            let processors = file("cpu.max").and_then(|text| {
+                let (quota, period) = text.split_once(' ')?;
+                Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+            });
+            let memory = file("memory.max").and_then(|text| text.parse().ok());
+            limits.processors = least(limits.processors, processors, f64::min);
+            limits.memory = least(limits.memory, memory, u64::min);
+        }
+        let old = "sys/fs/cgroup/cpu";
+        let quota: Option<f64> = self.number(&format!("{old}/cpu.cfs_quota_us"));
+        if let Some(quota) = quota.filter(|quota| *quota > 0.0) {
+            let period: Option<f64> = self.number(&format!("{old}/cpu.cfs_period_us"));
+            limits.processors =
+                least(limits.processors, period.map(|period| quota / period), f64::min);
+        }
+        limits
+    }
+}
+
+fn least<N>(one: Option<N>, other: Option<N>, min: fn(N, N) -> N) -> Option<N> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(min(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// How many numbers a list like `0-3,8` has.
+fn count(list: &str) -> Option<u64> {
+    let size = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        Some(last.checked_sub(first)? + 1)
+    };
+    list.trim().split(',').map(size).sum()
+}
+
+fn processor(info: &CpuInfo) -> Processor {
+    let number = |name: &str| info.value(name).and_then(|value| value.parse().ok());
+    let flags = info.value("flags").unwrap_or_default();
+    Processor {
+        name: info.value("model name").map(str::to_owned),
+        vendor: info.value("vendor_id").map(str::to_owned),
+        family: number("cpu family"),
+        model: number("model"),
+        is_virtual: flags.split(' ').any(|flag| flag == "hypervisor"),
+    }
+}
+
+/// What compilers make of this machine's processor when they are told to build
+/// for it (`-C target-cpu=native`): its architecture, and on Linux its model
+/// and its instruction sets.
+///
+/// # Errors
+/// When Linux can't tell now.
+pub(crate) fn processor_features() -> std::io::Result<String> {
+    const NAMES: [&str; 13] = [
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "flags",
+        "Features",
+        "CPU implementer",
+        "CPU architecture",
+        "CPU variant",
+        "CPU part",
+        "isa",
+        "cpu",
+        "uarch",
+    ];
+    let info = CpuInfo::try_read(Path::new("/"))?;
+    Ok(format!("{}\n{}", std::env::consts::ARCH, info.lines(&NAMES)))
+}
+
+/// A text that tells this machine from others: its architecture, the model of
+/// its processor and the release of its kernel.
+pub(crate) fn identity() -> String {
+    let processor = CpuInfo::read(Path::new("/")).lines(&["model name"]);
+    let kernel = Files(Path::new("/")).text("proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{}\n{processor}\n{kernel}\n", std::env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with these files.
+    fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn read(files: &[(&str, &str)]) -> Machine {
+        Machine::read(made(files).path())
+    }
+
+    #[test]
+    fn a_machine_that_tells_everything() {
+        let cpu = "sys/devices/system/cpu";
+        let machine = read(&[
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\
+                 model name\t: Some CPU @ 2 GHz\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n\
+                 vendor_id\t: Other\n",
+            ),
+            ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("proc/sys/kernel/randomize_va_space", "2\n"),
+            ("proc/sys/kernel/perf_event_paranoid", "-1\n"),
+            ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1,3\n"),
+            ("proc/meminfo", "MemTotal:        2048 kB\n"),
+            ("proc/loadavg", "0.52 0.58 0.59 1/257 1234\n"),
+            ("proc/stat", "cpu  10 0 20 60 0 0 0 10 5 0\ncpu0 1 2 3\n"),
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "4096\n"),
+            ("sys/fs/cgroup/a/memory.max", "max\n"),
+            (&format!("{cpu}/online"), "0-7\n"),
+            (&format!("{cpu}/cpu0/cpufreq/scaling_governor"), "powersave\n"),
+            (&format!("{cpu}/cpu1/cpufreq/scaling_governor"), "performance\n"),
+            (&format!("{cpu}/cpu2/cpufreq/scaling_governor"), "powersave\n"),
+            (&format!("{cpu}/intel_pstate/no_turbo"), "0\n"),
+            (&format!("{cpu}/smt/active"), "1\n"),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+            ("sys/class/power_supply/AC/type", "Mains\n"),
+            ("sys/class/power_supply/AC/online", "0\n"),
+            ("sys/class/power_supply/BAT0/type", "Battery\n"),
+            ("sys/class/power_supply/BAT0/status", "Discharging\n"),
+        ]);
+        let expected = Machine {
+            processor: Processor {
+                name: Some("Some CPU @ 2 GHz".to_owned()),
+                vendor: Some("GenuineIntel".to_owned()),
+                family: Some(6),
+                model: Some(143),
+                is_virtual: true,
+            },
+            kernel: Some("6.1.0".to_owned()),
+            online: Some(8),
+            allowed: Some(3),
+            governors: vec!["performance".to_owned(), "powersave".to_owned()],
+            turbo: Some(true),
+            smt: Some(true),
+            randomisation: Some(2),
+            perf_event_paranoid: Some(-1),
+            clock_source: Some("tsc".to_owned()),
+            load: Some(0.52),
+            ticks: Some(Ticks { all: 100, busy: 40, stolen: 10 }),
+            on_battery: Some(true),
+            memory: Some(2 << 20),
+            limits: Limits { processors: Some(1.5), memory: Some(4096) },
+        };
+        assert_eq!(machine, expected);
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_or_nonsense() {
+        assert_eq!(read(&[]), Machine::default());
+        let nonsense = read(&[
+            ("proc/cpuinfo", ""),
+            ("proc/stat", "intr 5\n"),
+            ("proc/loadavg", "\n"),
+            ("sys/devices/system/cpu/online", "3-1\n"),
+            ("proc/sys/kernel/perf_event_paranoid", "much\n"),
+            ("proc/self/cgroup", "12:cpu:/x\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+        ]);
+        assert_eq!(nonsense, Machine { kernel: None, ..Machine::default() });
+    }
+
+    #[test]
+    fn an_older_control_group_limits_too() {
+        let files = [
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        assert_eq!(read(&files).limits.processors, Some(0.5));
+    }
+
+    #[test]
+    fn power_from_outside_counts_more_than_a_battery_and_a_mouse_not_at_all() {
+        let mains = [
+            ("sys/class/power_supply/AC/type", "Mains\n"),
+            ("sys/class/power_supply/AC/online", "1\n"),
+            ("sys/class/power_supply/BAT0/type", "Battery\n"),
+            ("sys/class/power_supply/BAT0/status", "Discharging\n"),
+        ];
+        assert_eq!(read(&mains).on_battery, Some(false));
+        let mouse = [
+            ("sys/class/power_supply/mouse/type", "Battery\n"),
+            ("sys/class/power_supply/mouse/status", "Discharging\n"),
+            ("sys/class/power_supply/mouse/scope", "Device\n"),
+        ];
+        assert_eq!(read(&mouse).on_battery, None);
+    }
+}

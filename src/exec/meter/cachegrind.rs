@@ -1,0 +1,265 @@
+//! Instructions and estimated cycles by valgrind's cachegrind, which runs the
+//! program on a processor made of software: 20 to 100 times slower, but the
+//! same program counts the same on every machine, virtual ones included.
+//!
+//! Such a run has no other numbers: nobody wants the time of a program under
+//! valgrind. Programs that the program starts are followed and added, as in
+//! all other metrics. (A child that forks and never executes another program
+//! starts from what its parent had counted.)
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::{Error, Refusal};
+use crate::exec::process::{Command, Sink};
+use crate::exec::system::replace;
+use crate::model::metric::{KnownMetric, Metric, Source};
+use crate::model::row::Sample;
+
+pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
+
+/// The caches that are simulated, whatever this machine has, so that counts of
+/// two machines are comparable: 32 KiB each for code and data, 8 MiB behind.
+const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
+
+/// The variables of valgrind's that would change what it counts.
+const VARIABLES: [&str; 2] = ["VALGRIND_OPTS", "VALGRIND_LIB"];
+
+/// The name of the files that it writes, up to the process's number.
+const FILE: &str = "cachegrind.";
+
+/// How valgrind is run.
+#[derive(Clone, Debug)]
+pub(super) struct Cachegrind {
+    valgrind: PathBuf,
+    metrics: Vec<&'static KnownMetric>,
+}
+
+impl Cachegrind {
+    /// The one that these metrics need, if any of them is one of its own.
+    ///
+    /// # Errors
+    /// When there is no valgrind in `path`.
+    pub(super) fn for_metrics(
+        names: &[String],
+        path: Option<&OsStr>,
+    ) -> Result<Option<Self>, Vec<Refusal>> {
+        let is_asked = |known: &&KnownMetric| names.iter().any(|asked| asked == known.name);
+        let metrics: Vec<_> = KnownMetric::from(Source::Cachegrind).filter(is_asked).collect();
+        if metrics.is_empty() {
+            return Ok(None);
+        }
+        match find(path) {
+            Some(valgrind) => Ok(Some(Cachegrind { valgrind, metrics })),
+            None => Err(metrics.iter().map(|metric| missing(metric.name)).collect()),
+        }
+    }
+
+    pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
+        self.metrics.iter().map(|known| known.metric())
+    }
+
+    /// The command that runs `command` under valgrind, which writes into
+    /// `folder`.
+    pub(super) fn wrap(&self, command: &Command, folder: &Path) -> Command {
+        // A percent sign means something to valgrind.
+        let folder = replace(folder.as_os_str(), '%', "%%");
+        let mut out = OsString::from("--cachegrind-out-file=");
+        out.push(Path::new(&folder).join(format!("{FILE}%p")));
+        let simulates = self.metrics.iter().any(|known| known.name == CYCLES);
+        let options = [
+            "--tool=cachegrind",
+            "--quiet",
+            "--trace-children=yes",
+            "--vgdb=no",
+            "--branch-sim=no",
+            if simulates { "--cache-sim=yes" } else { "--cache-sim=no" },
+        ];
+        let mut argv = vec![self.valgrind.clone().into_os_string()];
+        argv.extend(options.into_iter().map(OsString::from));
+        argv.extend(CACHES.into_iter().filter(|_| simulates).map(OsString::from));
+        argv.push(out);
+        argv.extend(command.argv.iter().cloned());
+        let mut command =
+            Command { argv, stdout: Sink::Null, counters: Vec::new(), ..command.clone() };
+        command.env.retain(|(name, _)| !VARIABLES.iter().any(|variable| name == variable));
+        command
+    }
+
+    /// Takes what a run left in `folder`.
+    pub(super) fn read(&self, folder: &Path) -> Result<Sample, Error> {
+        let mut total: Option<Counts> = None;
+        for file in take(folder)? {
+            let Some(counts) = Counts::parse(&file) else { continue };
+            total = Some(total.map_or(counts, |total| total.plus(counts)));
+        }
+        let total = total.ok_or(Error::NoCount)?;
+        let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
+        Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
+    }
+}
+
+/// Reads the files in `folder` and removes them.
+pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
+    let io = |source| Error::Files { folder: folder.to_owned(), source };
+    let mut texts = Vec::new();
+    for entry in fs_err::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(FILE.as_bytes()) {
+            texts.push(fs_err::read_to_string(&path).map_err(io)?);
+            fs_err::remove_file(&path).map_err(io)?;
+        }
+    }
+    Ok(texts)
+}
+
+pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
+    let mut folders = std::env::split_paths(path?);
+    folders.find_map(|folder| Some(folder.join("valgrind")).filter(|path| path.is_file()))
+}
+
+fn missing(metric: &'static str) -> Refusal {
+    let (why, hint) = match super::HAS_VALGRIND {
+        true => (
+            "`valgrind` is not in the PATH",
+            Some("install it, as with `apt-get install valgrind`"),
+        ),
+        false => ("there is no valgrind for this system", None),
+    };
+    Refusal { metric, why: why.to_owned(), hint: hint.map(str::to_owned), source: None }
+}
+
+/// What one file says: cachegrind's events, whole program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// Instructions read, `Ir`.
+    instructions: u64,
+    /// Data read and written, `Dr` and `Dw`.
+    data: u64,
+    /// Misses of the first caches, `I1mr`, `D1mr` and `D1mw`.
+    first: u64,
+    /// Misses of the last one, `ILmr`, `DLmr` and `DLmw`.
+    last: u64,
+}
+
+impl Counts {
+    /// Reads the lines `events:` and `summary:`.
+    fn parse(text: &str) -> Option<Self> {
+        let line = |key: &str| text.lines().rev().find_map(|line| line.strip_prefix(key));
+        let mut counts = Counts::default();
+        let mut values = line("summary:")?.split_whitespace();
+        for event in line("events:")?.split_whitespace() {
+            let value: u64 = values.next()?.parse().ok()?;
+            match event {
+                "Ir" => counts.instructions += value,
+                "Dr" | "Dw" => counts.data += value,
+                "I1mr" | "D1mr" | "D1mw" => counts.first += value,
+                "ILmr" | "DLmr" | "DLmw" => counts.last += value,
+                _ => {}
+            }
+        }
+        Some(counts)
+    }
+
+    fn plus(self, other: Counts) -> Counts {
+        Counts {
+            instructions: self.instructions + other.instructions,
+            data: self.data + other.data,
+            first: self.first + other.first,
+            last: self.last + other.last,
+        }
+    }
+
+    /// Hits of the first caches, plus 5 times those of the last, plus 35 times
+    /// those of memory: a rough machine, but always the same (Turner-Trauring
+    /// 2020, *CI for performance: reliable benchmarking in noisy
+    /// environments*; the crates iai and gungraun take the same figures).
+    fn cycles(self) -> u64 {
+        let memory = self.last;
+        let last = self.first.saturating_sub(self.last);
+        let first = (self.instructions + self.data).saturating_sub(self.first);
+        first + 5 * last + 35 * memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INSTRUCTIONS: &str = "instructions_cachegrind";
+
+    const WITH_CACHES: &str = "desc: I1 cache: x\ncmd: /bin/true\n\
+        events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\nfn=main\n1 10 0 0 0 0 0 0 0 0\n\
+        summary: 1000 10 4 300 20 5 200 30 6\n";
+
+    fn both() -> Cachegrind {
+        let metrics = KnownMetric::from(Source::Cachegrind).collect();
+        Cachegrind { valgrind: "/usr/bin/valgrind".into(), metrics }
+    }
+
+    #[test]
+    fn the_summary_is_read_and_weighed() {
+        let counts = Counts::parse(WITH_CACHES).unwrap();
+        assert_eq!(counts, Counts { instructions: 1000, data: 500, first: 60, last: 15 });
+        // 1500 accesses, 1440 of which hit at once, 45 later, 15 never.
+        assert_eq!(counts.cycles(), 1440 + 5 * 45 + 35 * 15);
+        let plain = Counts::parse("events: Ir\nsummary: 77\n").unwrap();
+        assert_eq!(plain, Counts { instructions: 77, ..Counts::default() });
+        for bad in ["", "events: Ir\n", "events: Ir Dr\nsummary: 5\n", "events: Ir\nsummary: x\n"] {
+            assert_eq!(Counts::parse(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_files_of_all_processes_are_added_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("cachegrind.10", WITH_CACHES);
+        write("cachegrind.11", WITH_CACHES);
+        // Of a process that was killed.
+        write("cachegrind.12", "events: Ir\n");
+        write("said", "kept");
+        let sample = both().read(folder.path()).unwrap();
+        assert_eq!(sample.get(INSTRUCTIONS), Some(2000.0));
+        assert_eq!(sample.get(CYCLES), Some(2.0 * 2190.0));
+        assert!(folder.path().join("said").exists());
+        assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
+    }
+
+    #[test]
+    fn a_command_is_wrapped_and_caches_cost_only_who_asks_for_them() {
+        let mut command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
+        command.set_var("VALGRIND_OPTS", "--tool=memcheck");
+        command.set_var("PATH", "/bin");
+        let words = |cachegrind: Cachegrind| {
+            let wrapped = cachegrind.wrap(&command, Path::new("/tmp/5%"));
+            assert_eq!(wrapped.env, [("PATH".into(), "/bin".into())]);
+            wrapped.shown()
+        };
+        let counted = words(Cachegrind { metrics: both().metrics[..1].to_vec(), ..both() });
+        assert_eq!(counted.split_whitespace().next(), Some("/usr/bin/valgrind"));
+        assert!(counted.contains("--tool=cachegrind"), "{counted}");
+        assert!(
+            counted.ends_with("--cachegrind-out-file=/tmp/5%%/cachegrind.%p' x -a"),
+            "{counted}"
+        );
+        assert!(counted.contains("--cache-sim=no") && !counted.contains("--LL"), "{counted}");
+        let simulated = words(both());
+        assert!(simulated.contains("--cache-sim=yes") && simulated.contains("--LL"), "{simulated}");
+    }
+
+    #[test]
+    fn without_valgrind_every_metric_of_it_is_refused() {
+        let empty = tempfile::tempdir().unwrap();
+        let names = [INSTRUCTIONS.to_owned(), "wall_time".to_owned()];
+        let refused = Cachegrind::for_metrics(&names, Some(empty.path().as_os_str())).unwrap_err();
+        assert_eq!(refused.len(), 1);
+        assert_eq!(refused[0].metric, INSTRUCTIONS);
+        assert!(refused[0].why.contains("valgrind"));
+        let unasked = Cachegrind::for_metrics(&names[1..], None);
+        assert!(unasked.unwrap().is_none());
+    }
+}

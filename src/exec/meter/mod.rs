@@ -1,0 +1,287 @@
+//! Where the numbers of a run come from: one file a source.
+//!
+//! What the kernel tells anyway (`rusage`) is always there. `counters` and
+//! `cachegrind` cost something and are used only for metrics that are asked
+//! for by name; `size` needs no run at all.
+//!
+//! A source that disturbs the others gets runs of its own ([`Pass`]): one
+//! measurement of a side is a plain run and, where its metrics are asked for,
+//! one under cachegrind, together one sample. No number comes from a run that
+//! another number disturbed. When nothing but cachegrind's metrics is asked
+//! for there is no plain run, and so no time.
+
+mod cachegrind;
+mod counters;
+mod rusage;
+mod size;
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cachegrind::Cachegrind;
+use counters::Counters;
+pub use size::{program, sizes};
+
+use crate::exec::machine::Machine;
+use crate::exec::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
+use crate::model::metric::{KNOWN, KnownMetric, Metric, Source};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use crate::model::row::Sample;
+
+/// Whether there is a valgrind for this system at all.
+const HAS_VALGRIND: bool = !cfg!(windows);
+
+/// Why a metric can't be had on this machine.
+#[derive(Debug, thiserror::Error)]
+#[error("`{metric}` can't be measured: {why}")]
+pub struct Refusal {
+    /// The metric.
+    pub metric: &'static str,
+    /// The cause.
+    pub why: String,
+    /// What the user can do about it.
+    pub hint: Option<String>,
+    /// What the system said.
+    pub source: Option<io::Error>,
+}
+
+/// Why a run has no numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// This machine does not have them.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A counter that counted only some of the time.
+    #[error(
+        "`{metric}` was counted for only {:.0}% of the run: the processor has too few counters \
+         for all that are in use", 100.0 * share
+    )]
+    Shared {
+        /// The metric.
+        metric: &'static str,
+        /// The share of the time, 0 to 1.
+        share: f64,
+    },
+    /// Nothing that valgrind wrote could be read.
+    #[error("valgrind wrote no count")]
+    NoCount,
+    /// What valgrind wrote could not be read.
+    #[error("could not read what valgrind wrote in `{}`", .folder.display())]
+    Files {
+        /// Where it is.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A size of a program that is no side's own.
+    #[error("`{metric}` says nothing: both sides run `{}`", .program.display())]
+    SameProgram {
+        /// The metric.
+        metric: &'static str,
+        /// The program.
+        program: PathBuf,
+    },
+    /// A program that can't be read.
+    #[error("could not read `{}`", .path.display())]
+    Executable {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A program without machine code that we understand.
+    #[error("`text_bytes` of `{}` is not known: it is no executable of a known form", .path.display())]
+    NoText {
+        /// The program.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::Refused(refusal) => return refusal.hint.clone(),
+            Error::Shared { .. } => {
+                "ask for fewer counters at a time; another profiler, or the \
+                                     kernel's watchdog (`sysctl kernel.nmi_watchdog=0`), may \
+                                     hold some"
+            }
+            Error::NoCount => "a program that valgrind can't follow, or that was killed?",
+            Error::SameProgram { .. } | Error::NoText { .. } => {
+                "measure a bench, bin or example target, or a `--command` that begins with the \
+                 program's path in the worktree"
+            }
+            Error::Files { .. } | Error::Executable { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// As many pairs of exact counts have bounds, at the usual confidence.
+const SHOWN_PAIRS: u64 = 8;
+
+/// A kind of run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pass {
+    /// The program as it is.
+    Plain,
+    /// Under valgrind.
+    Cachegrind,
+}
+
+/// The sources that some metrics need.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    plain: bool,
+    counters: Counters,
+    cachegrind: Option<Cachegrind>,
+    refused: Vec<Refusal>,
+}
+
+/// Every metric that any machine may have, in the order of the outputs.
+pub fn all() -> impl Iterator<Item = Metric> {
+    KNOWN.iter().filter(|known| known.source != Source::Harness).map(KnownMetric::metric)
+}
+
+/// Those of them that come from runs.
+pub(crate) fn of_runs() -> impl Iterator<Item = Metric> {
+    all().filter(|metric| !needs_no_run(&metric.name))
+}
+
+/// The metrics that not every machine has, and why this one lacks them, where
+/// it does.
+pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
+    let costly = of_runs().filter(|metric| !rusage::is_told(&metric.name));
+    let of = |metric: Metric| {
+        let names = [metric.name.clone()];
+        let refusal = Meters::for_metrics(&names, path, machine).take_refused().pop();
+        (metric, refusal)
+    };
+    costly.map(of).collect()
+}
+
+/// Whether it is known without a run.
+pub(crate) fn needs_no_run(metric: &str) -> bool {
+    KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
+}
+
+/// The kind of run that a metric comes from; what no source knows, the program
+/// may print in a plain one. `None` of what needs no run.
+pub fn pass(metric: &str) -> Option<Pass> {
+    match KnownMetric::of(metric).map(|known| known.source) {
+        Some(Source::Executable) => None,
+        Some(Source::Cachegrind) => Some(Pass::Cachegrind),
+        _ => Some(Pass::Plain),
+    }
+}
+
+impl Meters {
+    /// The sources of `names`. Valgrind is looked for in `path`, a `PATH`.
+    /// What this machine does not have is among [`Meters::take_refused`].
+    pub(crate) fn for_metrics(names: &[String], path: Option<&OsStr>, machine: &Machine) -> Self {
+        let mut refused = Vec::new();
+        let mut counters = Counters::default();
+        for name in names {
+            refused.extend(rusage::refusal(name, TELLS_FAULTS_AND_SWITCHES));
+            refused.extend(counters.add(name, machine).err());
+        }
+        let cachegrind = Cachegrind::for_metrics(names, path).unwrap_or_else(|refusals| {
+            refused.extend(refusals);
+            None
+        });
+        let mut passes = names.iter().filter_map(|name| pass(name));
+        let plain = passes.any(|pass| pass == Pass::Plain);
+        Meters { plain, counters, cachegrind, refused }
+    }
+
+    /// Takes out the metrics that were asked for and can't be had here.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refusal> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// The metrics of the runs, in the order of the outputs.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = Vec::new();
+        if self.plain {
+            metrics.extend(rusage::metrics().chain(self.counters.metrics()));
+        }
+        metrics.extend(self.cachegrind.iter().flat_map(Cachegrind::metrics));
+        metrics
+    }
+
+    /// The slow kinds of runs of which, after these results, nobody wants to
+    /// know more: all that decides in them is decided. Where nothing does, a
+    /// few are enough to be shown.
+    pub(crate) fn done(&self, results: &[BenchmarkResult]) -> Vec<Pass> {
+        let pairs = results.iter().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
+        let is_done = |of: &Pass| {
+            let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
+            let mut own = all.filter(|m| pass(&m.metric.name) == Some(*of));
+            // Nothing is decided here of a shard.
+            let open = |m: &MetricResult| {
+                m.threshold.is_some() && m.verdict.is_none_or(|v| v == Verdict::Inconclusive)
+            };
+            match own.clone().any(|m| m.threshold.is_some()) {
+                true => !own.any(open),
+                false => pairs >= SHOWN_PAIRS,
+            }
+        };
+        let slow = self.passes().into_iter().filter(|pass| *pass != Pass::Plain);
+        slow.filter(is_done).collect()
+    }
+
+    /// Whether there are slow kinds of runs, which [`Meters::done`] is about.
+    pub(crate) fn has_slow_runs(&self) -> bool {
+        self.cachegrind.is_some()
+    }
+
+    /// The kinds of runs that one sample needs.
+    pub(crate) fn passes(&self) -> Vec<Pass> {
+        let plain = self.plain.then_some(Pass::Plain);
+        plain.into_iter().chain(self.cachegrind.as_ref().map(|_| Pass::Cachegrind)).collect()
+    }
+
+    /// The command of a kind of run; `folder` may be written to.
+    ///
+    /// # Errors
+    /// When what an earlier run left in `folder` can't be removed.
+    pub(crate) fn prepare(
+        &self,
+        pass: Pass,
+        command: Command,
+        folder: &Path,
+    ) -> Result<Command, Error> {
+        match (pass, &self.cachegrind) {
+            (Pass::Cachegrind, Some(cachegrind)) => {
+                cachegrind::take(folder)?;
+                Ok(cachegrind.wrap(&command, folder))
+            }
+            _ => Ok(Command { counters: self.counters.counters.clone(), ..command }),
+        }
+    }
+
+    /// The values of a run that ended well.
+    ///
+    /// # Errors
+    /// When what it left can't be read, or a counter had to take turns.
+    pub(crate) fn read(
+        &self,
+        pass: Pass,
+        outcome: &Outcome,
+        folder: &Path,
+    ) -> Result<Sample, Error> {
+        match (pass, &self.cachegrind) {
+            (Pass::Cachegrind, Some(cachegrind)) => cachegrind.read(folder),
+            _ => {
+                let mut sample = rusage::read(outcome);
+                sample.join(self.counters.read(&outcome.counts)?);
+                Ok(sample)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! What the kernel tells of every ended program, for nothing: time, memory,
+//! faults and switches, of itself and of those of its descendants that were
+//! waited for.
+
+use super::Refusal;
+use crate::exec::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
+use crate::model::metric::{KnownMetric, Metric, Source};
+use crate::model::row::Sample;
+
+/// Those that not every system tells.
+const RARE: [&str; 4] =
+    ["minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
+
+/// Those that this system tells, as metrics.
+pub(super) fn metrics() -> impl Iterator<Item = Metric> {
+    KnownMetric::from(Source::Usage).filter(|known| is_told(known.name)).map(KnownMetric::metric)
+}
+
+/// Whether it is one of these, and this system tells it.
+pub(super) fn is_told(metric: &str) -> bool {
+    KnownMetric::from(Source::Usage).any(|known| known.name == metric)
+        && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()
+}
+
+/// Why a metric can't be had where the system does or does not tell the rare
+/// ones, if it can't.
+pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
+    let rare = RARE.into_iter().find(|rare| *rare == metric).filter(|_| !tells)?;
+    Some(Refusal {
+        metric: rare,
+        why: "this system does not tell it of a program that has ended".to_owned(),
+        hint: Some("Linux, macOS and the BSDs do".to_owned()),
+        source: None,
+    })
+}
+
+/// The values of a run.
+pub(super) fn read(outcome: &Outcome) -> Sample {
+    let usage = outcome.usage;
+    let values = [
+        ("wall_time", outcome.wall),
+        ("user_time", usage.user),
+        ("sys_time", usage.sys),
+        ("cpu_time", usage.user + usage.sys),
+        ("max_rss", usage.max_rss as f64),
+        ("minor_faults", usage.minor_faults as f64),
+        ("major_faults", usage.major_faults as f64),
+        ("voluntary_switches", usage.voluntary_switches as f64),
+        ("involuntary_switches", usage.involuntary_switches as f64),
+    ];
+    values.into_iter().filter(|(name, _)| is_told(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_system_does_not_tell_is_refused_by_name() {
+        for metric in KnownMetric::from(Source::Usage).map(|known| known.name) {
+            assert!(refusal(metric, true).is_none());
+            let refused = refusal(metric, false).map(|refusal| refusal.to_string());
+            let expected = RARE.contains(&metric).then(|| {
+                format!(
+                    "`{metric}` can't be measured: this system does not tell it of a program \
+                     that has ended"
+                )
+            });
+            assert_eq!(refused, expected);
+        }
+        assert!(refusal("instructions", false).is_none() && !is_told("instructions"));
+    }
+}

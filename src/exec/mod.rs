@@ -1,0 +1,9 @@
+//! Runs programs and reads what they measured.
+
+pub(crate) mod execution;
+pub mod harness;
+pub mod machine;
+pub mod meter;
+pub mod process;
+pub(crate) mod program;
+pub mod system;

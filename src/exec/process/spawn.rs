@@ -1,0 +1,178 @@
+//! Starts a program, on Linux: with `clone` itself. (Elsewhere: `plain`.)
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
+
+use super::isolation::Ready;
+use super::launch::Launch;
+use super::unix::{Child, signals, wait_for};
+
+/// Where programs are started from: what can be had once is had once.
+pub(super) struct Spawner {
+    /// The child's, until it has its own.
+    stack: Vec<u8>,
+    /// What this process can read from its files again.
+    unwritten: Vec<(usize, usize)>,
+    /// Takes the order to forget this process's peak memory; -1 where there
+    /// is nothing that does.
+    peak: libc::c_int,
+}
+
+/// What the child works from between clone and exec, and what it tells.
+struct Start {
+    program: *const libc::c_char,
+    argv: *const *const libc::c_char,
+    env: *const *const libc::c_char,
+    cwd: *const libc::c_char,
+    files: [libc::c_int; 3],
+    isolation: Ready,
+    /// What is to be blocked: no signals.
+    mask: libc::sigset_t,
+    /// Gets the child's number.
+    running: *const AtomicI32,
+    /// The last moment before exec.
+    at: Instant,
+    /// Why there is no program, if there is none.
+    error: libc::c_int,
+}
+
+/// The child's way to its program; only system calls. Its signals' handlers
+/// become defaults with exec (see [`survive`]).
+extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
+    // while it shares this memory.
+    unsafe {
+        let start = &mut *start.cast::<Start>();
+        // Should the helper be killed, nobody else would end this one.
+        let ready = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::setpgid(0, 0) == 0
+            && libc::chdir(start.cwd) == 0
+            && libc::dup2(start.files[0], 0) == 0
+            && libc::dup2(start.files[1], 1) == 1
+            && libc::dup2(start.files[2], 2) == 2
+            && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
+                == 0;
+        if let (true, Err((_, number))) = (ready, start.isolation.apply()) {
+            start.error = number;
+            libc::_exit(127)
+        }
+        if ready {
+            (*start.running).store(libc::getpid(), Ordering::Release);
+            start.at = Instant::now();
+            libc::execve(start.program, start.argv, start.env);
+        }
+        start.error = *libc::__errno_location();
+        libc::_exit(127)
+    }
+}
+
+/// The list of pointers that the system wants: one to each, and a null.
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+impl Spawner {
+    pub(super) fn new() -> Self {
+        let peak = File::options().write(true).open("/proc/self/clear_refs");
+        let peak = peak.map_or(-1, IntoRawFd::into_raw_fd);
+        // So large that it is mapped by itself, and next to nothing of it used.
+        Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
+    }
+
+    /// Starts a program; returns when, too: the clock starts in the child,
+    /// right before exec. `running` has its number before it can do anything.
+    ///
+    /// This is `posix_spawn` without its two system calls for each of 64
+    /// signals, and with a descriptor that tells of the end.
+    pub(super) fn spawn(
+        &mut self,
+        launch: &Launch<'_>,
+        running: &AtomicI32,
+    ) -> io::Result<(Child, Instant)> {
+        let (argv, env) = (pointers(&launch.args.argv), pointers(&launch.args.env));
+        let mut start = Start {
+            program: launch.program.as_ptr(),
+            argv: argv.as_ptr(),
+            env: env.as_ptr(),
+            cwd: launch.args.cwd.as_ptr(),
+            files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
+            isolation: launch.isolation,
+            mask: signals(&[]),
+            running,
+            at: Instant::now(),
+            error: 0,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
+        let mut ended: libc::c_int = -1;
+        self.shrink();
+        // SAFETY: the child has a stack of its own (its top is rounded down to
+        // the alignment that every ABI asks of it), shares the memory only
+        // while this thread, the only one, sleeps (CLONE_VFORK), and makes
+        // nothing but system calls. A kernel without CLONE_PIDFD leaves
+        // `ended` alone.
+        let pid = unsafe {
+            let top = self.stack.as_mut_ptr().add(self.stack.len());
+            let top = top.sub(top as usize % 64);
+            libc::clone(begin, top.cast(), flags, (&raw mut start).cast(), &raw mut ended)
+        };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel made this descriptor for us.
+        let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
+        if start.error != 0 {
+            running.store(0, Ordering::Release);
+            wait_for(pid);
+            return Err(io::Error::from_raw_os_error(start.error));
+        }
+        Ok((Child { pid, ended }, start.at))
+    }
+
+    /// Makes this process as small as it can be, and makes the kernel believe
+    /// that it never was larger: the child's peak begins where ours is. The
+    /// code comes back page by page, as it is needed.
+    fn shrink(&self) {
+        for &(start, length) in &self.unwritten {
+            // SAFETY: nothing was or will be written there, so that the kernel
+            // finds in the file what was dropped.
+            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
+        }
+        // SAFETY: the pointer is to a byte. A plain call, since from here to
+        // the child every further function costs memory.
+        unsafe { libc::write(self.peak, b"5".as_ptr().cast(), 1) };
+    }
+}
+
+/// Where files are mapped of which this process has written nothing, and
+/// can't, its code above all: starts and lengths.
+fn unwritten() -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let Ok(maps) = File::open("/proc/self/smaps") else {
+        return found;
+    };
+    let mut latest = None;
+    for line in BufReader::new(maps).lines().map_while(Result::ok) {
+        match line.strip_prefix("Anonymous:") {
+            None => latest = read_only(&line).or(latest),
+            Some(written) => found.extend(latest.take().filter(|_| written.trim() == "0 kB")),
+        }
+    }
+    found
+}
+
+/// The place in a line that begins a mapping, if it is a file's and can't be
+/// written to.
+fn read_only(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let may = words.next()?;
+    let is_file = words.nth(3)?.starts_with('/');
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let (start, end) = (number(start)?, number(end)?);
+    (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, end - start))
+}

@@ -1,0 +1,290 @@
+//! Where systems differ and std leaves the difference to its caller: the
+//! bytes of a path, links, permissions. Also files that are replaced whole
+//! ([`Place`]). What a system has no form of is left out or said, never guessed.
+//! (Processes are [`crate::exec::process`]'s.)
+
+mod digest;
+mod place;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, Permissions};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+pub use digest::digest;
+pub(crate) use digest::{digest_file, hex};
+pub use place::{Place, Staged};
+
+/// The variable that names the user's folder.
+pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
+/// A path as git writes it: its bytes, and on Windows UTF-8 with slashes.
+pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
+    #[cfg(unix)]
+    {
+        std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+    }
+    #[cfg(not(unix))]
+    {
+        path.to_string_lossy().replace('\\', "/").into_bytes()
+    }
+}
+
+/// The path that [`git_bytes`] wrote. What is no UTF-8 can't be a path on
+/// Windows; there the bytes that are wrong are replaced.
+pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    {
+        let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+        text.into()
+    }
+    #[cfg(not(unix))]
+    {
+        String::from_utf8_lossy(bytes).into_owned().into()
+    }
+}
+
+/// `text` with `new` for every `old`.
+pub fn replace(text: &OsStr, old: char, new: &str) -> OsString {
+    // No part of a character that is not ASCII is an ASCII byte.
+    #[cfg(unix)]
+    if let (true, Ok(byte)) = (old.is_ascii(), u8::try_from(old)) {
+        use std::os::unix::ffi::{OsStrExt, OsStringExt};
+        let parts = text.as_bytes().split(|&other| other == byte);
+        return OsString::from_vec(parts.collect::<Vec<_>>().join(new.as_bytes()));
+    }
+    text.to_string_lossy().replace(old, new).into()
+}
+
+/// Makes a symbolic link at `at` that leads to `to`.
+///
+/// # Errors
+/// When the system refuses it. Windows does so unless the user has the right,
+/// as Developer Mode gives it.
+pub fn link(to: &Path, at: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(to, at)
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::{symlink_dir, symlink_file};
+        // A link there says what it leads to.
+        let full = at.parent().unwrap_or(Path::new("")).join(to);
+        if full.is_dir() { symlink_dir(to, at) } else { symlink_file(to, at) }
+    }
+}
+
+/// Makes or changes the link at `at`, to a folder, in one step where the
+/// system can: on Windows a link to a folder is in no place for a moment.
+///
+/// # Errors
+/// As [`link`].
+pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
+    let new = at.with_extension("new");
+    remove_link(&new);
+    link(to, &new)?;
+    if cfg!(windows) {
+        remove_link(at);
+    }
+    std::fs::rename(&new, at)
+}
+
+/// Removes a link, if there is one.
+fn remove_link(at: &Path) {
+    // What leads to a folder is one itself on Windows, and empty.
+    if std::fs::remove_file(at).is_err() && cfg!(windows) {
+        let _ = std::fs::remove_dir(at);
+    }
+}
+
+/// The permission bits of a file; `None` where files have none.
+pub fn mode(file: &Metadata) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
+/// The number of the user whose file it is; `None` where users have none.
+pub fn owner(file: &Metadata) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        Some(std::os::unix::fs::MetadataExt::uid(file))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
+/// Whether a path stays below `root`: no `..`, and no link among the folders on
+/// the way to it.
+pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let mut around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+    is_plain && around.all(|part| !root.join(part).is_symlink())
+}
+
+/// What git's index knows a file by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The lower bits of its number in the file system.
+    pub number: u32,
+    /// When its content was last changed: seconds since 1970, and nanoseconds.
+    pub modified: (i32, u32),
+    /// When anything about it was last changed.
+    pub changed: (i32, u32),
+}
+
+/// What git's index knows a file by; `None` where std does not tell it.
+pub fn stamp(file: &Metadata) -> Option<Stamp> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(Stamp {
+            number: file.ino() as u32,
+            modified: (file.mtime() as i32, file.mtime_nsec() as u32),
+            changed: (file.ctime() as i32, file.ctime_nsec() as u32),
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
+/// Whether a file is a named pipe, which can't be opened until its other end
+/// is, too.
+pub fn is_pipe(file: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
+    }
+}
+
+/// Whether a file may be executed by its owner; `None` where files do not say.
+pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
+    mode(file).map(|mode| mode & 0o100 != 0)
+}
+
+/// The permissions with these bits; `None` where files have none.
+pub fn permissions(mode: u32) -> Option<Permissions> {
+    #[cfg(unix)]
+    {
+        Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = mode;
+        None
+    }
+}
+
+/// Makes a folder and those around it, for the user alone where folders have
+/// permissions.
+///
+/// # Errors
+/// When the system refuses it.
+pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+/// Sets when a file was last changed; also of one that may not be written.
+///
+/// # Errors
+/// When the file is somebody else's, or not there.
+pub fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    options.read(true);
+    #[cfg(windows)]
+    {
+        /// `FILE_WRITE_ATTRIBUTES`.
+        const WRITE_ATTRIBUTES: u32 = 0x100;
+        std::os::windows::fs::OpenOptionsExt::access_mode(&mut options, WRITE_ATTRIBUTES);
+    }
+    options.open(path)?.set_modified(time)
+}
+
+/// The path without links, in the one spelling that other programs read, too:
+/// on Windows `C:\a`, where std says `\\?\C:\a`.
+///
+/// # Errors
+/// When there is nothing at `path`.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().map(plain)
+}
+
+/// A path of `canonicalize`'s without the prefix that means "take this as it
+/// is", where it means the same without.
+fn plain(path: PathBuf) -> PathBuf {
+    let text = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    let plain = text.filter(|text| {
+        let mut letters = text.bytes();
+        let drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
+        drive && letters.next() == Some(b':') && text.len() < 260
+    });
+    plain.map_or_else(|| path.clone(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_spelled_so_that_others_can_read_it() {
+        let plain = |path: &str| plain(path.into()).to_str().unwrap().to_owned();
+        assert_eq!(plain(r"\\?\C:\a b"), r"C:\a b");
+        assert_eq!(plain(r"\\?\UNC\host\share"), r"\\?\UNC\host\share");
+        assert_eq!(plain("/a"), "/a");
+        let long = format!(r"\\?\C:\{}", "a".repeat(300));
+        assert_eq!(plain(&long), long);
+    }
+
+    #[test]
+    fn what_git_wrote_is_read_again() {
+        for path in ["a/b c", "ä"] {
+            let path: PathBuf = Path::new(path).components().collect();
+            assert_eq!(from_git(&git_bytes(&path)), path);
+        }
+        assert_eq!(git_bytes(&Path::new("a").join("b")), b"a/b");
+        assert_eq!(replace("/a%b%".as_ref(), '%', "%%"), "/a%%b%%");
+    }
+
+    #[test]
+    fn a_link_is_changed_and_a_file_gets_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let file = |name: &str| std::fs::write(at(name).join("name"), name).unwrap();
+        for name in ["one", "two"] {
+            std::fs::create_dir(at(name)).unwrap();
+            file(name);
+        }
+        for name in ["one", "two"] {
+            relink(&at(name), &at("link")).unwrap();
+            assert_eq!(std::fs::read_to_string(at("link").join("name")).unwrap(), name);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+        let name = at("one").join("name");
+        set_modified(&name, SystemTime::UNIX_EPOCH).unwrap();
+        let modified = std::fs::metadata(&name).unwrap().modified().unwrap();
+        assert_eq!(modified, SystemTime::UNIX_EPOCH);
+    }
+}

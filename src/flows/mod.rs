@@ -1,0 +1,9 @@
+//! What a user can ask for, each a loop that reads from top to bottom.
+
+pub mod bisect;
+pub(crate) mod compare;
+pub mod doctor;
+pub mod event;
+pub mod history;
+pub mod init;
+pub mod sample;

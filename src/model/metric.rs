@@ -1,0 +1,243 @@
+//! What is measured: a name, a unit and which way is better.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a metric, a benchmark or a label, bytes.
+const LONGEST: usize = 1000;
+
+/// What makes a text no name of a metric, a benchmark or a label, all of which
+/// stand in tables and rows; `None` where nothing does.
+pub(crate) fn unfit(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > LONGEST {
+        Some("it is longer than 1000 bytes")
+    } else if name.chars().any(char::is_control) {
+        Some("it holds a line end or another control character")
+    } else {
+        None
+    }
+}
+
+/// The unit of a metric's values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+    /// Any other, by its symbol, such as `B/s`.
+    Other(String),
+    /// Nobody said.
+    Unknown,
+}
+
+impl Unit {
+    /// The unit of a symbol.
+    pub fn of(symbol: &str) -> Self {
+        match symbol {
+            "" => Unit::Unknown,
+            "s" => Unit::Seconds,
+            "B" => Unit::Bytes,
+            "count" => Unit::Count,
+            other => Unit::Other(other.to_owned()),
+        }
+    }
+
+    /// Its symbol in the outputs.
+    pub fn symbol(&self) -> &str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Bytes => "B",
+            Unit::Count => "count",
+            Unit::Other(symbol) => symbol,
+            Unit::Unknown => "",
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.symbol())
+    }
+}
+
+/// Which values of a metric are the better ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The lower ones, as of times.
+    Lower,
+    /// The higher ones, as of throughputs.
+    Higher,
+}
+
+impl Better {
+    /// `lower` or `higher`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+        }
+    }
+
+    /// The change, head/base - 1, at which a metric is worse by `threshold`: where
+    /// higher is better it is a fall, for the base is then so much more than the
+    /// head.
+    pub fn limit(self, threshold: f64) -> f64 {
+        match self {
+            Better::Lower => threshold,
+            // 1/(1 + T) - 1 without the cancellation.
+            Better::Higher => -threshold / (1.0 + threshold),
+        }
+    }
+
+    /// The direction of a name.
+    pub fn of(name: &str) -> Option<Self> {
+        [Better::Lower, Better::Higher].into_iter().find(|better| better.name() == name)
+    }
+}
+
+/// A metric.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Metric {
+    /// Its name, in snake case.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+}
+
+impl Metric {
+    /// A metric of which less is better.
+    pub fn cost(name: &str, unit: Unit) -> Self {
+        Metric { name: name.to_owned(), unit, better: Better::Lower }
+    }
+
+    /// A metric by its name: of those that are measured here or by a known
+    /// harness the unit is known; of others less is better.
+    pub fn named(name: &str) -> Self {
+        KnownMetric::of(name).map_or(Metric::cost(name, Unit::Unknown), KnownMetric::metric)
+    }
+
+    /// The same with what `units` says of it.
+    #[must_use]
+    pub fn with(self, units: &Units) -> Self {
+        match units.get(&self.name) {
+            Some((unit, better)) => Metric { unit: unit.clone(), better: *better, ..self },
+            None => self,
+        }
+    }
+
+    /// Whether the placement of code alone can change it by some per cent.
+    pub(crate) fn depends_on_placement(&self) -> bool {
+        match self.unit {
+            Unit::Seconds | Unit::Other(_) | Unit::Unknown => true,
+            Unit::Bytes | Unit::Count => {
+                ["cycles", "branch_misses", "cache_misses", "estimated_cycles_cachegrind"]
+                    .contains(&self.name.as_str())
+            }
+        }
+    }
+
+    /// Whether it is counted on a simulated processor, where a program that
+    /// does the same counts the same.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.name.ends_with(SIMULATED)
+    }
+}
+
+/// Where the values of a known metric come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What the kernel tells of every program that has ended.
+    Usage,
+    /// A counter of the processor or the kernel.
+    Counter,
+    /// Valgrind's cachegrind.
+    Cachegrind,
+    /// The executable file.
+    Executable,
+    /// The output of a harness.
+    Harness,
+}
+
+/// A metric that is measured here or by a known harness.
+#[derive(Debug)]
+pub(crate) struct KnownMetric {
+    /// Its name, in snake case.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// Where its values come from.
+    pub source: Source,
+}
+
+/// The known metrics, in the order of the outputs.
+pub(crate) static KNOWN: [KnownMetric; 24] = {
+    use Source::{Cachegrind, Counter, Executable, Harness, Usage};
+    use Unit::{Bytes, Count, Seconds};
+    const fn cost(name: &'static str, unit: Unit, source: Source) -> KnownMetric {
+        KnownMetric { name, unit, better: Better::Lower, source }
+    }
+    [
+        cost("wall_time", Seconds, Usage),
+        cost("user_time", Seconds, Usage),
+        cost("sys_time", Seconds, Usage),
+        cost("cpu_time", Seconds, Usage),
+        cost("max_rss", Bytes, Usage),
+        cost("minor_faults", Count, Usage),
+        cost("major_faults", Count, Usage),
+        cost("voluntary_switches", Count, Usage),
+        cost("involuntary_switches", Count, Usage),
+        cost("instructions", Count, Counter),
+        cost("instructions_minus_irqs", Count, Counter),
+        cost("cycles", Count, Counter),
+        cost("branches", Count, Counter),
+        cost("branch_misses", Count, Counter),
+        cost("cache_misses", Count, Counter),
+        cost("page_faults", Count, Counter),
+        cost("context_switches", Count, Counter),
+        cost("task_clock", Seconds, Counter),
+        cost("instructions_cachegrind", Count, Cachegrind),
+        cost("estimated_cycles_cachegrind", Count, Cachegrind),
+        cost("executable_bytes", Bytes, Executable),
+        cost("text_bytes", Bytes, Executable),
+        cost("median_time", Seconds, Harness),
+        cost("min_time", Seconds, Harness),
+    ]
+};
+
+impl KnownMetric {
+    /// The known metric of this name.
+    pub(crate) fn of(name: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.name == name)
+    }
+
+    /// Those whose values come from `source`, in the order of the outputs.
+    pub(crate) fn from(source: Source) -> impl Iterator<Item = &'static Self> {
+        KNOWN.iter().filter(move |known| known.source == source)
+    }
+
+    /// The same as a metric.
+    pub(crate) fn metric(&self) -> Metric {
+        Metric { name: self.name.to_owned(), unit: self.unit.clone(), better: self.better }
+    }
+}
+
+/// The units and directions of metrics, by their names.
+pub type Units = BTreeMap<String, (Unit, Better)>;
+
+/// The metric that gates when none is named.
+pub(crate) const DEFAULT_METRIC: &str = "wall_time";
+
+/// How the names of metrics from a simulated processor end.
+const SIMULATED: &str = "_cachegrind";

@@ -1,0 +1,13 @@
+//! The nouns: what is compared, what is measured, and what came of it. Plain
+//! data, no I/O.
+
+pub mod dialect;
+pub mod estimator;
+pub mod gate;
+pub mod metric;
+pub mod noise;
+pub mod notice;
+pub mod outcome;
+pub mod row;
+pub mod side;
+pub mod target;

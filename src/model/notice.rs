@@ -1,0 +1,245 @@
+//! What the user should know about a result. The words are the binary's.
+
+mod run;
+mod settings;
+
+pub use run::RunNotice;
+pub use settings::{DifferentKey, RunDiffers};
+
+use crate::model::estimator::Estimator;
+use crate::model::gate::Waiver;
+use crate::model::metric::Better;
+use crate::model::noise::Finding;
+use crate::model::outcome::Removed;
+use crate::model::side::Side;
+
+/// Something the user should know about a result. The words are the
+/// binary's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The working tree has changes, which were not measured.
+    DirtyTree {
+        /// How many files.
+        files: usize,
+    },
+    /// The head is the base.
+    NothingToCompare {
+        /// BASE.
+        base: String,
+    },
+    /// BASE is not in this clone; the merge commit's first parent stands in.
+    MergeRef {
+        /// BASE.
+        base: String,
+    },
+    /// The tables of the two sides decide differently.
+    PolicyDiffers {
+        /// The keys.
+        keys: Vec<&'static str>,
+        /// Whose table counts.
+        from: Side,
+    },
+    /// The tables of the two sides differ in what is run, or only one has one.
+    RunDiffers(RunDiffers),
+    /// The base has no such benchmark, or does not build.
+    NoBaseline {
+        /// The benchmark.
+        benchmark: String,
+        /// Why.
+        why: String,
+    },
+    /// Only the head has this benchmark.
+    New {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Only one side measures this metric.
+    OneSided {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// The side.
+        side: Side,
+    },
+    /// No benchmark measures a metric of which the unit was set.
+    UnusedUnit {
+        /// The metric.
+        metric: String,
+    },
+    /// These gate on the base, and the head does not measure them.
+    Removed(Vec<Removed>),
+    /// Only the base has this benchmark, in which nothing gates.
+    OnlyBase {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Something about what the runs were given to do, and whether both sides
+    /// did the same.
+    Run(RunNotice),
+    /// Both sides of this benchmark are the same program.
+    Identical {
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// The programs are the same, but tracked files differ, and a run could
+    /// read them.
+    OtherFiles {
+        /// Their paths from the root of the repository.
+        files: Vec<String>,
+    },
+    /// Files of a side only stand for what git-lfs has elsewhere.
+    Pointers {
+        /// Whose.
+        side: Side,
+        /// How many.
+        count: usize,
+        /// One of them.
+        example: String,
+    },
+    /// The pairs allowed are fewer than any verdict needs.
+    TooFewPairs {
+        /// The pairs that the least verdict needs.
+        least: u64,
+    },
+    /// A metric that was to be shown can't be measured here.
+    NotMeasured {
+        /// The benchmark.
+        benchmark: String,
+        /// Which one, and why.
+        why: String,
+        /// What the user can do about it.
+        hint: Option<String>,
+    },
+    /// A run left processes behind, which were ended.
+    LeftBehind {
+        /// The benchmark.
+        benchmark: String,
+        /// How many in all.
+        processes: u64,
+    },
+    /// The configuration names another base than the CI job does.
+    ConfiguredBase {
+        /// The configuration's, which counts.
+        base: String,
+        /// The variable by which the job names its own.
+        variable: &'static str,
+        /// That one.
+        named: String,
+    },
+    /// A waiver that the base does not have.
+    NewWaiver {
+        /// The metric.
+        metric: String,
+        /// Its ceiling, as it is written.
+        ceiling: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// A waiver that counts no longer.
+    ExpiredWaiver(Waiver),
+    /// Something about the result of a metric.
+    Metric {
+        /// The benchmark.
+        benchmark: String,
+        /// The metric.
+        metric: String,
+        /// What it is.
+        remark: Remark,
+    },
+    /// A verdict within the limit is unlikely.
+    Unlikely(Unlikely),
+    /// A side of a benchmark whose other side has no row.
+    Alone {
+        /// The label.
+        label: String,
+    },
+    /// The rows of two labels stop to pair.
+    Unpaired {
+        /// The comparison.
+        benchmark: String,
+        /// Where.
+        line: u64,
+    },
+    /// What the shards of a comparison say of the tables, as it was said there.
+    Told {
+        /// The sentence.
+        text: String,
+    },
+    /// Machines whose part of a comparison is missing.
+    MissingShards {
+        /// Their numbers.
+        numbers: Vec<u64>,
+    },
+    /// Intervals that are meant to be looked at once.
+    OneLook,
+}
+
+/// Something about the result of a metric that gates. Changes are fractions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Remark {
+    /// It passes, and is beyond the warning level.
+    Warned {
+        /// The change.
+        change: Option<f64>,
+    },
+    /// It passes because it was accepted, or would pass without.
+    Waived {
+        /// The change.
+        change: Option<f64>,
+        /// The threshold without the waiver.
+        threshold: f64,
+        /// Whether the change is beyond that.
+        needed: bool,
+        /// The waiver.
+        waiver: Waiver,
+        /// The metric's direction.
+        better: Better,
+    },
+    /// The placement of code alone could make such a change.
+    SmallChange,
+    /// A slow tail and not the typical run made the estimate.
+    Tail {
+        /// The mean's change.
+        average: f64,
+        /// The typical run's change.
+        typical: f64,
+    },
+    /// Many pairs have exactly the threshold's change.
+    Ties {
+        /// How many of them.
+        ties: u64,
+        /// How many pairs there are.
+        pairs: u64,
+    },
+    /// Something about the noise matters.
+    Noise(Finding),
+    /// Another estimator would have needed less than half of the pairs.
+    Earlier {
+        /// The other estimator.
+        estimator: Estimator,
+        /// The pairs that it would have needed.
+        needed: u64,
+        /// The pairs that there were.
+        pairs: u64,
+    },
+}
+
+/// Why a verdict within the limit is unlikely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unlikely {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The metric.
+    pub metric: String,
+    /// The change beyond which it has regressed.
+    pub limit: f64,
+    /// Seconds that the verdict would take at this noise; `None` when it is
+    /// not to be expected at all.
+    pub needed: Option<f64>,
+    /// How far from the threshold a change has to be to be told from it within
+    /// the limit; `None` when no change could be.
+    pub reach: Option<f64>,
+    /// Of how many further metrics or benchmarks the same is to be said.
+    pub others: usize,
+}

@@ -1,0 +1,253 @@
+//! Why samples can't be analysed.
+
+use std::io;
+
+use crate::engine::schedule::Shard;
+use crate::settings::table::nearest;
+
+/// Why the shards of several machines are not parts of one comparison.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// They were made of or with something else.
+    #[error(
+        "{} and {} have different {what}: {} and {}",
+        .files[0], .files[1], .values[0], .values[1]
+    )]
+    Differ {
+        /// What it is.
+        what: &'static str,
+        /// The files.
+        files: [String; 2],
+        /// What each of them has.
+        values: [String; 2],
+    },
+    /// A part is there twice.
+    #[error("{} and {} are both shard {shard}", .files[0], .files[1])]
+    Twice {
+        /// The part.
+        shard: Shard,
+        /// The files.
+        files: [String; 2],
+    },
+    /// The same samples by two names, or in the same order by the same seed.
+    #[error("{} and {} hold the same samples, or were made by the same seed", .files[0], .files[1])]
+    Copy {
+        /// The files.
+        files: [String; 2],
+    },
+    /// Parts are not there.
+    #[error("of {of} shards {} missing", are(.numbers))]
+    Missing {
+        /// Their numbers.
+        numbers: Vec<u64>,
+        /// How many there should be.
+        of: u64,
+    },
+    /// Some machines had nothing to measure, others had.
+    #[error("{file} has no samples ({why}), but others have")]
+    Nothing {
+        /// The file.
+        file: String,
+        /// Why it has none.
+        why: &'static str,
+    },
+    /// Rows are missing, or were added.
+    #[error("{file} has {found} rows, but {measured} were measured")]
+    Rows {
+        /// The file.
+        file: String,
+        /// How many there are.
+        found: u64,
+        /// How many there should be.
+        measured: u64,
+    },
+    /// The rows do not pair.
+    #[error("the rows of {benchmark} in {file} do not pair")]
+    Unpaired {
+        /// The file.
+        file: String,
+        /// The benchmark.
+        benchmark: String,
+    },
+    /// Not what `compare --shard` wrote.
+    #[error("{file} is no shard: {why}")]
+    NoShard {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Misfit {
+    fn hint(&self) -> &'static str {
+        match self {
+            Misfit::Differ { .. } => {
+                "give every machine the same commits, toolchain, configuration and options"
+            }
+            Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
+            Misfit::Missing { .. } => {
+                "see why those machines failed and run them again, or `--allow-missing`"
+            }
+            Misfit::Nothing { .. } => "measure in any case: `compare --always-run`",
+            Misfit::Rows { .. } | Misfit::Unpaired { .. } => {
+                "the file is not as it was written: fetch it again"
+            }
+            Misfit::NoShard { .. } => {
+                "`compare --shard I/N --samples FILE.csv` writes FILE.csv, and FILE.csv.json when \
+                 it ends; both are needed"
+            }
+        }
+    }
+}
+
+/// `1, 2 and 5 are`, `3 is`.
+fn are(numbers: &[u64]) -> String {
+    let text = |number: &u64| number.to_string();
+    match numbers {
+        [] => "none is".to_owned(),
+        [only] => format!("{only} is"),
+        [most @ .., last] => {
+            let most: Vec<String> = most.iter().map(text).collect();
+            format!("{} and {last} are", most.join(", "))
+        }
+    }
+}
+
+/// Where something stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u64,
+}
+
+/// What is wrong with the samples, or with what is asked of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A row that can't be understood.
+    #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
+    Row {
+        /// Where it stands.
+        place: Place,
+        /// Its column, counted from 1.
+        column: usize,
+        /// The column's name.
+        name: Option<String>,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file that can't be read.
+    #[error("could not read {file}")]
+    Read {
+        /// Its name.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file without even a header.
+    #[error("{0} is empty")]
+    Empty(String),
+    /// A header and nothing else.
+    #[error("there is no row, only the header")]
+    NoRow,
+    /// Labels beyond all measure, as of a column that is none of labels.
+    #[error("there are more than {most} labels")]
+    Crowd {
+        /// How many there may be.
+        most: usize,
+    },
+    /// Nothing to compare with.
+    #[error("`{0}` is the only label: there is nothing to compare it with")]
+    OneLabel(String),
+    /// Labels, but not two that belong together.
+    #[error("no two labels belong together: {}", list(.0))]
+    NoCouple(Vec<String>),
+    /// A base that no row has.
+    #[error("no row has the label `{base}`")]
+    NoBase {
+        /// What was asked for.
+        base: String,
+        /// What there is.
+        labels: Vec<String>,
+    },
+    /// A metric that no column has.
+    #[error("no column is called `{metric}`")]
+    NoMetric {
+        /// What was asked for.
+        metric: String,
+        /// What there is.
+        metrics: Vec<String>,
+    },
+    /// A metric without a value on one of the sides.
+    #[error("no run of `{label}` has a value of `{metric}`")]
+    NoValue {
+        /// The label.
+        label: String,
+        /// The metric.
+        metric: String,
+    },
+    /// A label that comes when others may have been decided already.
+    #[error(
+        "{}, line {}: the label `{label}` is new, but verdicts were possible before it",
+        .place.file, .place.line
+    )]
+    Late {
+        /// Where it stands.
+        place: Place,
+        /// The label.
+        label: String,
+    },
+    /// Shards that do not make one comparison.
+    #[error(transparent)]
+    Shards(#[from] Misfit),
+    /// An estimator that needs pairs, of rows that do not pair.
+    #[error("the `{estimator}` can't be had: {why}")]
+    NeedsPairs {
+        /// The estimator.
+        estimator: &'static str,
+        /// Why there are no pairs.
+        why: String,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("there is {}", list(names)),
+        };
+        match self {
+            Error::Shards(misfit) => Some(misfit.hint().to_owned()),
+            Error::NoBase { base, labels } => Some(among(base, labels)),
+            Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
+            Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
+            Error::NoCouple(_) => Some("name one of them with `--base`".to_owned()),
+            Error::Late { .. } => Some(
+                "the error is shared among all labels: give the files by their names, which are \
+                 read for labels first"
+                    .to_owned(),
+            ),
+            Error::Row { column: 1, what, .. } if what.starts_with("the first column") => {
+                Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
+            }
+            Error::NeedsPairs { .. } => Some(
+                "`--estimator mean` or `geometric-mean`; `median` with a threshold and rows that \
+                 pair"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map_or(String::new(), |name| format!(" (`{name}`)"))
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

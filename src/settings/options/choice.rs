@@ -1,0 +1,112 @@
+//! Which package and which target a table can mean.
+
+use super::Error;
+use crate::model::target::{Package, Target, TargetKind};
+use crate::settings::table::{Table, nearest};
+
+/// The packages that a table can mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The packages of the workspace.
+    pub packages: &'a [Package],
+    /// The package of the folder in which we were called.
+    pub here: Option<&'a Package>,
+}
+
+impl<'a> Choice<'a> {
+    /// The package of a table: the one that it names; else the one around us,
+    /// unless only another one has the target; else the only one that can be
+    /// meant.
+    ///
+    /// # Errors
+    /// When it names none that exists, or none and there are several.
+    pub fn package(&self, table: &Table) -> Result<&'a Package, Error> {
+        if let Some(name) = &table.package {
+            return self.named(name);
+        }
+        let kinds = [&table.bench, &table.bin, &table.example];
+        let wanted = kinds.into_iter().flatten().next();
+        let fits = |package: &&Package| match wanted {
+            Some(name) => package.targets.iter().any(|target| target.name == *name),
+            None => package.targets.iter().any(|target| target.kind == TargetKind::Bench),
+        };
+        let fitting: Vec<_> = self.packages.iter().filter(fits).collect();
+        match (self.here, fitting.as_slice(), self.packages) {
+            (Some(here), [other], _) if wanted.is_some() && !fits(&here) => Ok(other),
+            (Some(here), _, _) => Ok(here),
+            (None, [only], _) => Ok(only),
+            (None, _, [only]) => Ok(only),
+            (None, several, all) => {
+                let names =
+                    if several.is_empty() { all.iter().collect() } else { several.to_vec() };
+                let names = list(names.iter().map(|package| &*package.name));
+                Err(Error::Undecided {
+                    found: "this workspace has several packages".to_owned(),
+                    hint: format!("name one with `-p`: {names}"),
+                })
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<&'a Package, Error> {
+        let found = self.packages.iter().find(|package| package.name == name);
+        found.ok_or_else(|| {
+            let names = || self.packages.iter().map(|package| &*package.name);
+            let hint = match nearest(name, names()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("it has {}", list(names())),
+            };
+            Error::NoPackage { name: name.to_owned(), hint }
+        })
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The target that a table names, or the only one that it can mean.
+pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> {
+    let named = [
+        (TargetKind::Bench, &table.bench),
+        (TargetKind::Bin, &table.bin),
+        (TargetKind::Example, &table.example),
+    ];
+    let named = named.into_iter().find_map(|(kind, name)| name.clone().map(|name| (kind, name)));
+    let of = |kind| package.targets.iter().filter(move |target| target.kind == kind);
+    if let Some((kind, name)) = named {
+        let target = Target { kind, name };
+        if package.targets.contains(&target) {
+            return Ok(target);
+        }
+        let names = || of(kind).map(|target| &*target.name);
+        let hint = match nearest(&target.name, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("its targets of that kind: {}", list(names())),
+        };
+        let package = package.name.clone();
+        return Err(Error::NoTarget { package, target: target.to_string(), hint });
+    }
+    for kind in [TargetKind::Bench, TargetKind::Bin, TargetKind::Example] {
+        let found: Vec<_> = of(kind).collect();
+        match found.as_slice() {
+            [] => {}
+            [only] => return Ok((*only).clone()),
+            several => {
+                let names = list(several.iter().map(|target| &*target.name));
+                return Err(Error::Undecided {
+                    found: format!("`{}` has several: {names}", package.name),
+                    hint: format!(
+                        "name one with `--{0}`, or set `{0}` in [package.metadata.cbdr]",
+                        kind.name()
+                    ),
+                });
+            }
+        }
+    }
+    Err(Error::Undecided {
+        found: format!("`{}` has no bench, bin or example target", package.name),
+        hint: "add a `[[bench]]`, or give any program with `--command`".to_owned(),
+    })
+}

@@ -1,0 +1,269 @@
+//! What a build has read that is in no commit: if it changes, building again
+//! would give other files.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Error;
+use super::artifact::there;
+use crate::exec::system::{digest, digest_file, hex};
+
+/// An environment, as it is given to a process.
+pub(crate) type Environment = [(OsString, OsString)];
+
+/// What a build has read besides its commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// Environment variables, each with a digest of its value; `None` for one
+    /// that was not set. The values themselves may be secret.
+    variables: BTreeMap<String, Option<String>>,
+    /// Files, and folders with all that is in them, outside of the worktree.
+    sources: Vec<Source>,
+    /// Libraries that the linker read. Cargo does not watch them.
+    libraries: Vec<Source>,
+    /// Why it cannot be known whether the inputs are what they were.
+    unknown: Option<String>,
+}
+
+impl Inputs {
+    /// The variables of these names, with the values that `env` gives them.
+    pub(crate) fn add_variables<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a str>,
+        env: &Environment,
+    ) {
+        for name in names {
+            self.variables.insert(name.to_owned(), value_digest(name, env));
+        }
+    }
+
+    /// The file or folder at `path`, which was read by a build that started at
+    /// `began`.
+    pub(crate) fn add_source(&mut self, path: PathBuf, began: SystemTime) {
+        if !self.sources.iter().any(|source| source.path == path) {
+            self.sources.push(Source::since(path, began));
+        }
+    }
+
+    /// The library at `path`, which was read by a build that started at
+    /// `began`.
+    pub(crate) fn add_library(&mut self, path: PathBuf, began: SystemTime) {
+        if !self.libraries.iter().any(|source| source.path == path) {
+            self.libraries.push(Source::since(path, began));
+        }
+    }
+
+    /// Says that the inputs are not all known, and why. Then they never count
+    /// as unchanged.
+    pub(crate) fn set_unknown(&mut self, why: impl Into<String>) {
+        self.unknown.get_or_insert(why.into());
+    }
+
+    /// Whether they are known to be what they were, in the environment `env`.
+    ///
+    /// # Errors
+    /// When a file that is there can't be read now.
+    pub(crate) fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+        if self.unknown.is_some()
+            || !self.variables.iter().all(|(name, value)| value_digest(name, env) == *value)
+        {
+            return Ok(false);
+        }
+        for source in self.sources.iter().chain(&self.libraries) {
+            if !source.is_unchanged()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether something has changed that cargo takes for what it was: a
+    /// library, or a file that is no newer than `built`, the end of the build
+    /// that read it. Cargo compares times, not contents.
+    ///
+    /// # Errors
+    /// When a file that is there can't be read now.
+    pub(crate) fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
+        for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
+            // Cargo misses what is gone.
+            let found = there(look(&source.path), "read", &source.path)?;
+            if found.is_some_and(|(digest, latest)| digest != source.digest && latest <= built) {
+                return Ok(true);
+            }
+        }
+        for library in &self.libraries {
+            if !library.is_unchanged()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A digest of the value that `env` gives a variable.
+fn value_digest(name: &str, env: &Environment) -> Option<String> {
+    let found = env.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| digest(value.as_encoded_bytes()))
+}
+
+/// A file or folder as it was when something was built of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Source {
+    path: PathBuf,
+    /// Of its contents; empty where they are not known for certain.
+    digest: String,
+}
+
+impl Source {
+    /// The source as it has been ever since `began`, when the build started.
+    /// What was changed after that may or may not be in the build.
+    fn since(path: PathBuf, began: SystemTime) -> Self {
+        let held = look(&path).ok().filter(|(_, latest)| *latest < began);
+        let digest = held.map_or(String::new(), |(digest, _)| digest);
+        Source { path, digest }
+    }
+
+    fn is_unchanged(&self) -> Result<bool, Error> {
+        // One that could not be read for certain then need not be read now.
+        if self.digest.is_empty() {
+            return Ok(false);
+        }
+        let found = there(look(&self.path), "read", &self.path)?;
+        Ok(found.is_some_and(|(digest, _)| digest == self.digest))
+    }
+}
+
+/// A digest of a file, or of the names and contents of the files in a folder,
+/// and the time of the latest change. What cargo and git keep in a package's
+/// folder does not count.
+fn look(path: &Path) -> io::Result<(String, SystemTime)> {
+    let about = path.metadata()?;
+    if !about.is_dir() {
+        return Ok((digest_file(path)?, about.modified()?));
+    }
+    let mut hasher = Sha256::new();
+    let mut latest = SystemTime::UNIX_EPOCH;
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
+        let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
+        paths.sort();
+        for path in paths {
+            // Through links: so does the compiler.
+            let Ok(about) = path.metadata() else { continue };
+            let name = path.file_name().unwrap_or_default();
+            let is_link = path.is_symlink();
+            if about.is_dir()
+                && !is_link
+                && ![OsStr::new(".git"), OsStr::new("target")].contains(&name)
+            {
+                folders.push(path);
+            } else if about.is_file() {
+                latest = latest.max(about.modified()?);
+                hasher.update(path.as_os_str().as_encoded_bytes());
+                hasher.update([0]);
+                hasher.update(digest_file(&path)?);
+            }
+        }
+    }
+    Ok((hex(hasher.finalize().as_slice()), latest))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const NO_ENV: [(OsString, OsString); 0] = [];
+
+    fn of_source(path: &Path, began: SystemTime) -> Inputs {
+        let mut inputs = Inputs::default();
+        inputs.add_source(path.to_owned(), began);
+        inputs
+    }
+
+    fn soon() -> SystemTime {
+        SystemTime::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn a_file_that_is_changed_added_to_a_folder_or_removed_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("Cargo.toml", "x");
+        write("src/lib.rs", "y");
+        let inputs = of_source(folder.path(), soon());
+        let file = of_source(&folder.path().join("src/lib.rs"), soon());
+        let is_unchanged = |inputs: &Inputs| inputs.is_unchanged(&NO_ENV).unwrap();
+        write("target/debug/a", "z");
+        write(".git/HEAD", "z");
+        assert!(is_unchanged(&inputs) && is_unchanged(&file));
+        write("src/lib.rs", "Y");
+        assert!(!is_unchanged(&inputs) && !is_unchanged(&file));
+        write("src/lib.rs", "y");
+        write("src/new.rs", "");
+        assert!(!is_unchanged(&inputs) && is_unchanged(&file));
+        std::fs::remove_file(folder.path().join("src/new.rs")).unwrap();
+        assert!(is_unchanged(&inputs));
+        std::fs::remove_file(folder.path().join("src/lib.rs")).unwrap();
+        assert!(!is_unchanged(&inputs) && !is_unchanged(&file));
+    }
+
+    #[test]
+    fn a_source_that_changed_during_the_build_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "x").unwrap();
+        let before = SystemTime::now() - Duration::from_secs(60);
+        assert!(!of_source(folder.path(), before).is_unchanged(&NO_ENV).unwrap());
+        assert!(!of_source(&folder.path().join("gone"), soon()).is_unchanged(&NO_ENV).unwrap());
+    }
+
+    #[test]
+    fn variables_count_by_value_and_by_whether_they_are_set() {
+        let env = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+            pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+        };
+        let mut inputs = Inputs::default();
+        inputs.add_variables(["A", "B"], &env(&[("A", "secret"), ("C", "1")]));
+        assert!(inputs.is_unchanged(&env(&[("A", "secret"), ("C", "2")])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[("A", "other")])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[])).unwrap());
+        assert!(!inputs.is_unchanged(&env(&[("A", "secret"), ("B", "")])).unwrap());
+        assert!(!serde_json::to_string(&inputs).unwrap().contains("secret"));
+        inputs.set_unknown("a build script reads what is not there");
+        assert!(!inputs.is_unchanged(&env(&[("A", "secret")])).unwrap());
+    }
+
+    #[test]
+    fn a_change_that_is_no_newer_than_the_build_is_hidden_from_cargo() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let write = |text: &str, time: SystemTime| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        };
+        let built = SystemTime::now();
+        let minute = Duration::from_secs(60);
+        write("x", built - 10 * minute);
+        let inputs = of_source(&path, built);
+        let mut linked = Inputs::default();
+        linked.add_library(path.clone(), built);
+        assert!(!inputs.hides_a_change(built).unwrap() && !linked.hides_a_change(built).unwrap());
+        write("y", built + minute);
+        assert!(!inputs.hides_a_change(built).unwrap(), "cargo sees that it is newer");
+        assert!(linked.hides_a_change(built).unwrap(), "cargo does not look at libraries");
+        write("y", built - minute);
+        assert!(inputs.hides_a_change(built).unwrap());
+    }
+}

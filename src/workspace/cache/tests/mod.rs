@@ -1,0 +1,316 @@
+//! Rooms, locks, artifacts and their end, in scratch folders.
+
+#![cfg(unix)]
+
+mod ending;
+
+use std::time::SystemTime;
+
+use super::*;
+use crate::workspace::git::tests::{names, write};
+
+/// A cache in a scratch folder, with the room of a repository.
+struct Scratch {
+    folder: tempfile::TempDir,
+    cache: Cache,
+    room: Room,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(folder.path().join("cache"))).unwrap();
+        let common = folder.path().join("work/.git");
+        std::fs::create_dir_all(&common).unwrap();
+        let room = cache.room(&common, "work").unwrap();
+        Scratch { folder, cache, room }
+    }
+
+    /// The folder around the cache.
+    fn around(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// Publishes what cargo might have built: an executable `bench`, data in a folder, and an
+    /// empty folder.
+    fn publish(&self, key: &Key) -> Artifact {
+        let root = self.around().join("built");
+        for (path, text) in
+            [("release/bench", "program"), ("release/build/data", "data"), ("x", "")]
+        {
+            write(&root.join(path), text);
+        }
+        let files = ["release/bench", "release/build/data"].map(|path| root.join(path));
+        let elsewhere = self.around().join("elsewhere");
+        write(&elsewhere, "not below the root");
+        let files = [&files[..], &[elsewhere]].concat();
+        let folders = [root.join("tmp/deep"), self.around()];
+        let executable = Executable {
+            target: "bench".into(),
+            path: "release/bench".into(),
+            invocation: crate::workspace::cargo::Invocation::default(),
+        };
+        self.room
+            .publish(key, &root, &files, &folders, vec![executable], Inputs::default())
+            .unwrap()
+    }
+
+    /// What is below `builds`.
+    fn builds(&self) -> Vec<String> {
+        names(&self.room.builds())
+    }
+}
+
+fn key(name: &str) -> Key {
+    Key::new([("name", name.to_owned())])
+}
+
+#[test]
+fn the_cache_says_that_it_is_one_and_is_found_through_links() {
+    let scratch = Scratch::new();
+    let root = scratch.around().join("cache");
+    assert_eq!(scratch.cache.path(), root);
+    let tag = std::fs::read_to_string(root.join("CACHEDIR.TAG")).unwrap();
+    assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55\n"));
+    let link = scratch.around().join("link");
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    std::fs::write(root.join("CACHEDIR.TAG"), "somebody's own").unwrap();
+    assert_eq!(Cache::open(Some(link)).unwrap().path(), root);
+    assert_eq!(std::fs::read_to_string(root.join("CACHEDIR.TAG")).unwrap(), "somebody's own");
+}
+
+#[test]
+fn a_room_is_named_after_its_repository_and_no_two_are_one() {
+    let scratch = Scratch::new();
+    let room = |common: &str, name: &str| {
+        let common = scratch.around().join(common);
+        std::fs::create_dir_all(&common).unwrap();
+        let room = scratch.cache.room(&common, name).unwrap();
+        let path = room.path().to_owned();
+        assert_eq!(path.parent().unwrap(), scratch.cache.path().join("repositories-v1"));
+        let note = std::fs::read_to_string(path.join("repository")).unwrap();
+        assert_eq!(note, format!("{}\n", common.display()));
+        path.file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    let (name, hash) = {
+        let whole = room("a/.git", "a-b_C9 d/é.rs");
+        let (name, hash) = whole.rsplit_once('-').unwrap();
+        (name.to_owned(), hash.to_owned())
+    };
+    assert_eq!(name, "a-b_C9drs");
+    let bytes = scratch.around().join("a/.git");
+    assert_eq!(hash, digest(bytes.as_os_str().as_encoded_bytes())[..16]);
+    assert_eq!(room("a/.git", "a-b_C9drs"), format!("{name}-{hash}"));
+    assert_ne!(room("b/.git", "a-b_C9drs"), format!("{name}-{hash}"));
+    assert_eq!(room("c", &"x".repeat(100)).rsplit_once('-').unwrap().0, "x".repeat(32));
+    // What the note says stays, whoever wrote it.
+    std::fs::write(scratch.room.path().join("repository"), "moved\n").unwrap();
+    scratch.cache.room(&scratch.around().join("work/.git"), "work").unwrap();
+    assert_eq!(std::fs::read_to_string(scratch.room.path().join("repository")).unwrap(), "moved\n");
+}
+
+#[test]
+fn a_room_that_others_may_write_to_or_own_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let scratch = Scratch::new();
+    let again = || scratch.cache.room(&scratch.around().join("work/.git"), "work");
+    let bucket = scratch.room.path().parent().unwrap();
+    for folder in [scratch.room.path(), bucket] {
+        let mode =
+            |mode| std::fs::set_permissions(folder, PermissionsExt::from_mode(mode)).unwrap();
+        for open in [0o777, 0o1777, 0o702, 0o720] {
+            mode(open);
+            let error = again().unwrap_err();
+            assert!(matches!(&error, Error::Open(path) if path == folder), "{open:o}: {error}");
+        }
+        for closed in [0o755, 0o700] {
+            mode(closed);
+            again().unwrap();
+        }
+        // Only root can give a folder away; everybody else sees nothing more here.
+        if chown(folder, Some(12_345), None).is_ok() {
+            let error = again().unwrap_err();
+            assert!(matches!(error, Error::NotOwned { owner: 12_345, .. }), "{error}");
+            chown(folder, Some(user_id()), None).unwrap();
+        }
+    }
+    again().unwrap();
+    // The place itself may be shared as `/tmp` is.
+    let place = scratch.around().join("cache");
+    let mode = |mode| std::fs::set_permissions(&place, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o1777);
+    Cache::open(Some(place.clone())).unwrap();
+    mode(0o777);
+    assert!(matches!(Cache::open(Some(place.clone())).unwrap_err(), Error::Open(_)));
+}
+
+#[test]
+fn the_sides_of_a_room_have_paths_of_one_length() {
+    let room = Scratch::new().room;
+    let at = |path: &str| room.path().join(path);
+    assert_eq!((room.git(), room.scratch("samples.csv")), (at("git"), at("samples.csv")));
+    assert_eq!(room.tree(Side::Base), at("base/tree"));
+    assert_eq!(room.target(Side::Head, "bench"), at("head/t-bench"));
+    assert_eq!(room.live(Side::Head, "bench"), at("head/live-bench"));
+    let long = |side| room.target(side, "x").as_os_str().len();
+    assert_eq!(long(Side::Base), long(Side::Head));
+}
+
+#[test]
+fn the_link_of_a_side_leads_where_it_was_pointed_last() {
+    let scratch = Scratch::new();
+    make_dir(&scratch.room.side(Side::Base)).unwrap();
+    let link = scratch.room.target(Side::Base, "x");
+    // As a killed run leaves it.
+    write(&link.with_extension("new"), "half");
+    for to in ["one", "two"] {
+        scratch.room.point(Side::Base, "x", Path::new(to)).unwrap();
+        assert_eq!(link.read_link().unwrap(), Path::new(to));
+    }
+    assert_eq!(names(&scratch.room.side(Side::Base)), ["t-x"]);
+    let error = scratch.room.point(Side::Head, "x", Path::new("one")).unwrap_err();
+    assert!(error.to_string().starts_with("could not make `"), "{error}");
+}
+
+#[test]
+fn who_waits_for_the_lock_learns_who_holds_it() {
+    let scratch = Scratch::new();
+    let never = |_: &str| -> Result<(), Error> { panic!("nobody has it") };
+    let held = scratch.room.lock("a longer description of the first", never).unwrap();
+    let mut told = Vec::new();
+    let refused = scratch.room.lock("second", |holder| {
+        told.push(holder.to_owned());
+        if told.len() < 2 { Ok(()) } else { Err(Error::NoPlace) }
+    });
+    assert!(matches!(refused, Err(Error::NoPlace)));
+    assert_eq!(told, ["a longer description of the first"; 2]);
+    let mut held = Some(held);
+    let second = scratch.room.lock("second", |_| -> Result<(), Error> {
+        held.take();
+        Ok(())
+    });
+    assert!(held.is_none());
+    assert_eq!(std::fs::read_to_string(scratch.room.path().join("lock")).unwrap(), "second");
+    drop(second);
+    scratch.room.lock("third", never).unwrap();
+}
+
+#[test]
+fn keys_differ_when_any_part_does() {
+    let of = |parts: &[(&'static str, &str)]| {
+        Key::new(parts.iter().map(|(name, value)| (*name, (*value).to_owned()))).name()
+    };
+    let plain = of(&[("a", "1"), ("b", "2")]);
+    assert_eq!(plain.len(), 32);
+    assert!(plain.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    assert_eq!(of(&[("a", "1"), ("b", "2")]), plain);
+    let others = [
+        of(&[("a", "1")]),
+        of(&[("a", "1"), ("b", "3")]),
+        of(&[("a", "1"), ("c", "2")]),
+        of(&[("a", "1\"\nb=\"2")]),
+    ];
+    assert!(!others.contains(&plain));
+}
+
+#[test]
+fn what_was_published_is_found_again_as_it_was() {
+    let scratch = Scratch::new();
+    let key = key("it");
+    assert!(scratch.room.artifact(&key, &[]).unwrap().is_none());
+    let published = scratch.publish(&key);
+    assert_eq!(scratch.builds(), [key.name()]);
+    let manifest = scratch.room.builds().join(key.name()).join("manifest.json");
+    let month = Duration::from_secs(30 * 24 * 3600);
+    let old = SystemTime::now() - 2 * month;
+    File::open(&manifest).unwrap().set_modified(old).unwrap();
+    let found = scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    // Use makes it young again.
+    assert!(manifest.metadata().unwrap().modified().unwrap() > old + month);
+    for artifact in [published, found] {
+        assert_eq!(artifact.name(), key.name());
+        let files = artifact.files();
+        assert_eq!(names(&files), ["release", "tmp"]);
+        assert_eq!(std::fs::read_to_string(files.join("release/build/data")).unwrap(), "data");
+        assert!(files.join("tmp/deep").is_dir());
+        let paths: Vec<&Path> = artifact.paths().collect();
+        assert_eq!(paths, [Path::new("release/bench"), Path::new("release/build/data")]);
+        assert_eq!(artifact.executable("bench").unwrap().path, Path::new("release/bench"));
+        assert!(artifact.executable("other").is_none());
+    }
+    // Nobody else's key leads to it.
+    assert!(scratch.room.artifact(&self::key("other"), &[]).unwrap().is_none());
+}
+
+#[test]
+fn what_a_benchmark_left_in_an_artifact_goes_and_what_it_took_comes_back() {
+    let scratch = Scratch::new();
+    let key = key("it");
+    let files = scratch.publish(&key).files();
+    for stray in ["stray", "release/stray", "release/build/strays/deep", "tmp/deep/stray"] {
+        write(&files.join(stray), "");
+    }
+    std::os::unix::fs::symlink(scratch.around(), files.join("release/link")).unwrap();
+    scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    assert_eq!(names(&files), ["release", "tmp"]);
+    assert_eq!(names(&files.join("release")), ["bench", "build"]);
+    assert_eq!(names(&files.join("release/build")), ["data"]);
+    assert_eq!(names(&files.join("tmp/deep")), [""; 0]);
+    std::fs::remove_dir_all(files.join("tmp")).unwrap();
+    scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    assert!(files.join("tmp/deep").is_dir());
+    assert!(scratch.around().join("work").is_dir());
+}
+
+/// Puts a link in the place of a folder, to a folder with the same in it and more.
+fn moves(folder: &Path, files: &Path) {
+    let outside = files.ancestors().nth(5).unwrap().join("outside");
+    std::fs::rename(folder, &outside).unwrap();
+    std::fs::write(outside.join("of somebody"), "").unwrap();
+    std::os::unix::fs::symlink(&outside, folder).unwrap();
+}
+
+#[test]
+fn a_damaged_artifact_is_not_used_and_removed() {
+    type Damage = fn(&Path);
+    let link = |files: &Path| {
+        std::fs::rename(files.join("release/bench"), files.join("../moved")).unwrap();
+        std::os::unix::fs::symlink("../../moved", files.join("release/bench")).unwrap();
+    };
+    let damages: [Damage; 8] = [
+        |files| moves(&files.join("release"), files),
+        |files| moves(files, files),
+        |files| std::fs::write(files.join("release/build/data"), "dat").unwrap(),
+        |files| std::fs::remove_file(files.join("release/bench")).unwrap(),
+        link,
+        |files| std::fs::write(files.join("../manifest.json"), "{").unwrap(),
+        |files| std::fs::remove_file(files.join("../manifest.json")).unwrap(),
+        |files| std::fs::remove_dir_all(files).unwrap(),
+    ];
+    for (number, damage) in damages.into_iter().enumerate() {
+        let scratch = Scratch::new();
+        let key = key("it");
+        let artifact = scratch.publish(&key);
+        damage(&artifact.files());
+        assert!(scratch.room.artifact(&key, &[]).unwrap().is_none(), "damage {number}");
+        assert_eq!(scratch.builds(), [""; 0]);
+        assert!(number > 1 || scratch.around().join("cache/outside/of somebody").exists());
+        scratch.publish(&key);
+        assert!(scratch.room.artifact(&key, &[]).unwrap().is_some());
+    }
+}
+
+#[test]
+fn errors_say_what_can_be_done() {
+    let hint = |kind: io::ErrorKind| io_error("write", Path::new("/x"))(kind.into()).hint();
+    let disk = "make room, or set CBDR_CACHE_DIR to a folder on another disk";
+    assert_eq!(hint(io::ErrorKind::StorageFull).as_deref(), Some(disk));
+    assert_eq!(hint(io::ErrorKind::QuotaExceeded).as_deref(), Some(disk));
+    let may = "set CBDR_CACHE_DIR to a folder that you may write";
+    assert_eq!(hint(io::ErrorKind::PermissionDenied).as_deref(), Some(may));
+    assert_eq!(hint(io::ErrorKind::InvalidData), None);
+    assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = make_dir(file.path()).unwrap_err();
+    assert_eq!(error.to_string(), format!("could not make `{}`", file.path().display()));
+}

@@ -1,0 +1,384 @@
+//! What we ask of cargo and what it answers: arguments, metadata, messages.
+//! Nothing is run here.
+
+mod config;
+mod tracked;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand};
+use serde_json::Value;
+
+use crate::model::target::{BuildOptions, Package, Target, TargetKind};
+
+pub(crate) use config::{ConfigFile, config_in};
+pub(crate) use tracked::Tracked;
+
+/// Cargo said something that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its description of the workspace can't be read.
+    #[error("could not read what `cargo metadata` printed")]
+    Metadata(#[source] cargo_metadata::Error),
+    /// The message stream of a build can't be read.
+    #[error("could not read what `cargo` printed while building")]
+    Messages(#[source] std::io::Error),
+    /// The build went well, but made no such executable.
+    #[error("cargo built {0}, but named no executable for it")]
+    NoExecutable(String),
+}
+
+/// The workspace that a folder belongs to.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Its root, absolute.
+    pub root: PathBuf,
+    /// Where cargo would build, if we left it alone.
+    pub target_folder: PathBuf,
+    /// Its packages.
+    pub packages: Vec<Package>,
+    /// `[workspace.metadata]`.
+    pub metadata: Value,
+}
+
+/// The arguments for [`Workspace::parse`]'s input.
+pub(crate) fn metadata_args() -> Vec<OsString> {
+    ["metadata", "--format-version=1", "--no-deps"].map(OsString::from).to_vec()
+}
+
+impl Workspace {
+    /// Reads what `cargo metadata` printed.
+    ///
+    /// # Errors
+    /// When that is no such description.
+    pub fn parse(printed: &str) -> Result<Self, Error> {
+        let metadata: Metadata = MetadataCommand::parse(printed).map_err(Error::Metadata)?;
+        let packages = metadata.workspace_packages().into_iter().map(|package| Package {
+            name: package.name.to_string(),
+            folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
+            targets: package.targets.iter().filter_map(target).collect(),
+            sources: package.targets.iter().filter_map(source).collect(),
+            beside: package.dependencies.iter().filter_map(beside).collect(),
+            metadata: package.metadata.clone(),
+        });
+        Ok(Workspace {
+            packages: packages.collect(),
+            root: metadata.workspace_root.clone().into(),
+            target_folder: metadata.target_directory.clone().into(),
+            metadata: metadata.workspace_metadata,
+        })
+    }
+
+    /// The package of a name.
+    pub fn package(&self, name: &str) -> Option<&Package> {
+        self.packages.iter().find(|package| package.name == name)
+    }
+
+    /// The package that the folder `inside` belongs to: the innermost one
+    /// around it.
+    pub(crate) fn package_around(&self, inside: &Path) -> Option<&Package> {
+        let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
+        around.max_by_key(|package| package.folder.components().count())
+    }
+}
+
+fn beside(needed: &cargo_metadata::Dependency) -> Option<(String, PathBuf)> {
+    Some((needed.name.clone(), needed.path.clone()?.into()))
+}
+
+fn source(of: &cargo_metadata::Target) -> Option<(Target, PathBuf)> {
+    target(of).map(|target| (target, of.src_path.clone().into()))
+}
+
+fn kind(target: &cargo_metadata::Target) -> Option<TargetKind> {
+    match target.kind.first()? {
+        cargo_metadata::TargetKind::Bench => Some(TargetKind::Bench),
+        cargo_metadata::TargetKind::Bin => Some(TargetKind::Bin),
+        cargo_metadata::TargetKind::Example if target.crate_types.contains(&CrateType::Bin) => {
+            Some(TargetKind::Example)
+        }
+        _ => None,
+    }
+}
+
+fn target(target: &cargo_metadata::Target) -> Option<Target> {
+    kind(target).map(|kind| Target { kind, name: target.name.clone() })
+}
+
+impl BuildOptions {
+    fn args(&self, kind: TargetKind) -> Vec<OsString> {
+        let mut args = Vec::new();
+        for feature in &self.features {
+            args.push(format!("--features={feature}").into());
+        }
+        if self.all_features {
+            args.push("--all-features".into());
+        }
+        if self.no_default_features {
+            args.push("--no-default-features".into());
+        }
+        let usual = (kind != TargetKind::Bench).then_some("release");
+        if let Some(profile) = self.profile.as_deref().or(usual) {
+            args.push(format!("--profile={profile}").into());
+        }
+        args
+    }
+}
+
+/// The arguments that build `target` into the folder `into`, when cargo runs
+/// in the package's folder; `configs` are further configuration files.
+pub(crate) fn build_args(
+    target: &Target,
+    build: &BuildOptions,
+    into: &Path,
+    configs: &[PathBuf],
+) -> Vec<OsString> {
+    let (verb, only): (&str, &[&str]) = match target.kind {
+        TargetKind::Bench => ("bench", &["--no-run"]),
+        TargetKind::Bin | TargetKind::Example => ("build", &[]),
+    };
+    let mut args = common_args(verb, target, build, into, configs);
+    args.extend(only.iter().map(OsString::from));
+    // Diagnostics go to standard error in their usual form.
+    args.push("--message-format=json-render-diagnostics".into());
+    args
+}
+
+/// The arguments that run `target` with `arguments`, as a user would.
+/// `runner`, if given, is run in its place with the executable's path and
+/// arguments.
+pub(crate) fn run_args(
+    target: &Target,
+    build: &BuildOptions,
+    into: &Path,
+    configs: &[PathBuf],
+    runner: Option<&[OsString]>,
+    arguments: &[OsString],
+) -> Vec<OsString> {
+    let verb = if target.kind == TargetKind::Bench { "bench" } else { "run" };
+    let mut args = common_args(verb, target, build, into, configs);
+    if let Some(runner) = runner {
+        let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
+        let list = words.collect::<Vec<_>>().join(",");
+        args.push("--config".into());
+        // A key that nobody else writes: it must not replace the user's.
+        args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
+    }
+    args.push("--".into());
+    args.extend_from_slice(arguments);
+    args
+}
+
+fn common_args(
+    verb: &str,
+    target: &Target,
+    build: &BuildOptions,
+    into: &Path,
+    configs: &[PathBuf],
+) -> Vec<OsString> {
+    let mut args = vec![OsString::from(verb)];
+    // In one word each, so that no name is taken for an option.
+    args.push(format!("--{}={}", target.kind.name(), target.name).into());
+    args.extend(build.args(target.kind));
+    args.push("--target-dir".into());
+    args.push(into.into());
+    args.extend(config_args(configs));
+    if !configs.is_empty() {
+        // A build folder named in one of them outranks the variable that
+        // keeps the sides apart.
+        let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
+        args.extend(["--config".into(), build.into()]);
+    }
+    args
+}
+
+fn config_args(configs: &[PathBuf]) -> impl Iterator<Item = OsString> {
+    configs.iter().flat_map(|config| ["--config".into(), config.into()])
+}
+
+/// The arguments that resolve a lock file.
+pub(crate) fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
+    std::iter::once("generate-lockfile".into()).chain(config_args(configs)).collect()
+}
+
+/// What a build made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Built {
+    /// The executable of the target asked for.
+    pub executable: PathBuf,
+    /// Executables of the packages at hand and dynamic libraries.
+    pub files: Vec<PathBuf>,
+    /// The build scripts that ran, now or in an earlier build.
+    pub scripts: Vec<BuildScript>,
+    /// The folders of all packages, those of registries included.
+    pub packages: BTreeSet<PathBuf>,
+    /// The source file of the target asked for.
+    pub source: PathBuf,
+    /// Whether its executable was there already, in cargo's eyes up to date.
+    pub is_fresh: bool,
+}
+
+/// A build script and what it left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuildScript {
+    /// The folder of its package.
+    pub package: PathBuf,
+    /// Its `OUT_DIR`.
+    pub out_dir: PathBuf,
+    /// The libraries to link with, without the kind: `z` of `static=z`.
+    pub libraries: Vec<String>,
+    /// The folders in which the linker looks for them.
+    pub library_folders: Vec<PathBuf>,
+    /// The names of the variables that it sets for rustc and for runs.
+    pub variables: Vec<String>,
+}
+
+impl BuildScript {
+    /// What cargo kept of its standard output; `None` where that is not found.
+    /// It lies beside `OUT_DIR`, in cargo's new layout in a folder `run`.
+    pub fn output(&self) -> Option<String> {
+        let beside = self.out_dir.parent()?;
+        let places = ["output", "run/stdout"].map(|name| beside.join(name));
+        places.iter().find_map(|path| std::fs::read(path).ok()).map(|bytes| {
+            // What it prints besides need not be UTF-8.
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    }
+}
+
+/// The longest line that is a message, bytes; a longer one comes in pieces,
+/// which are none.
+const LONGEST: u64 = 64 << 20;
+
+/// The next message, if there is one in `line`, which is empty at the end.
+/// Other programs print into the stream, too: what is no message is left out.
+/// (`Message::parse_stream` reads objects of any depth, to the end of the
+/// stack.)
+fn next_message(
+    from: &mut impl BufRead,
+    line: &mut Vec<u8>,
+) -> Result<Option<Message>, std::io::Error> {
+    line.clear();
+    from.take(LONGEST).read_until(b'\n', line)?;
+    Ok(serde_json::from_slice(line).ok())
+}
+
+/// Reads the messages of a build of `target` of the package in `folder`.
+///
+/// # Errors
+/// When they can't be read, or name no executable for it.
+pub fn read_messages(
+    mut messages: impl BufRead,
+    target: &Target,
+    folder: &Path,
+) -> Result<Built, Error> {
+    let mut executable = None;
+    let mut built = Built::default();
+    let mut folders = BTreeMap::new();
+    let mut scripts = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
+        if line.is_empty() {
+            break;
+        }
+        match message {
+            Some(Message::CompilerArtifact(artifact)) => {
+                let is_it = kind(&artifact.target) == Some(target.kind)
+                    && artifact.target.name == target.name
+                    && artifact.manifest_path.parent().is_some_and(|parent| parent == folder);
+                if let Some(path) = &artifact.executable {
+                    built.files.push(path.into());
+                    if is_it && artifact.profile.test == (target.kind == TargetKind::Bench) {
+                        executable = Some(path.into());
+                        built.source = artifact.target.src_path.clone().into();
+                        built.is_fresh = artifact.fresh;
+                    }
+                }
+                if let Some(package) = artifact.manifest_path.parent() {
+                    built.packages.insert(package.into());
+                    folders.insert(artifact.package_id.repr.clone(), PathBuf::from(package));
+                }
+                let is_macro =
+                    artifact.target.kind.contains(&cargo_metadata::TargetKind::ProcMacro);
+                let files = artifact.filenames.iter().filter(|_| !is_macro);
+                let dynamic = |path: &&cargo_metadata::camino::Utf8PathBuf| {
+                    matches!(path.extension(), Some("so" | "dylib" | "dll"))
+                };
+                built.files.extend(files.filter(dynamic).map(PathBuf::from));
+            }
+            Some(Message::BuildScriptExecuted(script)) => scripts.push(script),
+            _ => {}
+        }
+    }
+    built.scripts = scripts
+        .into_iter()
+        .map(|script| BuildScript {
+            package: folders.get(&script.package_id.repr).cloned().unwrap_or_default(),
+            out_dir: script.out_dir.into(),
+            libraries: script.linked_libs.iter().map(|name| without_kind(name.as_str())).collect(),
+            library_folders: script
+                .linked_paths
+                .iter()
+                .map(|path| without_kind(path.as_str()).into())
+                .collect(),
+            variables: script.env.into_iter().map(|(name, _)| name).collect(),
+        })
+        .collect();
+    built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
+    Ok(built)
+}
+
+/// What stands behind the kind of a library or of a folder of libraries, as in
+/// `static=z` and `native=/usr/lib`.
+fn without_kind(text: &str) -> String {
+    text.split_once('=').map_or(text, |(_, rest)| rest).to_owned()
+}
+
+/// How cargo runs an executable: `before`, the executable, the user's
+/// arguments, `after`, in an environment with `env` added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Invocation {
+    /// The runner that the user configured.
+    pub before: Vec<String>,
+    /// What cargo itself adds, such as `--bench`.
+    pub after: Vec<String>,
+    /// The variables that cargo sets.
+    pub env: Vec<(String, String)>,
+}
+
+/// Finds the invocation of `executable` in what `cargo -vv` printed: its line
+/// ``Running `NAME=value … runner executable arguments` ``. For the case that
+/// the user's configuration has a runner of its own.
+pub fn invocation_from_log(
+    log: &str,
+    executable: &Path,
+    arguments: &[OsString],
+) -> Option<Invocation> {
+    let line = log.lines().rev().find_map(|line| {
+        let (_, command) = line.split_once("Running `")?;
+        let words = shlex::split(command.strip_suffix('`')?)?;
+        words.iter().any(|word| Path::new(word) == executable).then_some(words)
+    })?;
+    let assignments = line.iter().take_while(|word| is_assignment(word)).count();
+    let (env, rest) = line.split_at(assignments);
+    let at = rest.iter().position(|word| Path::new(word) == executable)?;
+    let after = rest.get(at + 1 + arguments.len()..)?;
+    let pair = |word: &String| word.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned()));
+    Some(Invocation {
+        before: rest[..at].to_vec(),
+        after: after.to_vec(),
+        env: env.iter().filter_map(pair).collect(),
+    })
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests;

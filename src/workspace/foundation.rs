@@ -1,0 +1,223 @@
+//! What every build stands on and cargo does not watch: the compilers and
+//! linkers on this machine, its processor, and variables that they read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::configuration::{Configuration, cargo_home};
+use super::surroundings::unwatched;
+use crate::error::Error;
+use crate::exec::machine;
+use crate::exec::system::{digest, digest_file};
+use crate::workspace::cache::Environment;
+
+/// Programs that build scripts and rustc run without being told their paths.
+const USUAL: [&str; 26] = [
+    "ar",
+    "as",
+    "c++",
+    "cc",
+    "clang",
+    "clang++",
+    "g++",
+    "gcc",
+    "gfortran",
+    "ld",
+    "ld.bfd",
+    "ld.gold",
+    "ld.lld",
+    "ld.mold",
+    "ld64.lld",
+    "lld",
+    "llvm-ar",
+    "mold",
+    "nasm",
+    "nvcc",
+    "pkg-config",
+    "protoc",
+    "ranlib",
+    "strip",
+    "wild",
+    "yasm",
+];
+
+/// The parts of a variable's name by which it is known to name a program, or
+/// flags that may name one.
+const NAMING: [&str; 20] = [
+    "AR",
+    "AS",
+    "CC",
+    "CFLAGS",
+    "CMAKE",
+    "COMPILER",
+    "CXX",
+    "CXXFLAGS",
+    "LD",
+    "LDFLAGS",
+    "LINKER",
+    "LLVM",
+    "NASM",
+    "NVCC",
+    "PROTOC",
+    "RANLIB",
+    "RUSTC",
+    "RUSTDOC",
+    "RUSTFLAGS",
+    "WRAPPER",
+];
+
+/// The digests of programs, each read once.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    known: BTreeMap<PathBuf, String>,
+}
+
+impl Programs {
+    /// A digest of the program at `path`; empty where nobody may read it.
+    fn digest(&mut self, path: &Path) -> Result<&str, Error> {
+        if !self.known.contains_key(path) {
+            let digest = match digest_file(path) {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
+                digest => digest.map_err(Error::io("read", path))?,
+            };
+            self.known.insert(path.to_owned(), digest);
+        }
+        Ok(&self.known[path])
+    }
+
+    /// A digest of all that the builds in the folder `side` stand on, but what
+    /// lies in it, which is in the commit. `rustc` is what `rustc -vV` says
+    /// there.
+    ///
+    /// # Errors
+    /// When a program that is there can't be read now.
+    pub(super) fn foundation(
+        &mut self,
+        side: &Path,
+        rustc: &str,
+        configuration: &Configuration,
+        env: &Environment,
+    ) -> Result<String, Error> {
+        let features = machine::processor_features();
+        let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
+        let mut text = format!("{rustc}\n{features}\n{}\n", unwatched(env));
+        // It is the same whether a variable names it or not.
+        let _ = writeln!(text, "{:?}", cargo_home(env));
+        let mut programs = BTreeSet::new();
+        let search = search_path(env);
+        for name in USUAL {
+            // All of that name: the first may be a wrapper of the second.
+            programs.extend(search.iter().map(|folder| folder.join(name)).filter(|p| p.is_file()));
+        }
+        for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
+            let value = value.to_string_lossy();
+            programs.extend(named(&value, Path::new("/"), &search));
+        }
+        for (base, value) in &configuration.strings {
+            programs.extend(named(value, base, &search));
+        }
+        for program in programs.iter().filter(|program| !program.starts_with(side)) {
+            let _ = writeln!(text, "{} {}", program.display(), self.digest(program)?);
+        }
+        Ok(digest(text.as_bytes()))
+    }
+}
+
+fn search_path(env: &Environment) -> Vec<PathBuf> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    let folders = path.into_iter().flat_map(std::env::split_paths);
+    folders.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Whether a variable is known to name a program: `CC_x86_64-unknown-linux-gnu`,
+/// `CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER`.
+fn names_a_program(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    name.split(['_', '-']).any(|part| NAMING.contains(&part))
+}
+
+/// The files that a text of flags names: `clang`, `-Clinker=/opt/bin/ld`,
+/// `-fuse-ld=mold`. Paths are relative to `base`; bare words are looked for in
+/// the folders `search`.
+fn named(text: &str, base: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
+    let words = text.split(|c: char| c.is_whitespace() || ['=', ',', '\u{1f}'].contains(&c));
+    let mut found = Vec::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        if word.contains(std::path::is_separator) {
+            found.push(base.join(word));
+        } else {
+            // `-fuse-ld=mold` is `ld.mold` or `mold`.
+            let names = [word.to_owned(), format!("ld.{word}")];
+            found.extend(names.iter().flat_map(|n| search.iter().map(move |f| f.join(n))));
+        }
+    }
+    found.retain(|path| path.is_file());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn env(pairs: &[(&str, &Path)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    /// The foundation in a scratch folder whose `bin` is the search path.
+    fn foundation(folder: &Path, more: &[(&str, &str)], configuration: &Configuration) -> String {
+        let mut env = env(&[("PATH", &folder.join("bin"))]);
+        env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
+        let side = folder.join("side");
+        Programs::default().foundation(&side, "rustc 1", configuration, &env).unwrap()
+    }
+
+    #[test]
+    fn a_compiler_that_is_replaced_in_place_is_another_foundation() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let mut configuration = Configuration::default();
+        configuration.strings.insert((folder.path().to_owned(), "tools/wrap --fast".to_owned()));
+        let cc = folder.path().join("opt/gcc");
+        let (cc, flags) = (cc.to_str().unwrap(), "-Clinker=linker -Clink-arg=-fuse-ld=fast");
+        let vars = [("TARGET_CC", cc), ("RUSTFLAGS", flags), ("EDITOR", "editor")];
+        let mut seen = BTreeSet::new();
+        let mut is_new = || seen.insert(foundation(folder.path(), &vars, &configuration));
+        assert!(is_new() && !is_new());
+        for name in ["bin/cc", "tools/wrap", "opt/gcc", "bin/linker", "bin/ld.fast"] {
+            write(name, "one");
+            assert!(is_new(), "{name}");
+            write(name, "two");
+            assert!(is_new(), "{name}");
+        }
+        for name in ["bin/editor", "side/opt/gcc", "other"] {
+            write(name, "one");
+            assert!(!is_new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_compiler_and_the_variables_that_it_reads_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = Configuration::default();
+        let plain = foundation(folder.path(), &[], &none);
+        assert_ne!(foundation(folder.path(), &[("CFLAGS", "-O3")], &none), plain);
+        assert_ne!(foundation(folder.path(), &[("LIBRARY_PATH", "/x")], &none), plain);
+        for harmless in ["ARCHIVE", "TERM", "CARGO_TERM_COLOR", "CCACHE_DIR", "ASAN"] {
+            assert_eq!(foundation(folder.path(), &[(harmless, "x")], &none), plain, "{harmless}");
+        }
+        let other = |rustc: &str| {
+            let side = folder.path().join("other");
+            Programs::default().foundation(&side, rustc, &none, &[]).unwrap()
+        };
+        assert_eq!(other("rustc 2"), other("rustc 2"));
+        assert_ne!(other("rustc 2"), other("rustc 1"));
+    }
+}

@@ -1,0 +1,297 @@
+//! Which two commits are compared: the rules by which BASE is found.
+
+use git2::{ErrorCode, Oid, Repository};
+
+use super::{Error, Repo, Revision};
+use crate::model::side::Side;
+
+/// The variables in which continuous integration names a pull request's
+/// target branch.
+pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
+
+/// The bases tried when none is named.
+const USUAL: [&str; 3] = ["origin/HEAD", "main", "master"];
+
+/// Where the name of the base came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The command line.
+    Argument,
+    /// The table in `Cargo.toml`.
+    Configuration,
+    /// A variable of the continuous integration.
+    Variable(&'static str),
+    /// It is one of the usual names.
+    Usual,
+}
+
+impl Origin {
+    /// Ready to follow the name.
+    fn suffix(self) -> String {
+        match self {
+            Origin::Argument | Origin::Usual => String::new(),
+            Origin::Configuration => " (from the configuration)".to_owned(),
+            Origin::Variable(name) => format!(" (from {name})"),
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// BASE on the command line.
+    pub base: Option<String>,
+    /// `base` in the configuration.
+    pub configured: Option<String>,
+    /// The value of each of [`VARIABLES`] that is set.
+    pub variables: Vec<(&'static str, String)>,
+    /// The head, when it is not HEAD.
+    pub head: Option<String>,
+    /// The base where the head lies on BASE: a branch that is pushed is compared
+    /// with what its remote has of it.
+    pub instead: Option<String>,
+    /// Take BASE itself, not the merge-base.
+    pub exact: bool,
+    /// The head is the working tree.
+    pub dirty: bool,
+    /// The head against itself.
+    pub aa: bool,
+}
+
+/// How the base commit follows from BASE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// It is the merge-base of BASE and the head.
+    MergeBase,
+    /// The head is a merge onto BASE (a CI merge ref): its first parent.
+    FirstParent,
+    /// BASE itself, as asked.
+    Exact,
+    /// The head itself, as asked.
+    Itself,
+}
+
+/// The two commits, and why these.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// The base; its `rev` is BASE's name.
+    pub base: Revision,
+    /// The head; a dirty one has its commit's tree until it is snapshot.
+    pub head: Revision,
+    /// How the base commit was found.
+    pub rule: Rule,
+    /// Where BASE's name came from.
+    pub origin: Origin,
+    /// Whether the head lies on BASE: no commit to compare.
+    pub head_is_base: bool,
+    /// Whether BASE is not in this clone, and the rule was taken on trust.
+    pub base_is_guessed: bool,
+}
+
+impl Sides {
+    /// The revision of a side.
+    pub fn of(&self, side: Side) -> &Revision {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
+        }
+    }
+}
+
+impl Repo {
+    /// Finds the two commits.
+    ///
+    /// # Errors
+    /// When a name leads nowhere, or the two have no commit in common that
+    /// this clone holds.
+    pub(crate) fn resolve(&self, request: &Request) -> Result<Sides, Error> {
+        let head = self.head(request)?;
+        if request.aa {
+            let (base, rule) = (head.clone(), Rule::Itself);
+            let origin = Origin::Argument;
+            let (head_is_base, base_is_guessed) = (false, false);
+            return Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed });
+        }
+        let head_oid = oid(&head.commit)?;
+        let Some((name, origin, tip)) = self.base_tip(request, head_oid)? else {
+            return self.merge_ref(request, head, head_oid);
+        };
+        let (commit, rule) = match request.exact {
+            true => (tip, Rule::Exact),
+            false => self.fork_point(&name, tip, &head.rev, head_oid)?,
+        };
+        let head_is_base = commit == head_oid;
+        if let (true, Some(instead)) = (head_is_base, &request.instead) {
+            let base = Some(instead.clone());
+            return self.resolve(&Request { base, instead: None, ..request.clone() });
+        }
+        let base = self.revision(name, commit)?;
+        Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed: false })
+    }
+
+    /// The sides of a merge commit that CI made for a BASE which this clone
+    /// does not hold ([`Repo::base_tip`] has checked that it is one).
+    fn merge_ref(&self, request: &Request, head: Revision, id: Oid) -> Result<Sides, Error> {
+        let failed = Error::git("read the first parent of", head.commit.clone());
+        let parent = self.commit(id)?.parent_id(0).map_err(failed)?;
+        let (origin, name) = match request.variables.first() {
+            Some((variable, name)) => (Origin::Variable(variable), name.clone()),
+            None => (Origin::Usual, parent.to_string()),
+        };
+        let (base, rule) = (self.revision(name, parent)?, Rule::FirstParent);
+        Ok(Sides { base, head, rule, origin, head_is_base: false, base_is_guessed: true })
+    }
+
+    fn head(&self, request: &Request) -> Result<Revision, Error> {
+        let head = self.at(request.head.as_deref())?;
+        Ok(Revision { dirty: request.dirty, ..head })
+    }
+
+    /// The commit of a name, or that of HEAD.
+    ///
+    /// # Errors
+    /// When the name leads nowhere, or HEAD has no commit yet.
+    pub fn at(&self, rev: Option<&str>) -> Result<Revision, Error> {
+        let name = rev.unwrap_or("HEAD").to_owned();
+        let commit = match self.find(&name)? {
+            Some(commit) => commit,
+            None if rev.is_none() => head_commit(&self.inner)?.id(),
+            None => return Err(self.unknown(name, Origin::Argument)),
+        };
+        let name = match rev {
+            None => self.inner.head().ok().and_then(branch_name).unwrap_or(name),
+            Some(_) => name,
+        };
+        self.revision(name, commit)
+    }
+
+    /// The commit that BASE names. `None` when it names none in this clone,
+    /// but the head is the merge ref that CI made for it.
+    fn base_tip(
+        &self,
+        request: &Request,
+        head: Oid,
+    ) -> Result<Option<(String, Origin, Oid)>, Error> {
+        let named = request
+            .base
+            .as_ref()
+            .map(|name| (name, Origin::Argument))
+            .or(request.configured.as_ref().map(|name| (name, Origin::Configuration)))
+            .or(request.variables.first().map(|(v, name)| (name, Origin::Variable(v))));
+        if let Some((name, origin)) = named {
+            if let Some(tip) = self.find(name)? {
+                return Ok(Some((name.clone(), origin, tip)));
+            }
+            let is_target = request.variables.iter().any(|(_, target)| target == name);
+            let is_merge = self.commit(head)?.parent_count() > 1;
+            if is_target && is_merge && !request.exact {
+                return Ok(None);
+            }
+            return Err(self.unknown(name.clone(), origin));
+        }
+        for name in USUAL {
+            if let Some(tip) = self.find(name)? {
+                return Ok(Some((name.to_owned(), Origin::Usual, tip)));
+            }
+        }
+        Err(Error::NoBase(USUAL.map(|name| format!("`{name}`")).join(", ")))
+    }
+
+    /// The base commit for a BASE at `tip`.
+    fn fork_point(
+        &self,
+        base: &str,
+        tip: Oid,
+        head_name: &str,
+        head: Oid,
+    ) -> Result<(Oid, Rule), Error> {
+        // Walking a long history takes long: once, where that can be.
+        let found = self.inner.merge_base(tip, head);
+        let commit = self.commit(head)?;
+        if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
+            let parent = commit.parent_id(0).map_err(Error::git("read", head.to_string()))?;
+            if self.is_on(parent, tip)? {
+                return Ok((parent, Rule::FirstParent));
+            }
+        }
+        match found {
+            Ok(commit) => Ok((commit, Rule::MergeBase)),
+            Err(_) if self.inner.is_shallow() => {
+                Err(Error::Shallow { base: base.to_owned(), head: head_name.to_owned() })
+            }
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                Err(Error::Unrelated { base: base.to_owned(), head: head_name.to_owned() })
+            }
+            Err(error) => Err(Error::git("find the merge-base with", base)(error)),
+        }
+    }
+
+    /// Whether `commit` is `tip` or one of its ancestors, as far as this
+    /// clone's history goes.
+    pub(super) fn is_on(&self, commit: Oid, tip: Oid) -> Result<bool, Error> {
+        if commit == tip {
+            return Ok(true);
+        }
+        match self.inner.graph_descendant_of(tip, commit) {
+            Ok(answer) => Ok(answer),
+            Err(_) if self.inner.is_shallow() => Ok(false),
+            Err(error) => Err(Error::git("walk the history of", tip.to_string())(error)),
+        }
+    }
+
+    /// The commit of a name: a local branch, a branch of `origin`, anything
+    /// else that git understands, in this order.
+    fn find(&self, name: &str) -> Result<Option<Oid>, Error> {
+        let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
+        // HEAD is no branch's name: `origin/HEAD` would be somebody else's.
+        for full in tries.iter().filter(|_| name != "HEAD") {
+            if let Some(commit) = self.inner.find_reference(full).ok().and_then(peel) {
+                return Ok(Some(commit));
+            }
+        }
+        match self.inner.revparse_single(name) {
+            Ok(object) => {
+                let commit = object.peel_to_commit().map_err(Error::git("read", name))?;
+                Ok(Some(commit.id()))
+            }
+            // Every failure of a name is "there is no such": libgit2's code
+            // for it differs with the form of the name.
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn unknown(&self, name: String, origin: Origin) -> Error {
+        Error::Unknown { name, origin: origin.suffix(), shallow: self.inner.is_shallow() }
+    }
+
+    pub(super) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
+        self.inner.find_commit(id).map_err(Error::git("read", id.to_string()))
+    }
+
+    fn revision(&self, rev: String, commit: Oid) -> Result<Revision, Error> {
+        let tree = self.commit(commit)?.tree_id();
+        Ok(Revision { rev, commit: commit.to_string(), tree: tree.to_string(), dirty: false })
+    }
+}
+
+pub(super) fn oid(hex: &str) -> Result<Oid, Error> {
+    Oid::from_str(hex).map_err(Error::git("read", hex))
+}
+
+fn peel(reference: git2::Reference<'_>) -> Option<Oid> {
+    reference.peel_to_commit().ok().map(|commit| commit.id())
+}
+
+fn branch_name(head: git2::Reference<'_>) -> Option<String> {
+    let name = head.is_branch().then(|| head.shorthand().ok().map(str::to_owned));
+    name.flatten()
+}
+
+/// The commit that HEAD of `repository` names, for error texts of others.
+pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
+    let head = repository.head().map_err(|error| match error.code() {
+        ErrorCode::UnbornBranch | ErrorCode::NotFound => Error::Unborn,
+        _ => Error::git("read", "HEAD")(error),
+    })?;
+    head.peel_to_commit().map_err(Error::git("read", "HEAD"))
+}

@@ -1,0 +1,236 @@
+//! Files that lie otherwise in a working tree than in git: those with a
+//! `filter` of the user's, which libgit2 does not run.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use git2::{AttrCheckFlags, Index, ObjectType, Odb, Oid, Repository};
+
+use super::worktree::Store;
+use super::{Error, Repo, Revision};
+use crate::exec::system::stamp;
+
+/// What a file of git-lfs begins with that stands for another one.
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
+
+/// The longest such file, bytes.
+const LONGEST: u64 = 1024;
+
+/// The files of a worktree that the user's filters are about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filtered {
+    /// Those that lie there as git has them, and should not.
+    pub raw: Vec<PathBuf>,
+    /// Those of git-lfs.
+    pub lfs: Vec<PathBuf>,
+    /// Where the clone keeps what those of git-lfs stand for.
+    pub storage: PathBuf,
+    /// The filters, as `-c` of git takes them.
+    pub settings: Vec<String>,
+}
+
+impl Store {
+    /// The filtered files of the worktree at `path`, which `revision` was
+    /// checked out into.
+    ///
+    /// # Errors
+    /// When the worktree or the user's configuration can't be read.
+    pub fn filtered(
+        &self,
+        user: &Repo,
+        path: &Path,
+        revision: &Revision,
+    ) -> Result<Filtered, Error> {
+        let failed = || Error::git("find the filtered files of", path.display().to_string());
+        let worktree = Repository::open(path).map_err(failed())?;
+        let index = worktree.index().map_err(failed())?;
+        let database = self.repository().odb().map_err(failed())?;
+        if !speaks_of_filters(&index, &database, &own_attributes(&user.inner)) {
+            return Ok(Filtered::default());
+        }
+        let (known, settings) = drivers(&user.inner)?;
+        let storage = storage(&user.inner);
+        let mut filtered = Filtered { settings, storage, ..Filtered::default() };
+        let head = Oid::from_str(&revision.commit).and_then(|id| self.repository().find_commit(id));
+        let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
+        for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
+            let file = crate::exec::system::from_git(&entry.path);
+            let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
+            let Ok(Some(filter)) = filter else { continue };
+            if filter == "lfs" {
+                let is_pointer = Pointer::read(&path.join(&file)).is_some();
+                filtered.lfs.push(file.clone());
+                // Filled from what the clone has: git-lfs would fetch.
+                if is_pointer {
+                    continue;
+                }
+            }
+            // Of a dirty tree, what was changed was taken as it lies there.
+            let is_kept = || head.get_path(&file).is_ok_and(|kept| kept.id() == entry.id);
+            if !known.contains(filter) || (revision.dirty && !is_kept()) {
+                continue;
+            }
+            let (size, _) = database.read_header(entry.id).map_err(failed())?;
+            if is_blob(&path.join(&file), entry.id, size as u64) {
+                filtered.raw.push(file);
+            }
+        }
+        Ok(filtered)
+    }
+
+    /// Sees to it that the index of the worktree at `path`, which was just written, is
+    /// believed: of files as young as it is libgit2 compares the contents, which
+    /// filters have changed.
+    ///
+    /// # Errors
+    /// When the index can't be touched.
+    pub fn settle(&self, path: &Path) -> Result<(), Error> {
+        let failed = Error::git("open", path.display().to_string());
+        let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
+        super::times::settle(&index)
+    }
+
+    /// Notes in the index of the worktree at `path` that the `files` are as they
+    /// should be: they hold what their blobs only stand for. As after [`Store::settle`],
+    /// it is believed.
+    ///
+    /// # Errors
+    /// When the index or a file can't be read, or the index not written.
+    pub fn accept(&self, path: &Path, files: &[PathBuf]) -> Result<(), Error> {
+        let failed = || Error::git("write the index of", path.display().to_string());
+        let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
+        for file in files {
+            let full = path.join(file);
+            let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
+            let (Some(mut entry), Some(stamp)) = (index.get_path(file, 0), stamp(&about)) else {
+                continue;
+            };
+            super::times::note(&mut entry, stamp);
+            entry.file_size = about.len() as u32;
+            index.add(&entry).map_err(failed())?;
+        }
+        super::times::save(&mut index, path)
+    }
+}
+
+/// Where a user's attributes are that are in no commit: the clone's, the user's
+/// own and the machine's.
+fn own_attributes(user: &Repository) -> Vec<PathBuf> {
+    use etcetera::BaseStrategy;
+    let named = user.config().and_then(|config| config.get_path("core.attributesfile")).ok();
+    let usual = || {
+        let strategy = etcetera::choose_base_strategy().ok()?;
+        Some(strategy.config_dir().join("git/attributes"))
+    };
+    let clone = user.commondir().join("info/attributes");
+    [clone, PathBuf::from("/etc/gitattributes")].into_iter().chain(named.or_else(usual)).collect()
+}
+
+/// Whether any attributes of a tree, or those in the files `own`, can name a filter.
+/// Asking them of every file takes long.
+fn speaks_of_filters(index: &Index, database: &Odb<'_>, own: &[PathBuf]) -> bool {
+    let speaks = |text: &[u8]| text.windows(6).any(|word| word == b"filter");
+    let mut files = index.iter().filter(|entry| entry.path.ends_with(b".gitattributes"));
+    // What can't be read may.
+    own.iter().any(|path| std::fs::read(path).is_ok_and(|text| speaks(&text)))
+        || files.any(|entry| database.read(entry.id).map_or(true, |file| speaks(file.data())))
+}
+
+/// The filters that the user's configuration knows, and their settings.
+fn drivers(user: &Repository) -> Result<(BTreeSet<String>, Vec<String>), Error> {
+    let failed = || Error::git("read", "the configuration");
+    let config = user.config().map_err(failed())?;
+    let mut entries = config.entries(Some("^filter\\.")).map_err(failed())?;
+    let (mut names, mut settings) = (BTreeSet::new(), Vec::new());
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(failed())?;
+        let (Ok(key), Ok(value)) = (entry.name(), entry.value()) else { continue };
+        let Some((name, what)) = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.'))
+        else {
+            continue;
+        };
+        if ["smudge", "process"].contains(&what) {
+            names.insert(name.to_owned());
+        }
+        settings.push(format!("{key}={value}"));
+    }
+    Ok((names, settings))
+}
+
+/// Where git-lfs keeps what the user's clone has: `lfs.storage`, from the git
+/// folder if it is relative, else `lfs` in there.
+fn storage(user: &Repository) -> PathBuf {
+    let config = user.config().and_then(|mut config| config.snapshot());
+    let set = config.and_then(|config| config.get_path("lfs.storage"));
+    user.commondir().join(set.unwrap_or_else(|_| PathBuf::from("lfs")))
+}
+
+/// Whether a file holds just what the blob does.
+fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
+    file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == size)
+        && Oid::hash_file(ObjectType::Blob, file).is_ok_and(|id| id == blob)
+}
+
+/// What a file of git-lfs says of the one that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    /// The SHA-256 of that file, in hexadecimal.
+    pub sha256: String,
+    /// Its size, bytes.
+    pub size: u64,
+}
+
+impl Pointer {
+    /// Reads a file; `None` when it is no pointer.
+    pub(crate) fn read(file: &Path) -> Option<Self> {
+        let about = file.symlink_metadata().ok()?;
+        if !about.is_file() || about.len() > LONGEST {
+            return None;
+        }
+        let mut text = String::new();
+        std::fs::File::open(file).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+        let fields = text.strip_prefix(POINTER)?;
+        let field = |name: &str| fields.lines().find_map(|line| line.strip_prefix(name));
+        let sha256 = field("oid sha256:")?.to_owned();
+        let is_hex = sha256.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+        let size = field("size ")?.parse().ok()?;
+        (sha256.len() == 64 && is_hex).then_some(Pointer { sha256, size })
+    }
+
+    /// Where that file is, in a clone's storage.
+    pub(crate) fn place(&self, storage: &Path) -> PathBuf {
+        let Pointer { sha256, .. } = self;
+        storage.join("objects").join(&sha256[..2]).join(&sha256[2..4]).join(sha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_names_a_file_by_its_hash_and_nothing_else_does() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            Pointer::read(file.path())
+        };
+        let sha256 = "0a".repeat(32);
+        let pointer = Pointer { sha256: sha256.clone(), size: 12 };
+        let text = format!("{POINTER}oid sha256:{sha256}\nsize 12\n");
+        assert_eq!(read(&text), Some(pointer.clone()));
+        let expected = PathBuf::from(format!("/s/objects/0a/0a/{sha256}"));
+        assert_eq!(pointer.place(Path::new("/s")), expected);
+        for bad in [
+            String::new(),
+            text.replace("0a0a", "../."),
+            text.replace("size 12", "size -1"),
+            text.replace("sha256:", "sha256:0"),
+            text.replace("spec/v1", "spec/v2"),
+            text.clone() + &" ".repeat(1024),
+        ] {
+            assert_eq!(read(&bad), None, "{bad}");
+        }
+    }
+}

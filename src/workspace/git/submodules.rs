@@ -1,0 +1,220 @@
+//! Submodules, filled from what the user's clone has of them.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use git2::build::CheckoutBuilder;
+use git2::{ObjectType, Oid, Repository};
+
+use super::Error;
+use super::worktree::{Entry, Store, entries, remove, write_if_changed};
+use crate::exec::system::{git_bytes, is_inside, mode, stamp};
+
+/// What a tree says of a submodule.
+const SUBMODULE: i32 = 0o160_000;
+
+/// The submodules of a worktree.
+pub(super) struct Submodules {
+    /// The root of the worktree.
+    root: PathBuf,
+    /// A folder of files that say, for each of them, which commit fills it and
+    /// what its files were when it was filled.
+    stamps: PathBuf,
+    /// Whether one was written to.
+    pub(super) is_changed: bool,
+    /// Those that the user's clone does not have.
+    pub(super) empty: Vec<PathBuf>,
+}
+
+impl Submodules {
+    /// Those of the worktree at `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        let stamps = root.with_extension("modules");
+        Submodules { root: root.to_owned(), stamps, is_changed: false, empty: Vec::new() }
+    }
+}
+
+impl Store {
+    /// Fills the submodules among the entries of a tree from what the user's
+    /// clone has; their paths from the root of the worktree. The tree is that of
+    /// `user`, and lies in the worktree at `inside`.
+    pub(super) fn fill_submodules(
+        &self,
+        user: &Repository,
+        entries: &[Entry],
+        inside: &Path,
+        modules: &mut Submodules,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let mut links = Vec::new();
+        for Entry { path: link, id: commit, .. } in submodules(entries) {
+            let path = inside.join(link);
+            if !is_inside(&modules.root, &path) {
+                return Err(Error::OddSubmodule(path));
+            }
+            match open_submodule(user, &modules.root.join(inside), link) {
+                Some(source) => self.fill(&source, *commit, (link, &path), modules)?,
+                None => {
+                    let target = modules.root.join(&path);
+                    if !is_empty(&target) {
+                        modules.is_changed = true;
+                        remove(&target)?;
+                        fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+                    }
+                    modules.empty.push(path.clone());
+                }
+            }
+            links.push(path);
+        }
+        Ok(links)
+    }
+
+    /// Fills the submodule `link`, which lies in the worktree at `path`, unless
+    /// it is as it was when it was filled with this commit.
+    fn fill(
+        &self,
+        source: &Repository,
+        commit: Oid,
+        (link, path): (&Path, &Path),
+        modules: &mut Submodules,
+    ) -> Result<(), Error> {
+        let shown = path.display().to_string();
+        let failed = || Error::git("check out the submodule", &*shown);
+        let private = self.repository().path().join("modules").join(escape(link));
+        let store = Store::over(&private, source)?;
+        let missing = |_| Error::Submodule { path: shown.clone(), commit: commit.to_string() };
+        let found = store.repository().find_commit(commit).map_err(missing)?;
+        let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
+        let entries = entries(store.repository(), &tree)?;
+        let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
+        let target = modules.root.join(path);
+        let stamp = modules.stamps.join(escape(path));
+        // Written anew only when it is another commit, or no longer what was
+        // written: the files' times tell cargo what changed.
+        if !is_filled(&stamp, commit, &target, &nested)? {
+            modules.is_changed = true;
+            remove(&stamp)?;
+            remove(&target)?;
+            fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+            let mut checkout = CheckoutBuilder::new();
+            checkout.force().target_dir(&target).update_index(false);
+            // Of a bare repository libgit2 checks out no tree that has submodules.
+            store.repository().set_workdir(&target, false).map_err(failed())?;
+            let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
+            checked.map_err(failed())?;
+            let contents = listing(&target, &nested, contents)?;
+            let text = format!("{commit}\n{}\n{contents}\n", listing(&target, &nested, times)?);
+            write_if_changed(&stamp, text.as_bytes())?;
+        }
+        store.fill_submodules(source, &entries, path, modules)?;
+        Ok(())
+    }
+}
+
+/// Whether a path is a folder with nothing in it.
+fn is_empty(path: &Path) -> bool {
+    !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The submodules among the entries of a tree.
+fn submodules(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.mode == SUBMODULE)
+}
+
+/// Whether the folder `target` is as it was when it was filled with a commit, by
+/// what the file `stamp` says of it. Where only times differ, the file is
+/// brought up to date.
+fn is_filled(stamp: &Path, commit: Oid, target: &Path, nested: &[&Path]) -> Result<bool, Error> {
+    let known = std::fs::read_to_string(stamp).unwrap_or_default();
+    let lines: Vec<&str> = known.lines().collect();
+    let &[of, at, holding] = &lines[..] else { return Ok(false) };
+    if of != commit.to_string() || target.is_symlink() || !target.is_dir() {
+        return Ok(false);
+    }
+    let now = listing(target, nested, times)?;
+    if now == at {
+        return Ok(true);
+    }
+    if listing(target, nested, contents)? != holding {
+        return Ok(false);
+    }
+    write_if_changed(stamp, format!("{of}\n{now}\n{holding}\n").as_bytes())?;
+    Ok(true)
+}
+
+/// A name for what lies in a folder, but for what lies in the submodules
+/// `nested`: the path, kind and mode of everything, and what `tell` says of it.
+fn listing(
+    folder: &Path,
+    nested: &[&Path],
+    tell: fn(&Path, &Metadata) -> Result<String, Error>,
+) -> Result<String, Error> {
+    let mut lines = Vec::new();
+    let mut left = vec![PathBuf::new()];
+    while let Some(inside) = left.pop() {
+        let full = folder.join(&inside);
+        for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+            let child = child.map_err(Error::io("read", &full))?;
+            let path = inside.join(child.file_name());
+            let full = child.path();
+            let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
+            let mut line = git_bytes(&path);
+            let kind = format!(" {:?} {:?} ", about.file_type(), mode(&about));
+            line.extend(kind.bytes());
+            if !about.is_dir() {
+                line.extend(tell(&full, &about)?.bytes());
+            } else if !nested.contains(&&*path) {
+                left.push(path);
+            }
+            lines.push(line);
+        }
+    }
+    lines.sort();
+    let id = Oid::hash_object(ObjectType::Blob, &lines.join(&b'\n'));
+    id.map(|id| id.to_string()).map_err(Error::git("read", folder.display().to_string()))
+}
+
+/// What changes when a file does: its length and its times.
+fn times(_: &Path, about: &Metadata) -> Result<String, Error> {
+    Ok(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(about)))
+}
+
+/// What is in a file, or where a link leads.
+fn contents(path: &Path, about: &Metadata) -> Result<String, Error> {
+    if about.is_symlink() {
+        let to = fs_err::read_link(path).map_err(Error::io("read", path))?;
+        return Ok(format!("{to:?}"));
+    }
+    if !about.is_file() {
+        return Ok(String::new());
+    }
+    let id = Oid::hash_file(ObjectType::Blob, path);
+    id.map(|id| id.to_string()).map_err(Error::git("read", path.display().to_string()))
+}
+
+/// A path as one name of a folder's.
+fn escape(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
+}
+
+/// The user's repository of a submodule: in the working tree, or under
+/// `modules` by the name that `.gitmodules` in `root` gives it.
+fn open_submodule(user: &Repository, root: &Path, link: &Path) -> Option<Repository> {
+    let here = user.workdir().map(|root| root.join(link));
+    let opened = here.filter(|path| path.join(".git").exists()).map(Repository::open);
+    if let Some(Ok(found)) = opened {
+        return Some(found);
+    }
+    let modules = root.join(".gitmodules");
+    let config = git2::Config::open(&modules).ok()?;
+    let mut entries = config.entries(Some("submodule\\..*\\.path")).ok()?;
+    while let Some(Ok(entry)) = entries.next() {
+        if entry.value().is_ok_and(|value| Path::new(value) == link) {
+            let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
+            // Somebody else's repository is none of the clone's modules.
+            let modules = user.commondir().join("modules");
+            let inside = is_inside(&modules, Path::new(name));
+            return inside.then(|| Repository::open_bare(modules.join(name)).ok()).flatten();
+        }
+    }
+    None
+}

@@ -1,0 +1,97 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{Scratch, identity, names};
+use crate::workspace::git::worktree::Store;
+
+/// The tree of the working tree as it is.
+fn snapshot(scratch: &Scratch) -> String {
+    let repo = scratch.open();
+    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let tree = repo.snapshot(&store).unwrap();
+    assert!(store.repository().find_tree(tree.parse().unwrap()).is_ok());
+    tree
+}
+
+/// The tree that git itself would commit.
+fn committed(scratch: &Scratch) -> String {
+    scratch.revision(scratch.commit_all("as it is")).tree
+}
+
+fn set_mode(scratch: &Scratch, path: &str, mode: u32) {
+    std::fs::set_permissions(scratch.path().join(path), PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// A repository with a file of each kind.
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    for path in ["plain", "tool", "gone", "folder/a", "folder/b"] {
+        scratch.write(path, path);
+    }
+    set_mode(&scratch, "tool", 0o755);
+    symlink("plain", scratch.path().join("link")).unwrap();
+    scratch.write(".gitignore", "*.tmp\n");
+    scratch.commit_all("first");
+    scratch
+}
+
+#[test]
+fn a_clean_tree_is_that_of_head() {
+    let scratch = scratch();
+    assert_eq!(snapshot(&scratch), scratch.open().at(None).unwrap().tree);
+}
+
+#[test]
+fn a_dirty_tree_is_what_would_be_committed() {
+    let scratch = scratch();
+    let before = scratch.open().at(None).unwrap().tree;
+    scratch.write("plain", "changed");
+    scratch.write("new/file", "new");
+    scratch.write("new/script", "new");
+    set_mode(&scratch, "new/script", 0o755);
+    set_mode(&scratch, "tool", 0o644);
+    scratch.write("left.tmp", "ignored");
+    std::fs::remove_file(scratch.path().join("gone")).unwrap();
+    std::fs::remove_file(scratch.path().join("link")).unwrap();
+    symlink("nowhere", scratch.path().join("link")).unwrap();
+    symlink("folder", scratch.path().join("to folder")).unwrap();
+    let found = snapshot(&scratch);
+    assert_ne!(found, before);
+    assert_eq!(found, committed(&scratch));
+}
+
+#[test]
+fn a_file_may_take_a_folders_place_and_what_was_added_may_be_gone_again() {
+    let scratch = scratch();
+    std::fs::remove_dir_all(scratch.path().join("folder")).unwrap();
+    scratch.write("folder", "a file now");
+    std::fs::remove_file(scratch.path().join("plain")).unwrap();
+    scratch.write("plain/file", "a folder now");
+    // In the index, but neither in HEAD nor in the working tree.
+    scratch.write("short-lived", "");
+    let mut index = scratch.git.index().unwrap();
+    index.add_path(std::path::Path::new("short-lived")).unwrap();
+    index.write().unwrap();
+    std::fs::remove_file(scratch.path().join("short-lived")).unwrap();
+    let found = snapshot(&scratch);
+    assert_eq!(found, committed(&scratch));
+}
+
+#[test]
+fn a_repository_inside_is_not_taken() {
+    let scratch = scratch();
+    let inner = super::init(&scratch.path().join("inner"));
+    super::write(&scratch.path().join("inner/file"), "of another");
+    drop(inner);
+    assert_eq!(snapshot(&scratch), scratch.open().at(None).unwrap().tree);
+}
+
+#[test]
+fn index_and_objects_of_the_user_stay_as_they_are() {
+    let scratch = scratch();
+    scratch.write("plain", "changed");
+    let git = scratch.path().join(".git");
+    let seen = |folder: &str| names(&git.join(folder));
+    let before = (identity(&git.join("index")), seen("objects"), seen(""));
+    snapshot(&scratch);
+    assert_eq!((identity(&git.join("index")), seen("objects"), seen("")), before);
+}

@@ -1,0 +1,150 @@
+//! The times of a worktree's files: changed, and the index told of it. Else every
+//! file would be read anew to find that it is what it was.
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use git2::{Index, IndexEntry, IndexTime, Repository};
+
+use super::Error;
+use crate::exec::system::{Stamp, from_git, set_modified, stamp};
+
+/// Lets `change` give other times to the files of the worktree at `path`. What the
+/// index knew to be as it says, it knows afterwards, too; of all else it goes on
+/// knowing nothing.
+///
+/// # Errors
+/// Those of `change`, and when the index can't be read or written.
+pub(crate) fn change_times<E: From<Error>>(
+    path: &Path,
+    change: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let failed = || Error::git("read the index of", path.display().to_string());
+    let mut index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed())?;
+    let known = known(&index, path)?;
+    change()?;
+    for mut entry in known {
+        if let Ok(about) = path.join(from_git(&entry.path)).symlink_metadata()
+            && let Some(stamp) = stamp(&about)
+        {
+            note(&mut entry, stamp);
+            index.add(&entry).map_err(failed())?;
+        }
+    }
+    Ok(save(&mut index, path)?)
+}
+
+/// Writes the index of the worktree at `path`, and sees to it that it is believed.
+///
+/// # Errors
+/// When it can't be written.
+pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
+    index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
+    settle(index)
+}
+
+/// The files that are as the index says, as far as times and sizes tell.
+fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
+    let Some(file) = index.path() else { return Ok(Vec::new()) };
+    let written = file.symlink_metadata().map_err(Error::io("read", file))?;
+    let Some(written) = stamp(&written) else { return Ok(Vec::new()) };
+    let is_as = |entry: &IndexEntry, about: &Metadata, stamp: Stamp| {
+        about.is_file()
+            && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
+            && entry.ino == stamp.number
+            && entry.mtime == time(stamp.modified)
+            && entry.ctime == time(stamp.changed)
+            // One as young as the index may have been written after it.
+            && stamp.modified < written.modified
+    };
+    let is_known = |entry: &IndexEntry| {
+        let about = path.join(from_git(&entry.path)).symlink_metadata();
+        about.is_ok_and(|about| stamp(&about).is_some_and(|stamp| is_as(entry, &about, stamp)))
+    };
+    Ok(index.iter().filter(is_known).collect())
+}
+
+/// Sees to it that the index, which was just written, is believed: of files as young
+/// as it is libgit2 compares the contents.
+///
+/// # Errors
+/// When the index can't be touched.
+pub(super) fn settle(index: &Index) -> Result<(), Error> {
+    let Some(file) = index.path() else { return Ok(()) };
+    let later = SystemTime::now() + Duration::from_secs(2);
+    set_modified(file, later).map_err(Error::io("touch", file))
+}
+
+/// Lets an entry know its file by `stamp`.
+pub(super) fn note(entry: &mut IndexEntry, stamp: Stamp) {
+    entry.ino = stamp.number;
+    (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));
+}
+
+fn time((seconds, nanoseconds): (i32, u32)) -> IndexTime {
+    IndexTime::new(seconds, nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use git2::{Status, StatusOptions};
+
+    #[test]
+    fn what_was_known_stays_known_and_what_was_changed_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let repository = Repository::init(path).unwrap();
+        let set = |name: &str, text: &str, time: SystemTime| {
+            let file = path.join(name);
+            std::fs::write(&file, text).unwrap();
+            std::fs::File::open(&file).unwrap().set_modified(time).unwrap();
+        };
+        let now = SystemTime::now();
+        let mut index = repository.index().unwrap();
+        for name in ["same", "other"] {
+            set(name, "text", now - Duration::from_secs(60));
+            index.add_path(Path::new(name)).unwrap();
+        }
+        index.write().unwrap();
+        set("other", "test", now - Duration::from_secs(30));
+        let later = now + Duration::from_secs(1);
+        change_times::<Error>(path, || {
+            set("same", "text", later);
+            set("other", "test", later);
+            Ok(())
+        })
+        .unwrap();
+        let repository = Repository::open(path).unwrap();
+        let index = repository.index().unwrap();
+        let known = |name: &str| index.get_path(Path::new(name), 0).unwrap().mtime;
+        let about = path.join("same").symlink_metadata().unwrap();
+        let modified = time(stamp(&about).unwrap().modified);
+        assert_eq!(known("same"), modified);
+        assert_ne!(known("other"), modified);
+        let mut options = StatusOptions::new();
+        let statuses = repository.statuses(Some(&mut options)).unwrap();
+        let of =
+            |name: &str| statuses.iter().find(|entry| entry.path() == Ok(name)).unwrap().status();
+        assert_eq!(of("same"), Status::INDEX_NEW);
+        assert_eq!(of("other"), Status::INDEX_NEW | Status::WT_MODIFIED);
+    }
+
+    #[test]
+    fn a_file_as_young_as_the_index_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path()).unwrap();
+        std::fs::write(folder.path().join("young"), "text").unwrap();
+        let mut index = repository.index().unwrap();
+        index.add_path(Path::new("young")).unwrap();
+        index.write().unwrap();
+        let file = index.path().unwrap();
+        let young = folder.path().join("young").symlink_metadata().unwrap().modified().unwrap();
+        std::fs::File::open(file).unwrap().set_modified(young).unwrap();
+        assert!(known(&index, folder.path()).unwrap().is_empty());
+        let later = young + Duration::from_secs(1);
+        std::fs::File::open(file).unwrap().set_modified(later).unwrap();
+        assert_eq!(known(&index, folder.path()).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,416 @@
+//! The private repository in the cache and its two worktrees.
+//!
+//! It is bare, has no objects of its own but snapshots, and reads the user's
+//! through `objects/info/alternates`; so the worktrees cannot write into the
+//! user's repository, whatever happens to this process.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use git2::build::CheckoutBuilder;
+use git2::{ObjectType, Oid, Repository, Tree, WorktreeAddOptions, WorktreePruneOptions};
+
+use super::submodules::Submodules;
+use super::times::change_times;
+use super::{Error, Repo, Revision};
+use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
+use crate::model::side::Side;
+
+/// The settings of the user's repository that shape a checkout.
+const SETTINGS: [&str; 6] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+];
+
+/// The bits of an entry's mode that tell what it is, and those of a file.
+const KIND: i32 = 0o170_000;
+const FILE: i32 = 0o100_000;
+
+/// What a tree says of a link.
+const LINK: i32 = 0o120_000;
+
+/// The private repository.
+pub struct Store {
+    inner: Repository,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.path()).finish()
+    }
+}
+
+impl Store {
+    /// Opens the private repository at `path`, makes it where there is none
+    /// (or only half of one), and brings what it copies from `user` up to
+    /// date.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
+        Store::over(path, &user.inner)
+    }
+
+    pub(super) fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
+        let inner = match Repository::open_bare(path) {
+            Ok(inner) => inner,
+            Err(_) => {
+                let mut options = git2::RepositoryInitOptions::new();
+                options.bare(true).external_template(false).initial_head("none");
+                Repository::init_opts(path, &options)
+                    .map_err(Error::git("make", path.display().to_string()))?
+            }
+        };
+        link_objects(path, user)?;
+        copy_or_remove(&user.commondir().join("shallow"), &path.join("shallow"))?;
+        copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
+        copy_tags(path, user)?;
+        copy_settings(&inner, user)?;
+        // Opened afresh: what was copied is read when a repository is opened.
+        let inner =
+            Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
+        Ok(Store { inner })
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        &self.inner
+    }
+
+    /// Makes the folder `path` the worktree of `side` at `revision`, file for
+    /// file; what else lies in it goes, but for the folders `keep` at paths
+    /// from its root. Files that are right already are not written again, so
+    /// that cargo rebuilds no more than what differs. The submodules that stay
+    /// empty, because the user's clone does not have them.
+    ///
+    /// # Errors
+    /// When the objects are not there or the folder can't be written.
+    pub(crate) fn check_out(
+        &self,
+        user: &Repo,
+        side: Side,
+        path: &Path,
+        revision: &Revision,
+        keep: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, Error> {
+        let unclean = path.with_extension("unclean");
+        if unclean.exists() {
+            // A checkout was cut short: what lies there is anybody's guess.
+            remove(path)?;
+        }
+        fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
+        let empty = self.fill_worktree(user, side, path, revision, keep)?;
+        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
+        Ok(empty)
+    }
+
+    fn fill_worktree(
+        &self,
+        user: &Repo,
+        side: Side,
+        path: &Path,
+        revision: &Revision,
+        keep: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, Error> {
+        let commit =
+            Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
+        let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
+        let is_new = !path.exists();
+        let worktree = self.worktree(side, path, commit)?;
+        let tree = worktree.find_tree(tree);
+        let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
+        let entries = entries(&worktree, &tree)?;
+        unlink(&worktree, path, &entries)?;
+        worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
+        let mut checkout = CheckoutBuilder::new();
+        checkout.force();
+        worktree
+            .checkout_tree(tree.as_object(), Some(&mut checkout))
+            .map_err(Error::git("check out", &revision.rev))?;
+        let mut modules = Submodules::new(path);
+        let linked = self.fill_submodules(&user.inner, &entries, Path::new(""), &mut modules)?;
+        if modules.is_changed && !is_new {
+            // Cargo does not look into them: without a repository of their own,
+            // they are no part of the package for it.
+            change_times(path, || touch(path, &entries))?;
+        }
+        // In a new folder there is nothing that is not of the commit.
+        if !is_new {
+            let keep = [keep, &linked].concat();
+            sweep(&worktree, path, &keep)?;
+            remove_unseen(path, Path::new(""), &keep)?;
+        }
+        Ok(modules.empty)
+    }
+
+    /// The paths, from the root, of the files that differ between two
+    /// revisions. Snapshots of a working tree are known here, too.
+    ///
+    /// # Errors
+    /// When one of them can't be read.
+    pub(crate) fn changed_paths(
+        &self,
+        base: &Revision,
+        head: &Revision,
+    ) -> Result<Vec<String>, Error> {
+        let tree = |revision: &Revision| {
+            let found = Oid::from_str(&revision.tree).and_then(|tree| self.inner.find_tree(tree));
+            found.map_err(Error::git("read the tree of", &revision.rev))
+        };
+        let diff = self
+            .inner
+            .diff_tree_to_tree(Some(&tree(base)?), Some(&tree(head)?), None)
+            .map_err(Error::git("compare", "the two trees"))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let file = delta.new_file().path().or_else(|| delta.old_file().path());
+            file.map(|path| path.to_string_lossy().into_owned())
+        };
+        Ok(diff.deltas().filter_map(path).collect())
+    }
+
+    /// Opens the worktree of `side` at `path`, made anew where it is not in
+    /// order.
+    fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
+        let name = name(side, path);
+        let admin = self.inner.path().join("worktrees").join(&name);
+        // Only a killed process can have left a lock: the caller holds the
+        // cache's own, and nobody else comes here.
+        for lock in ["index.lock", "HEAD.lock"] {
+            let _ = fs_err::remove_file(admin.join(lock));
+        }
+        if let Ok(worktree) = Repository::open(path) {
+            let ours = worktree.is_worktree() && same_file(worktree.path(), &admin);
+            if ours {
+                return Ok(worktree);
+            }
+        }
+        remove(path)?;
+        if let Ok(stale) = self.inner.find_worktree(&name) {
+            let mut options = WorktreePruneOptions::new();
+            options.valid(true).locked(true);
+            let _ = stale.prune(Some(&mut options));
+        }
+        remove(&admin)?;
+        self.add_worktree(&name, path, commit)
+    }
+
+    /// libgit2 adds a worktree only on a branch: one is made for it, and the
+    /// worktree detached from it at once.
+    fn add_worktree(&self, name: &str, path: &Path, commit: Oid) -> Result<Repository, Error> {
+        let failed = || Error::git("make the worktree", path.display().to_string());
+        let commit = self.inner.find_commit(commit).map_err(failed())?;
+        let mut branch = self.inner.branch(name, &commit, true).map_err(failed())?;
+        let mut options = WorktreeAddOptions::new();
+        options.reference(Some(branch.get()));
+        let added = self.inner.worktree(name, path, Some(&options)).map_err(failed())?;
+        let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
+        worktree.set_head_detached(commit.id()).map_err(failed())?;
+        branch.delete().map_err(failed())?;
+        Ok(worktree)
+    }
+}
+
+/// The name of a worktree in the private repository: a side has several.
+fn name(side: Side, path: &Path) -> String {
+    let folder = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{folder}", side.name())
+}
+
+/// Removes what does not belong to the commit, but for `keep`.
+fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
+    let mut options = git2::StatusOptions::new();
+    options.include_untracked(true).include_ignored(true);
+    options.recurse_untracked_dirs(false).recurse_ignored_dirs(false);
+    options.show(git2::StatusShow::Workdir);
+    let statuses = worktree
+        .statuses(Some(&mut options))
+        .map_err(Error::git("look through", path.display().to_string()))?;
+    for entry in statuses.iter() {
+        let extra = git2::Status::WT_NEW | git2::Status::IGNORED;
+        let relative = from_git(entry.path_bytes());
+        if !entry.status().intersects(extra) {
+            continue;
+        }
+        clear(path, &relative, keep)?;
+    }
+    Ok(())
+}
+
+/// Removes `relative`, sparing the folders in `keep` that lie in it.
+fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
+    if keep.iter().any(|kept| relative.starts_with(kept)) {
+        return Ok(());
+    }
+    let full = root.join(relative);
+    // Behind a link lies what is not ours.
+    if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
+        return remove(&full);
+    }
+    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+        let child = child.map_err(Error::io("read", &full))?;
+        clear(root, &relative.join(child.file_name()), keep)?;
+    }
+    Ok(())
+}
+
+/// Removes what git does not see below `relative`, empty folders, sockets and
+/// pipes, but for what lies in `keep`. Whether there is nothing left in it.
+fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool, Error> {
+    let full = root.join(relative);
+    let mut is_empty = true;
+    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
+        let child = child.map_err(Error::io("read", &full))?;
+        let (path, full) = (relative.join(child.file_name()), child.path());
+        let kind = child.file_type().map_err(Error::io("read", &full))?;
+        let is_seen = if keep.contains(&path) || kind.is_file() || kind.is_symlink() {
+            true
+        } else {
+            kind.is_dir() && !remove_unseen(root, &path, keep)?
+        };
+        if !is_seen {
+            remove(&full)?;
+        }
+        is_empty &= !is_seen;
+    }
+    Ok(is_empty)
+}
+
+/// Removes the links that lie where a tree has something else, or where what was
+/// checked out has a folder: libgit2 would write and remove files through them,
+/// wherever they lead.
+fn unlink(worktree: &Repository, root: &Path, entries: &[Entry]) -> Result<(), Error> {
+    let index =
+        worktree.index().map_err(Error::git("read the index of", root.display().to_string()))?;
+    let mut places: BTreeSet<PathBuf> =
+        entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
+    for entry in index.iter() {
+        let file = from_git(&entry.path);
+        // Those around one that is known are known, too.
+        let around = file.ancestors().skip(1).map(Path::to_owned);
+        let _ = around.take_while(|folder| places.insert(folder.clone())).count();
+    }
+    // Those around come before those inside, which may be inside a link.
+    for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {
+        let full = root.join(place);
+        if full.is_symlink() {
+            remove(&full)?;
+        }
+    }
+    Ok(())
+}
+
+/// An entry of a tree, or of a folder in it.
+pub(super) struct Entry {
+    /// Its path from the root.
+    pub(super) path: PathBuf,
+    pub(super) id: Oid,
+    /// What it is, as a tree says it.
+    pub(super) mode: i32,
+}
+
+/// All entries of a tree; a folder comes before what lies in it.
+pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Entry>, Error> {
+    let mut found = Vec::new();
+    let mut left = vec![(PathBuf::new(), tree.clone())];
+    while let Some((folder, tree)) = left.pop() {
+        for entry in &tree {
+            let path = folder.join(from_git(entry.name_bytes()));
+            if entry.kind() == Some(ObjectType::Tree) {
+                let failed = Error::git("read", path.display().to_string());
+                let tree = repository.find_tree(entry.id()).map_err(failed)?;
+                left.push((path.clone(), tree));
+            }
+            found.push(Entry { path, id: entry.id(), mode: entry.filemode() });
+        }
+    }
+    Ok(found)
+}
+
+/// Gives every file among these entries the time of now.
+fn touch(root: &Path, entries: &[Entry]) -> Result<(), Error> {
+    let now = SystemTime::now();
+    for entry in entries.iter().filter(|entry| entry.mode & KIND == FILE) {
+        let path = root.join(&entry.path);
+        set_modified(&path, now).map_err(Error::io("touch", &path))?;
+    }
+    Ok(())
+}
+
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs_err::remove_dir_all(path),
+        Ok(_) => fs_err::remove_file(path),
+        Err(_) => Ok(()),
+    };
+    removed.map_err(Error::io("remove", path))
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Names the user's objects in `objects/info/alternates`.
+fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
+    let objects = user.commondir().join("objects");
+    let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
+    // A line of that file is a folder, and there is no way to quote it that both
+    // git and libgit2 know.
+    if objects.as_os_str().as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {
+        return Err(Error::LineEnd(user.commondir().to_owned()));
+    }
+    let file = path.join("objects/info/alternates");
+    let mut line = git_bytes(&objects);
+    line.push(b'\n');
+    write_if_changed(&file, &line)
+}
+
+/// Copies the tags, for the build scripts that ask `git describe`.
+fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
+    let mut lines = String::from("# pack-refs with: \n");
+    let references = user.references_glob("refs/tags/*").map_err(Error::git("list", "the tags"))?;
+    for tag in references.flatten() {
+        if let (Ok(name), Some(target)) = (tag.name(), tag.target()) {
+            let _ = writeln!(lines, "{target} {name}");
+        }
+    }
+    write_if_changed(&path.join("packed-refs"), lines.as_bytes())
+}
+
+fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
+    let failed = || Error::git("copy", "the settings");
+    let theirs = user.config().and_then(|config| config.open_level(git2::ConfigLevel::Local));
+    let Ok(theirs) = theirs else { return Ok(()) };
+    let ours = store.config().map_err(failed())?;
+    let mut ours = ours.open_level(git2::ConfigLevel::Local).map_err(failed())?;
+    for key in SETTINGS {
+        match (theirs.get_string(key).ok(), ours.get_string(key).ok()) {
+            (wanted, have) if wanted == have => {}
+            (Some(value), _) => ours.set_str(key, &value).map_err(failed())?,
+            (None, _) => ours.remove(key).map_err(failed())?,
+        }
+    }
+    Ok(())
+}
+
+fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
+    match std::fs::read(from) {
+        Ok(content) => write_if_changed(to, &content),
+        Err(_) => remove(to),
+    }
+}
+
+pub(super) fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error> {
+    if std::fs::read(path).is_ok_and(|have| have == content) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder).map_err(Error::io("make", folder))?;
+    }
+    let written = Place::find(path).and_then(|place| place.replace(content));
+    written.map_err(Error::io("write", path))
+}
