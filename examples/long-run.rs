@@ -11,16 +11,16 @@
 
 #![allow(clippy::print_stdout, missing_docs)]
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
-use cargo_cbdr::engine::experiment::{Benchmark, Plan, Run, Step, Subject, sample};
+use cargo_cbdr::engine::experiment::Experiment;
+use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::gate::Gate;
 use cargo_cbdr::model::metric::{Metric, Unit};
-use cargo_cbdr::model::row::Sample;
-use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::model::row::{BenchmarkId, MetricId, Row};
+use cargo_cbdr::model::side::{Pair, Side};
 
 const SEED: u64 = 20_261_121;
 const THRESHOLD: f64 = 0.02;
@@ -31,21 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let estimator: Estimator = arguments.next().as_deref().unwrap_or("robust").parse()?;
     let pairs = arguments.next().as_deref().unwrap_or("50").parse::<u64>()? * MILLION;
     let metric = Metric::cost("wall_time", Unit::Seconds);
-    let benchmark = Benchmark {
-        name: "day".to_owned(),
-        metrics: vec![metric],
-        gates: vec![Gate::new("wall_time", THRESHOLD)],
-    };
-    let plan = Plan {
-        subjects: vec![Subject { benchmarks: vec![benchmark], ..Subject::default() }],
-        confidence: 0.95,
-        estimator,
-        time_limit: Duration::from_secs(86_400),
-        max_pairs: Some(pairs),
-        fail_fast: false,
-        decides: true,
-        seed: SEED,
-    };
+    let mut plan = Plan::new(0.95, estimator, SEED);
+    plan.time_limit = Duration::from_secs(86_400);
+    plan.max_pairs = Some(pairs);
+    plan.add_program(false, 0.0);
+    plan.add_benchmark("day", &[metric], vec![Gate::new("wall_time", THRESHOLD)]);
     println!("{estimator}: {} million pairs\n", pairs / MILLION);
     println!("| pairs | peak memory | processor time a pair |\n|---:|---:|---:|");
     // What has a mean of 1 has no geometric mean of 1.
@@ -55,30 +45,32 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut child = Child { state: SEED, mirrored: None, factor };
     let (mut done, mut since) = (0, (0, processor_seconds()));
-    let sampled = sample::<Infallible>(
-        &plan,
-        &mut || 0.0,
-        &mut |_, _| Ok(Run::Measured(child.pair().map(|value| vec![(0, of(value))]))),
-        &mut |step| {
-            let Step::Pair(..) = step else { return };
-            done += 1;
-            if [1, 2, 5, 10, 20, 50].contains(&(done / MILLION)) && done % MILLION == 0 {
-                let now = processor_seconds();
-                let each = 1e6 * (now - since.1) / (done - since.0) as f64;
-                println!("| {} M | {} MiB | {each:.1} µs |", done / MILLION, peak_mebibytes());
-                since = (done, now);
-            }
-        },
-    );
-    let Ok(sampled) = sampled;
+    let mut experiment = Experiment::new(plan, 0.0);
+    let stopped_by = loop {
+        let turn = match experiment.next(0.0) {
+            Ok(turn) => turn,
+            Err(stopped_by) => break stopped_by,
+        };
+        let Pair { base, head } = child.pair();
+        let rows = [row(Side::Base, base), row(Side::Head, head)];
+        experiment.push(&turn, &rows, 0.0);
+        done += 1;
+        if [1, 2, 5, 10, 20, 50].contains(&(done / MILLION)) && done % MILLION == 0 {
+            let now = processor_seconds();
+            let each = 1e6 * (now - since.1) / (done - since.0) as f64;
+            println!("| {} M | {} MiB | {each:.1} µs |", done / MILLION, peak_mebibytes());
+            since = (done, now);
+        }
+    };
+    let sampled = experiment.finish(stopped_by);
     for result in sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics) {
         println!("\n{:?}: {:?}", result.verdict, result.summary);
     }
     Ok(())
 }
 
-fn of(value: f64) -> Sample {
-    [("wall_time", value)].into_iter().collect()
+fn row(side: Side, value: f64) -> Row {
+    Row { benchmark: BenchmarkId(0), side, values: vec![(MetricId(0), value)] }
 }
 
 /// Log-normal noise of 3 % in runs that share another 3 %, head at the threshold.

@@ -1,175 +1,370 @@
-//! The loop: whose turn it is, the sums, the look after every pair, the end.
+//! The experiment: whose turn it is, what the pairs say, and when it ends.
 //!
-//! It knows no process and no clock: both are handed in, so that a test can
-//! feed it numbers.
-
-mod track;
+//! A state machine without processes and without a clock. The caller asks for the
+//! [next](Experiment::next) turn, measures it, [pushes](Experiment::push) the
+//! rows, and shows the [progress](Experiment::progress):
+//!
+//! ```text
+//! let stopped_by = loop {
+//!     match experiment.next(now()) {
+//!         Ok(turn) => { let rows = measure(&turn); experiment.push(&turn, &rows, now()) }
+//!         Err(stopped_by) => break stopped_by,
+//!     }
+//! };
+//! ```
 
 use std::time::Duration;
 
-use crate::engine::test::{Question, estimator};
-use crate::model::estimator::Estimator;
+use super::plan::{Plan, PlannedBenchmark, PlannedProgram};
+use super::schedule::Schedule;
+use super::test::MetricTest;
 use crate::model::gate::Gate;
-use crate::model::metric::Metric;
 use crate::model::notice::Unlikely;
-use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy};
-use crate::model::row::Sample;
-use crate::model::side::{Pair, Side};
-use crate::stats::estimator::Levels;
-use track::Track;
+use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
+use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::side::Side;
+use crate::stats::forecast::Forecast;
 
-/// What one run came to.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Run<T> {
-    /// It was measured.
-    Measured(T),
-    /// The time limit came first, and it was ended.
-    OutOfTime,
-    /// A signal came first, and it was ended.
-    Interrupted,
-}
+/// How many pairs there are before a forecast is given: fewer say too little about
+/// the noise.
+const PAIRS_TO_FORESEE: u64 = 20;
 
-/// The samples of one run, each with the number of its benchmark.
-pub type Samples = Vec<(usize, Sample)>;
+/// How far beyond the limit a forecast has to be. Forecasts are rough.
+const CLEARLY: f64 = 2.0;
 
 /// A pair that is to be measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Turn<'a> {
-    /// The program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// The program, by its place in the plan.
     pub program: usize,
     /// The benchmarks that are wanted of it.
-    pub wanted: &'a [usize],
-    /// Which side goes first.
+    pub wanted: Vec<BenchmarkId>,
+    /// The side that goes first.
     pub first: Side,
-    /// A number that both members share, and no other pair has.
-    pub lot: u64,
+    /// A number that the two runs share, and that no other pair has.
+    pub pair_seed: u64,
+    /// How long the pair may take.
+    pub left: Duration,
+    /// When it began, seconds since the first pair began.
+    begin: f64,
 }
 
-/// Measures both sides of a pair, in at most the given time.
-pub type Measure<'a, E> = dyn FnMut(&Turn<'_>, Duration) -> Result<Run<Pair<Samples>>, E> + 'a;
-
-/// A program to sample.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Subject {
-    /// The benchmarks that its runs measure.
-    pub benchmarks: Vec<Benchmark>,
-    /// Whether a run can be had of some of them only.
-    pub can_leave: bool,
-    /// How long a pair of runs is expected to take, seconds; 0 when nobody
-    /// knows.
-    pub pair_seconds: f64,
-}
-
-/// A benchmark to sample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Benchmark {
-    /// Its name.
-    pub name: String,
-    /// What its runs measure.
-    pub metrics: Vec<Metric>,
-    /// The metrics that gate, each with the largest change that passes.
-    pub gates: Vec<Gate>,
-}
-
-/// What is sampled, and when it stops.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// The programs.
-    pub subjects: Vec<Subject>,
-    /// 1 minus the chance of a wrong verdict.
-    pub confidence: f64,
-    /// How a change is estimated.
-    pub estimator: Estimator,
-    /// How long sampling may take.
-    pub time_limit: Duration,
-    /// How many pairs of each benchmark there may be.
-    pub max_pairs: Option<u64>,
-    /// Whether the first regression ends it.
-    pub fail_fast: bool,
-    /// Whether verdicts are given and end it. Those of a shard are given
-    /// elsewhere: it goes on to its limits, whatever it sees.
-    pub decides: bool,
-    /// The seed of the order.
-    pub seed: u64,
-}
-
-impl Plan {
-    /// The chances of a wrong verdict of either kind, for one question of all.
-    pub fn levels(&self) -> Levels {
-        Levels::new(self.confidence, self.questions())
-    }
-
-    /// How many questions there are: metrics that gate, of all benchmarks.
-    pub fn questions(&self) -> usize {
-        self.benchmarks().map(|benchmark| benchmark.gates.len()).sum()
-    }
-
-    /// The benchmarks of all programs.
-    pub fn benchmarks(&self) -> impl Iterator<Item = &Benchmark> {
-        self.subjects.iter().flat_map(|subject| &subject.benchmarks)
-    }
-
-    /// The metric of a name, as the first benchmark that has it measures it.
-    pub fn metric(&self, name: &str) -> Option<&Metric> {
-        self.benchmarks().flat_map(|benchmark| &benchmark.metrics).find(|one| one.name == name)
-    }
-
-    /// The least number of pairs with which any question can be decided.
-    pub fn least_pairs(&self) -> u64 {
-        let metrics = self.benchmarks().flat_map(|benchmark| {
-            let gates =
-                |metric: &&Metric| benchmark.gates.iter().any(|gate| gate.metric == metric.name);
-            benchmark.metrics.iter().filter(gates)
-        });
-        let estimators = metrics.map(|metric| estimator(metric, self.estimator));
-        let least = estimators.filter_map(|estimator| estimator.least_pairs(self.levels())).min();
-        least.unwrap_or(u64::MAX)
-    }
-
-    /// How long the least sampling that can decide is expected to take.
-    pub fn least_time(&self) -> Duration {
-        let pair: f64 = self.subjects.iter().map(|subject| subject.pair_seconds).sum();
-        Duration::from_secs_f64(pair * self.least_pairs() as f64)
-    }
-}
-
-/// How far sampling has come. Bounds and forecasts take longer to compute than
-/// a pair may take to run, so nothing is computed until somebody asks for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    tracks: &'a [Track],
-    plan: &'a Plan,
+/// The state of a comparison between its first pair and its last.
+#[derive(Debug)]
+pub struct Experiment {
+    plan: Plan,
+    programs: Vec<ProgramState>,
+    benchmarks: Vec<BenchmarkState>,
+    /// The program of the latest turn.
+    latest: Option<usize>,
+    /// When sampling began, in the caller's time.
+    start: f64,
+    /// The end of the latest pair, seconds since the start.
     elapsed: f64,
 }
 
-impl Progress<'_> {
+impl Experiment {
+    /// Begins at the time `now`, seconds since any moment. Later times are measured
+    /// from the same moment and never go back.
+    pub fn new(plan: Plan, now: f64) -> Self {
+        let programs = plan.programs.iter().enumerate().map(|(number, program)| ProgramState {
+            schedule: Schedule::new(plan.seed, number as u64),
+            pairs: 0,
+            pair_seconds: program.pair_seconds,
+            timed_pairs: 0,
+            timed_seconds: 0.0,
+        });
+        Experiment {
+            programs: programs.collect(),
+            benchmarks: plan.benchmarks.iter().map(|one| BenchmarkState::new(&plan, one)).collect(),
+            latest: None,
+            start: now,
+            elapsed: 0.0,
+            plan,
+        }
+    }
+
+    /// The next pair: of the next program in turn that is open, if it is allowed and
+    /// fits into the time that is left.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
+        let begin = now - self.start;
+        if self.plan.fail_fast && self.latest.is_some_and(|latest| self.has_regression(latest)) {
+            return Err(StoppedBy::Verdict);
+        }
+        let count = self.programs.len();
+        let after = self.latest.map_or(0, |latest| latest + 1);
+        let in_turn = (0..count).map(|step| (after + step) % count);
+        let open: Vec<usize> = in_turn.filter(|&number| self.is_open(number)).collect();
+        if open.is_empty() {
+            return Err(StoppedBy::Verdict);
+        }
+        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
+        let mut allowed = open.into_iter().filter(|&n| self.programs[n].pairs < most).peekable();
+        if allowed.peek().is_none() {
+            return Err(StoppedBy::MaxPairs);
+        }
+        let left = self.plan.time_limit.as_secs_f64() - begin;
+        let fits = |number: &usize| left > 0.0 && self.programs[*number].pair_seconds <= left;
+        let program = allowed.find(fits).ok_or(StoppedBy::TimeLimit)?;
+        self.latest = Some(program);
+        let ProgramState { schedule, pairs, .. } = self.programs[program];
+        Ok(Turn {
+            program,
+            wanted: self.wanted(program),
+            first: schedule.first(pairs),
+            pair_seed: schedule.pair_seed(pairs),
+            left: Duration::from_secs_f64(left.max(0.001)),
+            begin,
+        })
+    }
+
+    /// Takes the rows of a turn that ended at the time `now`. A benchmark counts as
+    /// measured if both sides have a row.
+    pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
+        self.elapsed = now - self.start;
+        let wanted_before = turn.wanted.len();
+        let range = self.plan.programs[turn.program].benchmarks.clone();
+        for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range]) {
+            let row = |side| {
+                let id = BenchmarkId(number);
+                rows.iter().find(|row| row.benchmark == id && row.side == side)
+            };
+            if let (Some(base), Some(head)) = (row(Side::Base), row(Side::Head)) {
+                benchmark.push(base, head, turn.first);
+            }
+        }
+        let wanted_after = self.wanted(turn.program).len();
+        let program = &mut self.programs[turn.program];
+        program.pairs += 1;
+        program.timed_pairs += 1;
+        program.timed_seconds += self.elapsed - turn.begin;
+        program.pair_seconds = program.timed_seconds / program.timed_pairs as f64;
+        if wanted_after < wanted_before {
+            program.pair_seconds *= wanted_after as f64 / wanted_before as f64;
+            program.timed_pairs = 0;
+            program.timed_seconds = 0.0;
+        }
+    }
+
+    /// How far sampling has come.
+    pub fn progress(&self) -> Progress<'_> {
+        Progress { experiment: self }
+    }
+
+    /// Whether there was a whole pair.
+    pub fn has_pairs(&self) -> bool {
+        self.programs.iter().any(|program| program.pairs > 0)
+    }
+
+    /// The first test of the program of `turn` whose verdict is not to be expected
+    /// within the limits, and how many more there are. Answered once, early.
+    pub fn unlikely(&self, turn: &Turn) -> Option<Unlikely> {
+        let program = &self.programs[turn.program];
+        if program.pairs != PAIRS_TO_FORESEE {
+            return None;
+        }
+        let left = self.plan.time_limit.as_secs_f64() - self.elapsed;
+        let in_time = program.pairs + (left / program.pair_seconds).max(0.0) as u64;
+        let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
+        let range = self.plan.programs[turn.program].benchmarks.clone();
+        let open = self.benchmarks[range]
+            .iter()
+            .flat_map(|benchmark| benchmark.open_tests().map(move |test| (benchmark, test)));
+        let mut found = open.filter_map(|(benchmark, test)| {
+            let needed = match test.forecast() {
+                Forecast::Pairs(pairs) => Some(pairs),
+                Forecast::Never => None,
+                Forecast::Unknown => return None,
+            };
+            if needed.is_some_and(|needed| (needed as f64) < CLEARLY * affordable as f64) {
+                return None;
+            }
+            Some(Unlikely {
+                benchmark: benchmark.name.clone(),
+                metric: test.metric().name.clone(),
+                limit: test.metric().better.limit(test.threshold()?),
+                needed: needed.map(|pairs| pairs as f64 * program.pair_seconds),
+                reach: test.reach(affordable),
+                others: 0,
+            })
+        });
+        let first = found.next()?;
+        Some(Unlikely { others: found.count(), ..first })
+    }
+
+    /// The results of all benchmarks, once sampling is over.
+    pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
+        let benchmarks = self.benchmarks.iter().map(|one| one.result(MetricTest::end)).collect();
+        Sampled { benchmarks, stopped_by, elapsed: self.elapsed }
+    }
+
+    fn of_program(&self, program: usize) -> &[BenchmarkState] {
+        &self.benchmarks[self.plan.programs[program].benchmarks.clone()]
+    }
+
+    fn is_open(&self, program: usize) -> bool {
+        self.of_program(program).iter().any(BenchmarkState::is_open)
+    }
+
+    /// The benchmarks that the next pair of a program is for: those that are open, or
+    /// all if a run can't be limited to some.
+    fn wanted(&self, program: usize) -> Vec<BenchmarkId> {
+        let PlannedProgram { benchmarks, can_leave, .. } = &self.plan.programs[program];
+        let wanted = |number: &usize| !can_leave || self.benchmarks[*number].is_open();
+        benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
+    }
+
+    fn has_regression(&self, program: usize) -> bool {
+        let mut tests = self.of_program(program).iter().flat_map(|benchmark| &benchmark.tests);
+        tests.any(|(_, test)| test.verdict() == Some(Verdict::Regression))
+    }
+
+    /// Seconds until all verdicts, or until a limit if there are to be none.
+    fn remaining(&self) -> Option<f64> {
+        let programs = 0..self.programs.len();
+        if self.plan.decides {
+            return programs.map(|number| self.remaining_of(number)).sum();
+        }
+        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
+        let left = programs.filter(|&number| self.is_open(number)).map(|number| {
+            let program = &self.programs[number];
+            most.saturating_sub(program.pairs) as f64 * program.pair_seconds
+        });
+        let left: f64 = left.sum();
+        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
+    }
+
+    /// Seconds until the verdicts of a program. A benchmark that leaves makes the
+    /// pairs after it shorter, in proportion.
+    fn remaining_of(&self, program: usize) -> Option<f64> {
+        let left = self.of_program(program).iter().map(BenchmarkState::remaining);
+        let left = left.collect::<Option<Vec<u64>>>()?;
+        let pairs = if self.plan.programs[program].can_leave {
+            left.iter().sum::<u64>() as f64 / self.wanted(program).len().max(1) as f64
+        } else {
+            left.into_iter().max().unwrap_or(0) as f64
+        };
+        Some(pairs * self.programs[program].pair_seconds)
+    }
+}
+
+/// One program of the experiment.
+#[derive(Debug)]
+struct ProgramState {
+    schedule: Schedule,
+    pairs: u64,
+    /// How long a pair takes with the benchmarks that are left, seconds.
+    pair_seconds: f64,
+    /// The pairs since a benchmark left.
+    timed_pairs: u64,
+    /// How long these took, seconds.
+    timed_seconds: f64,
+}
+
+/// One benchmark of the experiment.
+#[derive(Debug)]
+struct BenchmarkState {
+    name: String,
+    tests: Vec<(MetricId, MetricTest)>,
+    pairs: u64,
+    /// The gates of a shard, which are decided elsewhere.
+    undecided: Vec<Gate>,
+}
+
+impl BenchmarkState {
+    fn new(plan: &Plan, benchmark: &PlannedBenchmark) -> Self {
+        let tests = benchmark.metrics.iter().map(|(id, metric)| {
+            let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name);
+            let gate = gate.filter(|_| plan.decides);
+            (*id, MetricTest::new(metric.clone(), gate, plan.estimator, plan.levels()))
+        });
+        let undecided = if plan.decides { Vec::new() } else { benchmark.gates.clone() };
+        let name = benchmark.name.clone();
+        BenchmarkState { name, tests: tests.collect(), pairs: 0, undecided }
+    }
+
+    fn push(&mut self, base: &Row, head: &Row, first: Side) {
+        for (metric, test) in &mut self.tests {
+            if let (Some(base), Some(head)) = (base.get(*metric), head.get(*metric)) {
+                test.push(base, head, first);
+            }
+        }
+        self.pairs += 1;
+    }
+
+    fn is_open(&self) -> bool {
+        !self.undecided.is_empty() || self.open_tests().next().is_some()
+    }
+
+    fn open_tests(&self) -> impl Iterator<Item = &MetricTest> {
+        self.tests.iter().map(|(_, test)| test).filter(|test| test.is_open())
+    }
+
+    /// The pairs until its verdicts.
+    fn remaining(&self) -> Option<u64> {
+        let mut most = 0;
+        for test in self.open_tests() {
+            match test.forecast() {
+                Forecast::Pairs(pairs) => most = most.max(pairs.saturating_sub(self.pairs)),
+                Forecast::Never | Forecast::Unknown => return None,
+            }
+        }
+        Some(most)
+    }
+
+    fn result(&self, of: impl Fn(&MetricTest) -> MetricResult) -> BenchmarkResult {
+        let metrics = self.tests.iter().map(|(_, test)| {
+            let result = of(test);
+            let gate = self.undecided.iter().find(|gate| gate.metric == result.metric.name);
+            let threshold = gate.map(Gate::limit).or(result.threshold);
+            let waiver = gate.and_then(Gate::waived).or(result.waiver);
+            MetricResult { threshold, waiver, ..result }
+        });
+        BenchmarkResult {
+            name: self.name.clone(),
+            status: Status::Compared,
+            pairs: self.pairs,
+            metrics: metrics.collect(),
+        }
+    }
+}
+
+/// How far sampling has come. Bounds and forecasts can take longer to compute than
+/// a pair takes to run, so nothing is computed until somebody asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    experiment: &'a Experiment,
+}
+
+impl<'a> Progress<'a> {
+    /// What is sampled.
+    pub fn plan(&self) -> &'a Plan {
+        &self.experiment.plan
+    }
+
     /// Seconds since the first measured pair began.
     pub fn elapsed(&self) -> f64 {
-        self.elapsed
+        self.experiment.elapsed
     }
 
     /// The results so far of the benchmarks of a program.
     pub fn results(&self, program: usize) -> Vec<BenchmarkResult> {
-        self.tracks[program].results(Question::result).collect()
+        let benchmarks = self.experiment.of_program(program).iter();
+        benchmarks.map(|benchmark| benchmark.result(MetricTest::result)).collect()
     }
 
     /// All results so far, and how long the rest is expected to take.
     pub fn snapshot(&self) -> Snapshot {
+        let benchmarks = self.experiment.benchmarks.iter();
         Snapshot {
-            benchmarks: self.tracks.iter().flat_map(|of| of.results(Question::result)).collect(),
-            elapsed: self.elapsed,
-            limit: self.plan.time_limit.as_secs_f64(),
-            remaining: self.remaining(),
+            benchmarks: benchmarks.map(|one| one.result(MetricTest::result)).collect(),
+            elapsed: self.experiment.elapsed,
+            limit: self.experiment.plan.time_limit.as_secs_f64(),
+            remaining: self.experiment.remaining(),
         }
-    }
-
-    fn remaining(&self) -> Option<f64> {
-        if self.plan.decides {
-            return self.tracks.iter().map(Track::remaining).sum();
-        }
-        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let left = self.tracks.iter().map(|track| track.left(most)).sum::<f64>();
-        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
     }
 }
 
@@ -182,105 +377,9 @@ pub struct Snapshot {
     pub elapsed: f64,
     /// Seconds that sampling may take.
     pub limit: f64,
-    /// Seconds until all verdicts, if the noise stays as it is; `None` when
-    /// that can't be said, or is beyond all measure.
+    /// Seconds until all verdicts, if the noise stays as it is; `None` if that can't
+    /// be said.
     pub remaining: Option<f64>,
-}
-
-/// What the loop reports.
-#[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
-    /// A pair is complete: the program's number, its runs in their order, and
-    /// how far sampling has come.
-    Pair(usize, &'a [(Side, Samples)], &'a Progress<'a>),
-    /// A verdict within the limit is unlikely. Said once of a program, early.
-    Unlikely(&'a Unlikely),
-    /// Sampling has ended, after at least one pair. Said also when a run failed.
-    End(&'a Progress<'a>),
-}
-
-/// Samples until every question is answered or a limit is reached. `measure`
-/// runs both sides of a program, of whose benchmarks those of the given numbers
-/// are wanted, in at most the given time; a run gives samples of at least
-/// those. `clock` gives seconds since any moment, and never goes back.
-///
-/// # Errors
-/// Those of `measure`.
-pub fn sample<E>(
-    plan: &Plan,
-    clock: &mut dyn FnMut() -> f64,
-    measure: &mut Measure<'_, E>,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<Sampled, E> {
-    let mut tracks: Vec<Track> = (0..plan.subjects.len()).map(|n| Track::new(plan, n)).collect();
-    let mut elapsed = 0.0;
-    let stopped_by = sample_pairs(plan, &mut tracks, &mut elapsed, clock, measure, tell);
-    if tracks.iter().any(|track| track.pairs() > 0) {
-        tell(Step::End(&Progress { tracks: &tracks, plan, elapsed }));
-    }
-    let stopped_by = stopped_by?;
-    let benchmarks = tracks.iter().flat_map(|track| track.results(Question::end)).collect();
-    Ok(Sampled { benchmarks, stopped_by, elapsed })
-}
-
-/// Measures pair after pair; why it stopped. `elapsed` is kept at the end of the
-/// latest pair.
-fn sample_pairs<E>(
-    plan: &Plan,
-    tracks: &mut [Track],
-    elapsed: &mut f64,
-    clock: &mut dyn FnMut() -> f64,
-    measure: &mut Measure<'_, E>,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<StoppedBy, E> {
-    let limit = plan.time_limit.as_secs_f64();
-    let start = clock();
-    let mut latest = tracks.len();
-    loop {
-        let now = clock() - start;
-        let number = match next(tracks, latest, plan, limit - now) {
-            Ok(number) => number,
-            Err(stop) => return Ok(stop),
-        };
-        latest = number;
-        let track = &mut tracks[number];
-        let (wanted, first, lot) = (track.wanted(), track.first(), track.lot());
-        let turn = Turn { program: number, wanted: &wanted, first, lot };
-        let left = Duration::from_secs_f64((limit - now).max(0.001));
-        let mut samples = match measure(&turn, left)? {
-            Run::Measured(samples) => samples,
-            Run::OutOfTime => return Ok(StoppedBy::TimeLimit),
-            Run::Interrupted => return Ok(StoppedBy::Interrupt),
-        };
-        *elapsed = clock() - start;
-        let runs = [first, first.other()].map(|side| (side, std::mem::take(&mut samples[side])));
-        track.push(first, &runs, *elapsed - now);
-        tell(Step::Pair(number, &runs, &Progress { tracks, plan, elapsed: *elapsed }));
-        if let Some(unlikely) = tracks[number].unlikely(*elapsed, limit, plan.max_pairs) {
-            tell(Step::Unlikely(&unlikely));
-        }
-        if plan.fail_fast && tracks[number].has_regression() {
-            return Ok(StoppedBy::Verdict);
-        }
-    }
-}
-
-/// The next open program in turn, if a pair of it is allowed and fits into
-/// the seconds that are left; else why there is none.
-fn next(tracks: &[Track], latest: usize, plan: &Plan, left: f64) -> Result<usize, StoppedBy> {
-    let count = tracks.len();
-    let in_turn = (1..=count).map(|step| (latest.min(count - 1) + step) % count);
-    let open: Vec<usize> = in_turn.filter(|&number| tracks[number].is_open()).collect();
-    if open.is_empty() {
-        return Err(StoppedBy::Verdict);
-    }
-    let most = plan.max_pairs.unwrap_or(u64::MAX);
-    let allowed: Vec<usize> = open.into_iter().filter(|&n| tracks[n].pairs() < most).collect();
-    if allowed.is_empty() {
-        return Err(StoppedBy::MaxPairs);
-    }
-    let fits = |number: &usize| left > 0.0 && tracks[*number].pair_seconds() <= left;
-    allowed.into_iter().find(fits).ok_or(StoppedBy::TimeLimit)
 }
 
 #[cfg(test)]

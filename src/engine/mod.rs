@@ -2,6 +2,7 @@
 //! process, no clock, no randomness but from a seed.
 
 pub mod experiment;
+pub mod plan;
 pub mod remarks;
 pub mod schedule;
 pub mod test;

@@ -81,8 +81,8 @@ impl Schedule {
         if base_first { Side::Base } else { Side::Head }
     }
 
-    /// A number that both members of the pair number `pair` share.
-    pub(crate) fn lot(self, pair: u64) -> u64 {
+    /// A number that the two runs of the pair number `pair` share.
+    pub(crate) fn pair_seed(self, pair: u64) -> u64 {
         scramble(!self.seed ^ scramble(pair))
     }
 }
@@ -158,12 +158,13 @@ mod tests {
     #[test]
     fn each_pair_has_a_lot_of_its_own() {
         let of = |seed| Schedule::new(seed, 0);
-        let lots: std::collections::BTreeSet<u64> = (0..99).map(|pair| of(1).lot(pair)).collect();
+        let lots: std::collections::BTreeSet<u64> =
+            (0..99).map(|pair| of(1).pair_seed(pair)).collect();
         assert_eq!(lots.len(), 99);
-        assert_eq!(of(1).lot(3), of(1).lot(3));
-        assert_ne!(of(1).lot(3), of(2).lot(3));
+        assert_eq!(of(1).pair_seed(3), of(1).pair_seed(3));
+        assert_ne!(of(1).pair_seed(3), of(2).pair_seed(3));
         // Whoever repeats a comparison by its seed gets the same lots, for ever.
-        assert_eq!([0, 1, 2].map(|pair| of(42).lot(pair) % 1000), PINNED_LOTS);
+        assert_eq!([0, 1, 2].map(|pair| of(42).pair_seed(pair) % 1000), PINNED_LOTS);
     }
 
     #[test]

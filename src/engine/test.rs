@@ -36,7 +36,7 @@ enum Warning {
 
 /// A metric, the sums of its pairs, and the answer once there is one.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct MetricTest {
     metric: Metric,
     gate: Option<Gate>,
     running: Running,
@@ -49,7 +49,7 @@ pub struct Question {
     others: Vec<(Running, Option<u64>)>,
 }
 
-impl Question {
+impl MetricTest {
     /// Without a gate nothing is decided, only estimated.
     pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
         let direction = metric.better;
@@ -70,7 +70,7 @@ impl Question {
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
-        Question { metric, gate, running, shape: Shape::new(), decided: None, warning, others }
+        MetricTest { metric, gate, running, shape: Shape::new(), decided: None, warning, others }
     }
 
     /// What is measured.

@@ -1,215 +1,137 @@
-//! One measurement of one side or of a pair, to its samples.
+//! Runs the program of a benchmark, again and again.
+//!
+//! A run is one process of one side ([`side`]), or of both at the same time. A
+//! measurement is as many runs as the clock and the estimator need, of every kind
+//! ([`Pass`]) that the metrics need. It ends with readings or with a [`Stop`].
 
-mod around;
 mod fold;
-
-mod measure;
-mod once;
+mod hooks;
 mod output;
-mod read;
-mod repeat;
+mod repetitions;
+mod run;
+mod side;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use around::Around;
-pub(crate) use around::Hook;
-pub(crate) use once::{Failed, Once};
-use read::harness_of;
+pub(crate) use hooks::Hook;
+pub(crate) use run::{Failure, Runs};
+pub(crate) use side::SideProgram;
 
-use crate::engine::test;
 use crate::error::{Error, Kind};
-use crate::exec::harness::{Harness, Place};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass};
-use crate::exec::process::{Command, Helper, Interrupt, Isolation, allowed_cpus, idle};
-use crate::exec::program::Program;
+use crate::exec::process::{Helper, Interrupt, Isolation, RunError, allowed_cpus, idle};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::DEFAULT_METRIC;
 use crate::model::notice::{Notice, RunNotice};
-use crate::model::outcome::MetricResult;
-use crate::model::row::Sample;
-use crate::model::side::{Pair, Side};
+use crate::model::row::{Reading, Values};
 use crate::settings::options::{Benchmark, Measuring, Repetitions};
 
-/// What a run reports, by name; what has none is the program itself.
-pub(crate) type Reported = Vec<(Option<String>, Sample)>;
-
-/// A benchmark of a program, as both sides report it.
-#[derive(Debug)]
-pub(crate) struct Case {
-    /// What the harness calls it; `None` is the program itself.
-    pub(crate) name: Option<String>,
-    /// What is measured.
-    pub(crate) metrics: Vec<String>,
-    /// Which of it gates.
-    pub(crate) gates: Vec<String>,
+/// What runs programs, and what may stop it.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) helper: &'a Helper,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
-/// The longest argument list that selects benchmarks, bytes: Linux takes a
-/// single argument of 128 KiB at most.
-const LONGEST: usize = 100_000;
-
-/// Runs the program of a benchmark, again and again.
+/// Why a measurement has no values.
 #[derive(Debug)]
-pub(crate) struct Bench<'a> {
+pub(crate) enum Stop {
+    /// The deadline came first, and the run was ended.
+    OutOfTime,
+    /// A signal came first, and the run was ended.
+    Interrupted,
+    /// The program failed, or its run could not be made or read.
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        if error.is_interrupt() { Stop::Interrupted } else { Stop::Error(error) }
+    }
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Stop::from(Error::from(error))
+    }
+}
+
+impl Stop {
+    /// The error for a caller that set no deadline.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Stop::OutOfTime | Stop::Interrupted => RunError::Interrupted.into(),
+            Stop::Error(error) => error,
+        }
+    }
+}
+
+/// How a benchmark is measured: what its sides have in common, and what their runs
+/// left to say.
+#[derive(Debug)]
+pub(crate) struct Execution<'a> {
     pub(crate) benchmark: &'a Benchmark,
-    callers: Pair<Caller>,
     /// Where its numbers come from.
     pub(crate) meters: Meters,
     /// The kinds of runs whose metrics are no longer of interest.
     pub(crate) done: Vec<Pass>,
-    /// The executables.
-    paths: Pair<PathBuf>,
-    /// Arguments that select, for a run of all.
-    filter: Option<&'a str>,
-    /// The benchmarks that both sides have, once they are known.
-    pub(crate) cases: Vec<Case>,
-    /// How many benchmarks a run of a side has.
-    pub(crate) reported: Pair<usize>,
-    /// How many runs make a measurement.
+    /// How many plain runs make a measurement.
     repetitions: u32,
     /// The processors to run on.
     cpus: Vec<u16>,
     /// How many processes its runs left behind so far.
     pub(crate) left_behind: u64,
-    /// What there is to say of its runs, until it was said.
-    pub(crate) remarks: Vec<RunNotice>,
+    /// What the user should know of its runs, until it was said.
+    pub(crate) notices: Vec<RunNotice>,
 }
 
-/// How one side is called.
-#[derive(Clone, Debug)]
-struct Caller {
-    command: Command,
-    harness: Harness,
-    place: Place,
-    /// A folder for files of its runs.
-    folder: PathBuf,
-    around: Around,
-    /// How many words the command has, without those that select.
-    words: usize,
-    /// A name for what is run.
-    identity: String,
-    /// The side's own room in the cache, the name of which may be in what it
-    /// prints.
-    home: PathBuf,
-}
-
-impl Caller {
-    fn new(
-        program: &Program,
-        harness: Harness,
-        stdin: Option<&Path>,
-        around: impl FnOnce(&Command) -> Around,
-        folder: &Path,
-    ) -> Self {
-        let place = Place { stdout: folder.join("out"), output: folder.join("output") };
-        let stdin = stdin.map(|path| program.command.cwd.join(path));
-        let mut command = Command { stdin, ..program.command.clone() };
-        let around = around(&command);
-        harness.set_up(&mut command, &place);
-        let (words, identity) = (command.argv.len(), program.identity.clone());
-        let (folder, home) = (folder.to_owned(), program.home.clone());
-        Caller { command, harness, place, folder, around, words, identity, home }
-    }
-}
-
-/// Who runs things, and who may stop it.
-#[derive(Clone, Copy)]
-pub(crate) struct Hands<'a> {
-    pub(crate) helper: &'a Helper,
-    pub(crate) interrupt: &'a Interrupt,
-}
-
-impl<'a> Bench<'a> {
-    /// A benchmark with the programs of its sides; `number` tells its files in
-    /// `scratch` from others.
-    pub(crate) fn new(
-        benchmark: &'a Benchmark,
-        programs: &Pair<Program>,
-        scratch: &Path,
-        number: usize,
-        filter: Option<&'a str>,
-    ) -> Result<Self, Error> {
-        let harness = Pair::try_both(|side| harness_of(benchmark, &programs[side]))?;
-        let paths = Pair::both(|side| {
-            let Program { command, executable, .. } = &programs[side];
-            executable.clone().unwrap_or_else(|| meter::program(command))
-        });
-        let callers = Pair::try_both(|side| {
-            // Names of one length: some get into environments.
-            let folder = scratch.join(format!("bench-{number}-{side}"));
-            fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
-            let harness = harness[side].clone().agreed(&harness[side.other()]);
-            let around = |command: &Command| {
-                let executable = programs[side].executable.as_deref();
-                Around::new(benchmark, side, command, executable, &folder.join("hook"))
-            };
-            let stdin = benchmark.measuring.stdin.as_deref();
-            Ok::<_, Error>(Caller::new(&programs[side], harness, stdin, around, &folder))
-        })?;
-        // What has benchmarks has no metrics of its process.
-        let names: Vec<String> = match callers.head.harness.dialect.filters() {
+impl<'a> Execution<'a> {
+    /// Finds out whether this machine can measure what is asked of it; `program` is that
+    /// of the head.
+    pub(crate) fn new(benchmark: &'a Benchmark, program: &SideProgram) -> Result<Self, Error> {
+        // A program that reports benchmarks has no metrics of its own.
+        let names: Vec<String> = match program.harness.dialect.filters() {
             true => vec![DEFAULT_METRIC.to_owned()],
             false => benchmark.asked().cloned().collect(),
         };
-        let path_variable = callers.head.command.var("PATH");
+        let path_variable: Option<&OsStr> = program.command.var("PATH");
         let meters = Meters::for_metrics(&names, path_variable, &Machine::read(Path::new("/")));
-        let mut bench = Bench {
-            benchmark,
-            callers,
-            meters,
-            done: Vec::new(),
-            paths,
-            filter,
-            cases: Vec::new(),
-            reported: Pair::default(),
-            repetitions: 1,
-            cpus: benchmark.measuring.cpus.clone(),
-            left_behind: 0,
-            remarks: Vec::new(),
+        let measuring = &benchmark.measuring;
+        let repetitions = match measuring.repetitions {
+            Repetitions::Fixed(repetitions) => repetitions,
+            Repetitions::Auto => 1,
         };
-        bench.check_machine()?;
-        if let Repetitions::Fixed(repetitions) = benchmark.measuring.repetitions {
-            bench.repetitions = repetitions;
-        }
-        Ok(bench)
-    }
-
-    /// Whether the machine does what is asked of it.
-    fn check_machine(&mut self) -> Result<(), Error> {
-        let measuring = &self.benchmark.measuring;
-        if measuring.duet && self.cpus.is_empty() {
-            let allowed = allowed_cpus();
-            // The last ones: the first has the interrupts, as a rule.
-            self.cpus = allowed.iter().rev().take(2).copied().collect();
-            if self.cpus.len() < 2 {
-                return Err(Kind::NoDuet(allowed.len()).into());
-            }
-        }
+        let cpus = cpus(measuring)?;
         if measuring.max_busy.is_some() && !idle::can_look() {
             return Err(Kind::NoBusy.into());
         }
-        for number in 0..self.cpus.len().max(1) {
-            let benchmark = || self.benchmark.name.clone();
-            let tried = isolation(measuring, &self.cpus, number).rehearse();
-            tried.map_err(|source| Kind::Isolation { benchmark: benchmark(), source })?;
+        for slot in 0..cpus.len().max(1) {
+            isolation(measuring, &cpus, slot).rehearse().map_err(|source| {
+                let benchmark = benchmark.name.clone();
+                Error::from(Kind::Isolation { benchmark, source })
+            })?;
         }
-        Ok(())
+        Ok(Execution {
+            benchmark,
+            meters,
+            done: Vec::new(),
+            repetitions,
+            cpus,
+            left_behind: 0,
+            notices: Vec::new(),
+        })
     }
 
-    /// Runs the commands of one kind that the user has around runs of these
-    /// sides.
-    pub(crate) fn hook(&self, hook: Hook, sides: &[Side], hands: Hands<'_>) -> Result<(), Error> {
-        let run = |&side: &Side| self.callers[side].around.hook(hook, self.benchmark, hands);
-        sides.iter().try_for_each(run)
-    }
-
-    /// Of the metrics that this machine does not have, those that are not
-    /// among `reported`: what decides is an error, what is only shown a
-    /// notice.
-    pub(crate) fn refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
+    /// Takes out the metrics that this machine does not have and that are not among
+    /// those `reported`: of what is only shown as notices.
+    ///
+    /// # Errors
+    /// When one of them gates.
+    pub(crate) fn take_refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         for refusal in self.meters.take_refused() {
             if reported.iter().any(|name| name == refusal.metric) {
@@ -225,99 +147,189 @@ impl<'a> Bench<'a> {
         Ok(notices)
     }
 
-    /// What is known of its two programs without a run.
-    pub(crate) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
-        let mut results = Vec::new();
-        for name in self.benchmark.asked() {
-            if let Some((metric, sizes)) = meter::sizes(name, &self.paths)? {
-                let gate = self.benchmark.gates.iter().find(|gate| gate.metric == *name);
-                let gate = gate.cloned().map(|gate| self.waived(gate, &[]));
-                results.push(test::exact(metric, gate.as_ref(), sizes.base, sizes.head));
-            }
-        }
-        Ok(results)
-    }
-
-    /// A gate with the waiver for it, if there is one; `names` are those of the
-    /// benchmark beside its program's.
-    fn waived(&self, gate: Gate, names: &[&str]) -> Gate {
-        let names = [names, &[self.benchmark.name.as_str()]].concat();
-        let mut waivers = self.benchmark.waivers.iter();
-        let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();
-        Gate { waiver, ..gate }
-    }
-
     /// Whether all that decides is known without a run.
     pub(crate) fn needs_no_run(&self) -> bool {
         self.benchmark.gates.iter().all(|gate| meter::needs_no_run(&gate.metric))
     }
 
-    /// How many runs of each side come first, unmeasured: at least one where
-    /// only a run tells what there is.
-    pub(crate) fn warmup(&self) -> u32 {
-        let tells = |side| self.callers[side].harness.dialect != Dialect::Plain;
-        self.benchmark.warmup.max(u32::from(Side::BOTH.into_iter().any(tells)))
+    /// How many unmeasured runs of each of these programs come first: at least one if
+    /// only a run tells which benchmarks there are.
+    pub(crate) fn warmup<'p>(&self, programs: impl IntoIterator<Item = &'p SideProgram>) -> u32 {
+        let tells = |program: &SideProgram| program.harness.dialect != Dialect::Plain;
+        self.benchmark.warmup.max(u32::from(programs.into_iter().any(tells)))
     }
 
-    /// Which of the metrics that are measured gate. Where nobody named any, the
-    /// only one that there is stands in for the usual one. `names` are those of the
-    /// benchmark that measures them, beside its program's.
-    pub(crate) fn gates(&self, measured: &[String], names: &[&str]) -> Vec<Gate> {
-        let asked = &self.benchmark.gates;
-        let gates: Vec<Gate> = match (measured, asked.as_slice()) {
-            ([only], [usual])
-                if self.benchmark.stands_in
-                    && usual.metric == DEFAULT_METRIC
-                    && *only != usual.metric =>
-            {
-                vec![usual.clone().of(only)]
-            }
-            _ => asked.iter().filter(|gate| measured.contains(&gate.metric)).cloned().collect(),
-        };
-        gates.into_iter().map(|gate| self.waived(gate, names)).collect()
-    }
-
-    /// How the head is called and read.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.callers.head.harness.dialect
-    }
-
-    /// Whether a run can be had of some benchmarks only. Arguments of the
-    /// user's may select, too, so with those it can't.
-    pub(crate) fn can_leave(&self) -> bool {
-        let able = |side| self.callers[side].harness.can_leave();
-        self.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
-    }
-
-    /// How many runs a measurement has.
+    /// How many runs make a measurement.
     pub(crate) fn runs(&self) -> u32 {
         self.repetitions.saturating_mul(self.benchmark.measuring.min_of)
     }
 
-    /// The arguments of a run of everything.
-    fn all(&self, side: Side) -> Vec<OsString> {
-        let filter = self.filter.filter(|_| self.callers[side].harness.dialect.filters());
-        filter.map(OsString::from).into_iter().collect()
+    /// Waits until others leave the machine idle enough, if that was asked for.
+    pub(crate) fn wait_for_idle(&self, left: Duration, interrupt: &Interrupt) -> Result<(), Stop> {
+        match self.benchmark.measuring.max_busy {
+            Some(most) if !idle::wait(most, left, interrupt) => {
+                let stopped = interrupt.signal().is_some();
+                Err(if stopped { Stop::Interrupted } else { Stop::OutOfTime })
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The arguments with which the wanted ones run.
-    fn select(&self, wanted: &[usize], side: Side) -> Vec<OsString> {
-        let harness = &self.callers[side].harness;
-        let names = wanted.iter().filter_map(|&number| self.cases[number].name.as_deref());
-        let names: Vec<&str> = names.collect();
-        let fewer = names.len() < self.reported.base.max(self.reported.head);
-        if fewer && self.can_leave() {
-            let only = harness.only(&names);
-            if only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST {
-                return only;
+    /// Makes the next run of a program one with these arguments, on the processor of the
+    /// slot, and in a pair with an environment whose length depends on the pair.
+    pub(crate) fn set_run(
+        &self,
+        program: &mut SideProgram,
+        select: Vec<OsString>,
+        slot: usize,
+        pair_seed: Option<u64>,
+    ) {
+        program.set_run(select, isolation(&self.benchmark.measuring, &self.cpus, slot));
+        if let Some(seed) = pair_seed.filter(|_| self.benchmark.measuring.env_padding) {
+            hooks::pad(&mut program.command, seed);
+        }
+    }
+
+    /// Runs one program once, unmeasured, with all benchmarks that match the filter.
+    pub(crate) fn warm_up(
+        &mut self,
+        program: &mut SideProgram,
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<Vec<Reading>, Stop> {
+        self.set_run(program, program.select_all(filter), 0, None);
+        let mut all = self.measure_as(&mut [program], 1, 1, None, context)?;
+        Ok(all.pop().unwrap_or_default())
+    }
+
+    /// Measures programs at the same time, one or two: the best of several means of
+    /// several plain runs, and one run of every other kind. A run may take as long as
+    /// the benchmark's timeout says; running into the deadline is no failure.
+    pub(crate) fn measure(
+        &mut self,
+        programs: &mut [&mut SideProgram],
+        deadline: Instant,
+        context: Context<'_>,
+    ) -> Result<Vec<Vec<Reading>>, Stop> {
+        let (best_of, repetitions) = (self.benchmark.measuring.min_of, self.repetitions);
+        self.measure_as(programs, best_of, repetitions, Some(deadline), context)
+    }
+
+    fn measure_as(
+        &mut self,
+        programs: &mut [&mut SideProgram],
+        best_of: u32,
+        repetitions: u32,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Vec<Vec<Reading>>, Stop> {
+        let mut measured = vec![vec![Reading::of_program(Values::new())]; programs.len()];
+        for pass in self.meters.passes() {
+            if self.done.contains(&pass) {
+                continue;
+            }
+            let (best_of, repetitions) =
+                if pass == Pass::Plain { (best_of, repetitions) } else { (1, 1) };
+            let mut means = vec![Vec::new(); programs.len()];
+            for _ in 0..best_of {
+                let mut runs = vec![Vec::new(); programs.len()];
+                for _ in 0..repetitions {
+                    let each = self.run(pass, programs, deadline, context)?;
+                    runs.iter_mut().zip(each).for_each(|(runs, readings)| runs.push(readings));
+                }
+                means.iter_mut().zip(runs).for_each(|(means, runs)| means.push(fold::mean(runs)));
+            }
+            for (measured, means) in measured.iter_mut().zip(means) {
+                let best = fold::best(means, &self.benchmark.units);
+                if pass == Pass::Plain { *measured = best } else { extend(measured, best) }
             }
         }
-        self.all(side)
+        Ok(measured)
+    }
+
+    /// Runs programs once, at the same time, as they are set.
+    fn run(
+        &mut self,
+        pass: Pass,
+        programs: &mut [&mut SideProgram],
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Vec<Vec<Reading>>, Stop> {
+        for program in programs.iter_mut() {
+            self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
+            program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
+        }
+        let commands: Vec<_> =
+            programs.iter().map(|program| (&program.command, program.folder.as_path())).collect();
+        let mut runs = Runs {
+            meters: &self.meters,
+            timeout: self.benchmark.run_timeout,
+            left_behind: &mut self.left_behind,
+            context,
+        };
+        let name = &self.benchmark.name;
+        let failed = |Failure { program, what, command, stderr }: Failure| {
+            let (side, benchmark) = (programs[program].side, name.clone());
+            Kind::Benchmark { side, benchmark, what, command, said: stderr }.into()
+        };
+        let values = runs.run(pass, &commands, deadline, &failed)?;
+        let read = |(program, values): (&&mut SideProgram, Values)| match pass {
+            Pass::Plain => program.read(name, &values),
+            Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
+        };
+        Ok(programs.iter().zip(values).map(read).collect::<Result<_, _>>()?)
     }
 }
 
-/// How a run on the processor of this number in `cpus` is set apart.
-fn isolation(measuring: &Measuring, cpus: &[u16], number: usize) -> Isolation {
-    let cpu = cpus.get(number).copied();
+/// Adds what another kind of run measured of the program itself.
+fn extend(measured: &mut [Reading], other: Vec<Reading>) {
+    let own = measured.iter_mut().find(|reading| reading.benchmark.is_none());
+    let other = other.into_iter().find(|reading| reading.benchmark.is_none());
+    if let (Some(own), Some(other)) = (own, other) {
+        own.values.extend(other.values);
+    }
+}
+
+/// The processors of the runs: those that were asked for, for a duet else the last two.
+/// As a rule, the first one serves the interrupts.
+fn cpus(measuring: &Measuring) -> Result<Vec<u16>, Error> {
+    if !measuring.duet || !measuring.cpus.is_empty() {
+        return Ok(measuring.cpus.clone());
+    }
+    let allowed = allowed_cpus();
+    if allowed.len() < 2 {
+        return Err(Kind::NoDuet(allowed.len()).into());
+    }
+    Ok(allowed.iter().rev().take(2).copied().collect())
+}
+
+/// How a run in a slot is set apart from other programs.
+fn isolation(measuring: &Measuring, cpus: &[u16], slot: usize) -> Isolation {
+    let cpu = cpus.get(slot).copied();
     Isolation { fixed_addresses: measuring.fixed_addresses, cpu, nice: measuring.nice }
+}
+
+/// Which of the metrics that are measured gate. If nobody named any, the only one that
+/// there is stands in for the usual one. `names` are those of the benchmark that measures
+/// them, beside its program's; waivers may use any of them.
+pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
+    let gates: Vec<Gate> = match (measured, benchmark.gates.as_slice()) {
+        ([only], [usual])
+            if benchmark.stands_in && usual.metric == DEFAULT_METRIC && *only != usual.metric =>
+        {
+            vec![usual.clone().of(only)]
+        }
+        (_, asked) => {
+            asked.iter().filter(|gate| measured.contains(&gate.metric)).cloned().collect()
+        }
+    };
+    gates.into_iter().map(|gate| waived(benchmark, gate, names)).collect()
+}
+
+/// A gate with the waiver for it, if there is one.
+pub(crate) fn waived(benchmark: &Benchmark, gate: Gate, names: &[&str]) -> Gate {
+    let names = [names, &[benchmark.name.as_str()]].concat();
+    let mut waivers = benchmark.waivers.iter();
+    let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();
+    Gate { waiver, ..gate }
 }

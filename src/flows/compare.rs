@@ -1,6 +1,7 @@
 //! The whole way, from a request to a report.
 
-mod catalogue;
+mod discovery;
+mod program;
 mod session;
 
 use std::time::Instant;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use crate::engine::remarks::remarks;
 use crate::engine::schedule::Shard;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Bench, Hands};
+use crate::exec::execution::Context;
 use crate::exec::process::{Helper, Interrupt};
 use crate::flows::event::Event;
 use crate::model::gate::Gate;
@@ -20,7 +21,8 @@ use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Limits};
 use crate::workspace::git::base::Sides;
 use crate::workspace::{self, Preparation, Prepared, Request, State};
-use catalogue::Found;
+use discovery::Discovery;
+use program::ComparedProgram;
 use session::{Measured, Session};
 
 /// How a comparison is to be made.
@@ -105,18 +107,23 @@ pub fn compare(
     let preparation =
         workspace::prepare(&options.request, helper, interrupt, &mut |event| tell(event.into()))?;
     let mut notices = preparation.notices.clone();
-    let benches = benches(&preparation, options)?;
-    let Measured { sampled, found, gates, prepare_seconds } = if benches.is_empty() {
+    let programs = programs(&preparation, options.request.filter.as_deref())?;
+    let Measured { sampled, discoveries, gates, prepare_seconds } = if programs.is_empty() {
         let stopped_by = nothing_to_measure(&preparation);
         let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
         let prepare_seconds = start.elapsed().as_secs_f64();
-        Measured { sampled, found: Vec::new(), gates: Vec::new(), prepare_seconds }
+        Measured { sampled, discoveries: Vec::new(), gates: Vec::new(), prepare_seconds }
     } else {
-        let programs = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
-        let programs: Vec<String> = programs.collect();
-        let notices = &mut notices;
-        let (hands, room) = (Hands { helper, interrupt }, &preparation.room);
-        let mut session = Session { benches, programs, hands, room, tell, start, notices };
+        let names = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
+        let mut session = Session {
+            programs,
+            context: Context { helper, interrupt },
+            known_repetitions: preparation.room.scratch("repetitions-v1"),
+            on_event: &mut *tell,
+            start,
+            notices: &mut notices,
+            names: names.collect(),
+        };
         session.run(&preparation.built.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {
@@ -130,8 +137,8 @@ pub fn compare(
         _ => sampled.verdict(),
     };
     let mut removed = preparation.built.removed.clone();
-    removed.extend(found.iter().flat_map(Found::removed));
-    let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, found);
+    removed.extend(discoveries.iter().flat_map(Discovery::removed));
+    let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, discoveries);
     let sampled = Sampled { benchmarks, ..sampled };
     Ok(Report {
         verdict,
@@ -164,25 +171,23 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The benchmarks of what can be run.
-fn benches<'a>(
+/// The programs that can be run.
+fn programs<'a>(
     preparation: &'a Preparation,
-    options: &'a Options,
-) -> Result<Vec<Bench<'a>>, Error> {
-    let filter = options.request.filter.as_deref();
-    let mut benches = Vec::new();
+    filter: Option<&'a str>,
+) -> Result<Vec<ComparedProgram<'a>>, Error> {
+    let mut programs = Vec::new();
     for (number, prepared) in preparation.built.benchmarks.iter().enumerate() {
-        if let State::Ready(programs) = &prepared.state {
-            let scratch = preparation.scratch.path();
-            benches.push(Bench::new(&prepared.benchmark, programs, scratch, number, filter)?);
-        }
+        let scratch = preparation.scratch.path();
+        programs.extend(ComparedProgram::of(prepared, scratch, number, filter)?);
     }
-    let takes = |bench: &Bench<'_>| bench.dialect().filters();
     match filter {
-        Some(filter) if !benches.is_empty() && !benches.iter().any(takes) => {
+        Some(filter)
+            if !programs.is_empty() && !programs.iter().any(|one| one.dialect().filters()) =>
+        {
             Err(Kind::NoFilter(filter.to_owned()).into())
         }
-        _ => Ok(benches),
+        _ => Ok(programs),
     }
 }
 
@@ -190,9 +195,9 @@ fn benches<'a>(
 fn all_benchmarks(
     preparation: &Preparation,
     measured: Vec<BenchmarkResult>,
-    found: Vec<Found>,
+    discoveries: Vec<Discovery>,
 ) -> Vec<BenchmarkResult> {
-    let (mut measured, mut found) = (measured.into_iter(), found.into_iter());
+    let (mut measured, mut discoveries) = (measured.into_iter(), discoveries.into_iter());
     let without = |name: &str, status| BenchmarkResult {
         name: name.to_owned(),
         status,
@@ -204,12 +209,12 @@ fn all_benchmarks(
         let name = &prepared.benchmark.name;
         match prepared.state {
             State::Ready(_) => {
-                let Some(found) = found.next() else { continue };
-                for result in measured.by_ref().take(found.subject.benchmarks.len()) {
+                let Some(found) = discoveries.next() else { continue };
+                for result in measured.by_ref().take(found.benchmarks.len()) {
                     all.push(found.with_one_sided(result));
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
-                all.extend(found.alone.iter().map(|one| without(&one.name, side(one.side))));
+                all.extend(found.one_sided.iter().map(|one| without(&one.name, side(one.side))));
             }
             State::Identical => all.push(without(name, Status::Compared)),
             State::NoBaseline => all.push(without(name, Status::New)),

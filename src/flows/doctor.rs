@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::engine::schedule::Schedule;
-use crate::engine::test::Question;
+use crate::engine::test::MetricTest;
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
@@ -135,7 +135,7 @@ fn clock_step() -> f64 {
 struct Track {
     command: Command,
     schedule: Schedule,
-    question: Question,
+    question: MetricTest,
     ratios: Moments,
     runs: Moments,
     /// With those that were not measured.
@@ -188,7 +188,7 @@ fn track(request: &Request, number: u64, rounds: u64) -> Track {
     Track {
         command,
         schedule: Schedule::new(request.seed, number),
-        question: Question::new(metric, None, Estimator::default(), levels),
+        question: MetricTest::new(metric, None, Estimator::default(), levels),
         ratios: Moments::new(),
         runs: Moments::new(),
         pairs: 0,

@@ -1,8 +1,10 @@
 //! What the outside may learn while a flow runs.
 
-use crate::engine::experiment::{Plan, Progress};
+use crate::engine::experiment::Progress;
+use crate::engine::plan::Plan;
+use crate::model::metric::Metric;
 use crate::model::notice::Notice;
-use crate::model::row::Sample;
+use crate::model::row::{Row, Values};
 use crate::workspace;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
@@ -14,32 +16,30 @@ pub enum Event<'a> {
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
     /// Sampling begins.
-    Sampling {
-        /// The metrics that a run has, in order.
-        metrics: &'a [String],
-        /// What is sampled, and when it stops.
-        plan: &'a Plan,
+    Sampling(&'a Plan),
+    /// A pair is complete.
+    Pair {
+        /// The rows of its runs, in their order.
+        rows: &'a [Row],
+        /// How far sampling has come.
+        progress: &'a Progress<'a>,
     },
+    /// Sampling has ended, after at least one pair, whatever ended it.
+    Sampled(&'a Progress<'a>),
     /// Sampling of any commands begins.
     Rounds {
         /// The metrics that a run has, in order.
-        metrics: &'a [String],
+        metrics: &'a [Metric],
         /// The seed of the order.
         seed: u64,
     },
-    /// One measured run.
-    Run {
-        /// Its label in the samples file.
-        label: &'a str,
-        /// Its values.
-        sample: &'a Sample,
+    /// A round of runs is complete.
+    Round {
+        /// Its number, from 1.
+        number: u64,
+        /// The labels of any commands and what they measured, in the order of the runs.
+        runs: &'a [(&'a str, Values)],
     },
-    /// A pair is complete.
-    Pair(&'a Progress<'a>),
-    /// Sampling has ended, after at least one pair, whatever ended it.
-    Sampled(&'a Progress<'a>),
-    /// A round of any commands is complete, the one of this number.
-    Round(u64),
     /// Something the user should know; it is in the result, too.
     Notice(&'a Notice),
 }

@@ -6,4 +6,5 @@ pub mod doctor;
 pub mod event;
 pub mod history;
 pub mod init;
+mod one_sided;
 pub mod sample;

@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::engine::experiment::Run;
 use crate::engine::schedule::Rounds;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Failed, Hands, Once};
+use crate::exec::execution::{Context, Failure, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::{Command, Helper, Interrupt};
@@ -15,7 +14,7 @@ use crate::flows::event::Event;
 use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
 use crate::model::outcome::StoppedBy;
-use crate::model::row::Sample;
+use crate::model::row::Values;
 use crate::settings::options::{self, Limits};
 
 /// What is to be run, and for how long.
@@ -66,33 +65,21 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, options:
     Ok(all)
 }
 
-/// One command, with its label.
-struct Program {
-    label: String,
-    command: Command,
-    left_behind: u64,
-}
-
-/// Runs a program once, in the time that is left.
-type RunOnce<'a> = dyn FnMut(&mut Program, Option<Duration>) -> Result<Run<Sample>, Error> + 'a;
-
-/// Runs the commands in rounds until a limit is reached or a signal arrives.
-/// `tell` gets a round's runs when it is complete; what it returns says
-/// whether to go on.
+/// Runs the commands in rounds until a limit is reached or a signal arrives. What
+/// `on_event` returns says whether to go on.
 ///
 /// # Errors
-/// When a command fails, or what `tell` says.
+/// When a command fails, or what `on_event` says.
 pub fn sample<E: From<Error>>(
     sampling: &Sampling,
     helper: &Helper,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
+    on_event: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
 ) -> Result<StoppedBy, E> {
     let scratch = tempfile::tempdir()
         .map_err(|source| Error::io("make a folder in", &std::env::temp_dir())(source))?;
-    let (folder, limit) = (scratch.path(), sampling.run_timeout);
     let meters = meters(sampling)?;
-    let program = |(label, words): &(String, Vec<String>)| Program {
+    let command = |(label, words): &(String, Vec<String>)| LabelledCommand {
         label: label.clone(),
         command: Command {
             argv: words.iter().map(Into::into).collect(),
@@ -102,35 +89,78 @@ pub fn sample<E: From<Error>>(
         },
         left_behind: 0,
     };
-    let mut programs: Vec<Program> = sampling.commands.iter().map(program).collect();
-    let mut run = |program: &mut Program, left| -> Result<Run<Sample>, Error> {
-        let once = Once { meters: &meters, limit, left, hands: Hands { helper, interrupt } };
-        let (ran, left_behind) = once.all(&program.command, folder)?;
-        program.left_behind += left_behind;
-        ran.map_err(|Failed { what, command, said }| {
-            let label = program.label.clone();
-            Kind::Command { label, what, command, said }.into()
-        })
+    let mut commands: Vec<LabelledCommand> = sampling.commands.iter().map(command).collect();
+    let run = |command: &mut LabelledCommand, deadline| {
+        let mut runs = Runs {
+            meters: &meters,
+            timeout: sampling.run_timeout,
+            left_behind: &mut command.left_behind,
+            context: Context { helper, interrupt },
+        };
+        let label = &command.label;
+        let failed = |Failure { what, command, stderr, .. }: Failure| {
+            Kind::Command { label: label.clone(), what, command, said: stderr }.into()
+        };
+        runs.all_passes(&command.command, scratch.path(), deadline, &failed)
     };
-    for program in programs.iter_mut().filter(|_| sampling.warmup > 0) {
-        tell(Event::WarmingUp(&program.label))?;
+    for command in commands.iter_mut().filter(|_| sampling.warmup > 0) {
+        on_event(Event::WarmingUp(&command.label))?;
         for _ in 0..sampling.warmup {
-            if run(program, None)? == Run::Interrupted {
-                return Ok(StoppedBy::Interrupt);
+            match run(command, None) {
+                Ok(_) => {}
+                Err(Stop::Interrupted | Stop::OutOfTime) => return Ok(StoppedBy::Interrupt),
+                Err(Stop::Error(error)) => return Err(error.into()),
             }
         }
     }
-    let names: Vec<String> = meters.metrics().into_iter().map(|metric| metric.name).collect();
-    tell(Event::Rounds { metrics: &names, seed: sampling.seed })?;
-    let stopped_by = rounds(sampling, &mut programs, &mut run, tell)?;
-    for program in programs.into_iter().filter(|program| program.left_behind > 0) {
-        let (benchmark, processes) = (program.label, program.left_behind);
-        tell(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
+    on_event(Event::Rounds { metrics: &meters.metrics(), seed: sampling.seed })?;
+    let order = Rounds::new(sampling.seed, commands.len());
+    let start = Instant::now();
+    let deadline = start.checked_add(sampling.limits.time);
+    let mut round = 0;
+    let stopped_by = 'rounds: loop {
+        if sampling.limits.pairs == Some(round) {
+            break StoppedBy::MaxPairs;
+        }
+        let spent = start.elapsed();
+        let each = spent.checked_div(u32::try_from(round).unwrap_or(u32::MAX)).unwrap_or_default();
+        // A round that is not expected to fit isn't started.
+        if spent + each > sampling.limits.time {
+            break StoppedBy::TimeLimit;
+        }
+        let mut measured = Vec::with_capacity(commands.len());
+        for number in order.order(round) {
+            match run(&mut commands[number], deadline) {
+                Ok(values) => measured.push((number, values)),
+                Err(Stop::OutOfTime) => break 'rounds StoppedBy::TimeLimit,
+                Err(Stop::Interrupted) => break 'rounds StoppedBy::Interrupt,
+                Err(Stop::Error(error)) => return Err(error.into()),
+            }
+        }
+        round += 1;
+        let labelled =
+            |(number, values): (usize, Values)| (commands[number].label.as_str(), values);
+        let runs: Vec<(&str, Values)> = measured.into_iter().map(labelled).collect();
+        on_event(Event::Round { number: round, runs: &runs })?;
+    };
+    for command in commands.into_iter().filter(|command| command.left_behind > 0) {
+        let (benchmark, processes) = (command.label, command.left_behind);
+        on_event(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
     }
     Ok(stopped_by)
 }
 
-/// The sources of the metrics that are wanted: all of them, or an error.
+/// A command to run, with its label.
+struct LabelledCommand {
+    label: String,
+    command: Command,
+    left_behind: u64,
+}
+
+/// The sources of the metrics that are wanted.
+///
+/// # Errors
+/// When this machine lacks one of them, or there is no such metric.
 fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
     if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {
@@ -145,41 +175,5 @@ fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     match meters.take_refused().into_iter().next() {
         Some(refusal) => Err(meter::Error::from(refusal).into()),
         None => Ok(meters),
-    }
-}
-
-fn rounds<E: From<Error>>(
-    sampling: &Sampling,
-    programs: &mut [Program],
-    run: &mut RunOnce<'_>,
-    tell: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
-) -> Result<StoppedBy, E> {
-    let order = Rounds::new(sampling.seed, programs.len());
-    let start = Instant::now();
-    let mut round = 0;
-    loop {
-        if sampling.limits.pairs == Some(round) {
-            return Ok(StoppedBy::MaxPairs);
-        }
-        let spent = start.elapsed();
-        let each = spent.checked_div(u32::try_from(round).unwrap_or(u32::MAX)).unwrap_or_default();
-        // A round that is not expected to fit isn't started.
-        if spent + each > sampling.limits.time {
-            return Ok(StoppedBy::TimeLimit);
-        }
-        let mut runs: Vec<(usize, Sample)> = Vec::with_capacity(programs.len());
-        for number in order.order(round) {
-            let left = sampling.limits.time.saturating_sub(start.elapsed());
-            match run(&mut programs[number], Some(left.max(Duration::from_millis(1))))? {
-                Run::Measured(sample) => runs.push((number, sample)),
-                Run::OutOfTime => return Ok(StoppedBy::TimeLimit),
-                Run::Interrupted => return Ok(StoppedBy::Interrupt),
-            }
-        }
-        for (number, sample) in &runs {
-            tell(Event::Run { label: &programs[*number].label, sample })?;
-        }
-        round += 1;
-        tell(Event::Round(round))?;
     }
 }

@@ -1,19 +1,22 @@
-//! What one run of one side measured.
+//! What runs measure.
 
-/// The values of one run, in the order in which they were measured.
+use crate::model::side::Side;
+
+/// The values that one run has for one benchmark, by the names of their metrics,
+/// in the order in which they were measured.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct Values {
     values: Vec<(String, f64)>,
 }
 
-impl Sample {
-    /// An empty one.
+impl Values {
+    /// No values.
     pub fn new() -> Self {
-        Sample::default()
+        Values::default()
     }
 
-    /// Adds the value of a metric. Refuses (returns false) one that is no
-    /// finite number, so that none gets into the sums, and one that is there.
+    /// Adds the value of a metric. Returns false, and adds nothing, if the value is
+    /// not finite or the metric has a value already.
     pub fn set(&mut self, metric: &str, value: f64) -> bool {
         let fits = value.is_finite() && self.get(metric).is_none();
         if fits {
@@ -22,8 +25,8 @@ impl Sample {
         fits
     }
 
-    /// Adds the values of another one, but those that are there.
-    pub fn join(&mut self, other: Sample) {
+    /// Adds the values of the metrics that have none yet.
+    pub fn extend(&mut self, other: Values) {
         for (metric, value) in other.values {
             self.set(&metric, value);
         }
@@ -35,18 +38,66 @@ impl Sample {
         found.map(|&(_, value)| value)
     }
 
-    /// The metrics and their values, in the order in which they were measured.
+    /// The metrics with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
+
+    /// The names of the metrics.
+    pub(crate) fn metrics(&self) -> Vec<String> {
+        self.values.iter().map(|(name, _)| name.clone()).collect()
+    }
 }
 
-impl<'a> FromIterator<(&'a str, f64)> for Sample {
-    fn from_iter<I: IntoIterator<Item = (&'a str, f64)>>(values: I) -> Self {
-        let mut sample = Sample::new();
-        for (metric, value) in values {
-            sample.set(metric, value);
+impl<'a> FromIterator<(&'a str, f64)> for Values {
+    fn from_iter<I: IntoIterator<Item = (&'a str, f64)>>(pairs: I) -> Self {
+        let mut values = Values::new();
+        for (metric, value) in pairs {
+            values.set(metric, value);
         }
-        sample
+        values
+    }
+}
+
+/// What one run reports of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What the harness calls the benchmark; none for the program itself.
+    pub benchmark: Option<String>,
+    /// Its values.
+    pub values: Values,
+}
+
+impl Reading {
+    /// A reading of the program itself.
+    pub fn of_program(values: Values) -> Self {
+        Reading { benchmark: None, values }
+    }
+}
+
+/// The place of a benchmark among those of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BenchmarkId(pub usize);
+
+/// The place of a metric among those of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetricId(pub usize);
+
+/// The values of one benchmark in one run of one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The benchmark.
+    pub benchmark: BenchmarkId,
+    /// The side that ran.
+    pub side: Side,
+    /// What was measured.
+    pub values: Vec<(MetricId, f64)>,
+}
+
+impl Row {
+    /// The value of a metric, if the run measured it.
+    pub fn get(&self, metric: MetricId) -> Option<f64> {
+        let found = self.values.iter().find(|(id, _)| *id == metric);
+        found.map(|&(_, value)| value)
     }
 }

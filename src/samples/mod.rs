@@ -2,12 +2,13 @@
 //!
 //! Rows come one by one and are not kept. As long as every two rows of two
 //! labels hold both of them, they are pairs, and with a threshold they are put
-//! to the same [`Question`](crate::engine::test::Question) as in a comparison that
+//! to the same [`MetricTest`](crate::engine::test::MetricTest) as in a comparison that
 //! is running: same sums, same decisions, same numbers. Else what is said is
 //! Welch's and Fieller's, of samples looked at once.
 //!
 //! What several machines measured of one comparison is put together by [`combine`].
 
+pub mod csv;
 mod error;
 mod findings;
 mod labels;

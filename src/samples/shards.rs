@@ -2,7 +2,7 @@
 //!
 //! What may be one comparison is checked first: the same two programs, asked the
 //! same questions, each part there once. Then the pairs are put to the same
-//! [`Question`] as in a comparison on one machine, in the order and with the
+//! [`MetricTest`] as in a comparison on one machine, in the order and with the
 //! weights of [`machines`](crate::stats::machines).
 
 use super::error::{Error, Misfit};
@@ -10,7 +10,7 @@ use super::findings::{Branch, Findings, Method, Versus};
 use super::recording::{Recorded, Recording};
 use crate::engine::remarks::remarks;
 use crate::engine::schedule::Shard;
-use crate::engine::test::{Question, estimator};
+use crate::engine::test::{MetricTest, estimator};
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
@@ -288,7 +288,7 @@ fn ask(
     };
     let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
     let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
-    let mut question = Question::new(metric.clone(), gate, asked, levels);
+    let mut question = MetricTest::new(metric.clone(), gate, asked, levels);
     let direction = metric.better;
     // What the pairs are in the metric's unit, which weighted ones are not.
     let mut plain = Running::new(estimator(metric, asked), direction, levels);

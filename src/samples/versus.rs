@@ -2,7 +2,7 @@
 //! make any, and what comes of them.
 
 use super::{Method, MetricFinding, Spec, Sums, Versus};
-use crate::engine::test::Question;
+use crate::engine::test::MetricTest;
 use crate::model::estimator::Estimator;
 use crate::model::metric::Metric;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Status, Summary, Verdict};
@@ -20,7 +20,7 @@ enum Pairing {
     /// They are kept until it is known how many questions there are.
     Waiting(Vec<(Side, Pair<Values>)>),
     /// They are put to the questions, one for each metric.
-    Asking(Vec<Question>),
+    Asking(Vec<MetricTest>),
     /// Nothing is to be decided; their sums.
     Summing(Vec<PairMoments>),
     /// The rows do not pair, or nobody asks whether they do.
@@ -156,7 +156,7 @@ impl Couple {
     /// Whether more rows can change what is said.
     pub(super) fn is_open(&self) -> bool {
         match &self.pairing {
-            Pairing::Asking(questions) => questions.iter().any(Question::is_open),
+            Pairing::Asking(questions) => questions.iter().any(MetricTest::is_open),
             _ => true,
         }
     }
@@ -223,8 +223,8 @@ impl From<MetricResult> for MetricFinding {
     }
 }
 
-fn question(metric: &Metric, spec: &Spec, levels: Levels) -> Question {
-    Question::new(metric.clone(), spec.gate(&metric.name), spec.estimator, levels)
+fn question(metric: &Metric, spec: &Spec, levels: Levels) -> MetricTest {
+    MetricTest::new(metric.clone(), spec.gate(&metric.name), spec.estimator, levels)
 }
 
 /// Puts the pairs so far to new questions.
@@ -233,8 +233,8 @@ fn ask(
     spec: &Spec,
     metrics: &[Metric],
     levels: Levels,
-) -> Vec<Question> {
-    let mut questions: Vec<Question> =
+) -> Vec<MetricTest> {
+    let mut questions: Vec<MetricTest> =
         metrics.iter().map(|metric| question(metric, spec, levels)).collect();
     for (first, pair) in kept {
         push(&mut questions, *first, &pair.base, &pair.head);
@@ -242,7 +242,7 @@ fn ask(
     questions
 }
 
-fn push(questions: &mut [Question], first: Side, base: &[Option<f64>], head: &[Option<f64>]) {
+fn push(questions: &mut [MetricTest], first: Side, base: &[Option<f64>], head: &[Option<f64>]) {
     for (question, (base, head)) in questions.iter_mut().zip(base.iter().zip(head)) {
         if let (Some(base), Some(head)) = (base, head) {
             question.push(*base, *head, first);

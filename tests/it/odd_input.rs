@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::exec::harness::{Harness, Place};
+use cargo_cbdr::exec::harness::{Harness, OutputPaths};
 use cargo_cbdr::flows::history::entry::Noted;
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::estimator::Estimator;
@@ -128,7 +128,8 @@ fn samples() {
 #[test]
 fn what_benchmarks_print() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let place =
+        OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let texts: [(Dialect, &[u8]); 4] = [
         (Dialect::Json, b"{\"one\": {\"wall_time\": 1.5e-3, \"n\": 3}, \"two\": {\"n\": -4,}}\n"),
         (
@@ -160,7 +161,8 @@ fn what_benchmarks_print() {
 #[test]
 fn a_run_that_prints_too_much() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let place =
+        OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let read = |dialect, text: &str| {
         std::fs::write(&place.stdout, text).unwrap();
         Harness::new(dialect, None).read(&place).unwrap_err().to_string()

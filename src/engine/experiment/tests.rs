@@ -1,75 +1,93 @@
-//! Feeds the loop numbers.
+//! Feeds the experiment numbers.
 
 use super::*;
-use crate::model::metric::{Better, Unit};
+use crate::model::estimator::Estimator;
+use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
-use crate::model::outcome::{Summary, Verdict};
-use crate::stats::estimator::ROUNDING;
+use crate::model::outcome::Summary;
+use crate::stats::estimator::{Levels, ROUNDING};
 use crate::stats::noise::Noise;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
-fn plan(gates: &[(&str, f64)]) -> Plan {
-    let benchmark = Benchmark {
-        name: "it".into(),
-        metrics: ["wall_time", "max_rss"].map(|name| Metric::cost(name, Unit::Seconds)).to_vec(),
-        gates: gates.iter().map(|&(name, limit)| Gate::new(name, limit)).collect(),
-    };
-    let subject = Subject { benchmarks: vec![benchmark], ..Subject::default() };
-    Plan {
-        subjects: vec![subject],
-        confidence: 0.95,
-        estimator: Estimator::Mean,
-        time_limit: NEVER,
-        max_pairs: None,
-        fail_fast: false,
-        decides: true,
-        seed: 7,
-    }
+fn gates(gates: &[(&str, f64)]) -> Vec<Gate> {
+    gates.iter().map(|&(name, limit)| Gate::new(name, limit)).collect()
 }
 
-/// Feeds the loop: `value` gives both metrics of a run, and every run
-/// takes a second of the clock. Returns the result and the sides in the
-/// order of their runs.
+fn metrics(names: &[&str]) -> Vec<Metric> {
+    names.iter().map(|name| Metric::cost(name, Unit::Seconds)).collect()
+}
+
+/// A plan without programs.
+fn empty() -> Plan {
+    Plan { time_limit: NEVER, ..Plan::new(0.95, Estimator::Mean, 7) }
+}
+
+/// A plan with a program of one benchmark, which measures `wall_time` and `max_rss`.
+fn plan(gating: &[(&str, f64)]) -> Plan {
+    with_program(empty(), gating)
+}
+
+fn with_program(mut plan: Plan, gating: &[(&str, f64)]) -> Plan {
+    plan.add_program(false, 0.0);
+    plan.add_benchmark("it", &metrics(&["wall_time", "max_rss"]), gates(gating));
+    plan
+}
+
+/// Runs an experiment to its end. `run` makes a run of a side, which gives values of the
+/// metrics in their order for each benchmark, and moves the clock; `after` sees the
+/// experiment after each whole pair.
+fn drive(
+    plan: &Plan,
+    clock: &std::cell::Cell<f64>,
+    mut run: impl FnMut(&Turn, Side) -> Result<Vec<(BenchmarkId, Vec<f64>)>, StoppedBy>,
+    mut after: impl FnMut(&Turn, &Experiment),
+) -> Sampled {
+    let mut experiment = Experiment::new(plan.clone(), clock.get());
+    let stopped_by = 'pairs: loop {
+        let turn = match experiment.next(clock.get()) {
+            Ok(turn) => turn,
+            Err(stopped_by) => break stopped_by,
+        };
+        let mut rows = Vec::new();
+        for side in [turn.first, turn.first.other()] {
+            match run(&turn, side) {
+                Ok(readings) => rows.extend(readings.into_iter().map(|(benchmark, values)| {
+                    let values = values.into_iter().enumerate();
+                    let values = values.map(|(id, value)| (MetricId(id), value)).collect();
+                    Row { benchmark, side, values }
+                })),
+                Err(stopped_by) => break 'pairs stopped_by,
+            }
+        }
+        experiment.push(&turn, &rows, clock.get());
+        after(&turn, &experiment);
+    };
+    experiment.finish(stopped_by)
+}
+
+fn clock() -> std::cell::Cell<f64> {
+    std::cell::Cell::new(0.0)
+}
+
+/// Runs an experiment with one benchmark, of which `value` gives both metrics, and every
+/// run takes a second. Returns the result and the sides in the order of their runs.
 fn feed(plan: &Plan, mut value: impl FnMut(Side, u64) -> f64) -> (Sampled, Vec<Side>) {
     let mut order = Vec::new();
-    let seconds = std::cell::Cell::new(0.0);
-    let sampled = sample::<()>(
+    let seconds = clock();
+    let sampled = drive(
         plan,
-        &mut || seconds.get(),
-        &mut each(|_, _, side, _| {
+        &seconds,
+        |_, side| {
             let run = order.len() as u64;
             order.push(side);
             seconds.set(seconds.get() + 1.0);
             let value = value(side, run);
-            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
-        }),
-        &mut |_| {},
+            Ok(vec![(BenchmarkId(0), vec![value, value])])
+        },
+        |_, _| {},
     );
-    (sampled.unwrap(), order)
-}
-
-/// Makes a pair of a function that makes one run of it: of which program,
-/// which benchmarks, which side.
-fn each(
-    mut run: impl FnMut(usize, &[usize], Side, Duration) -> Result<Run<Samples>, ()>,
-) -> impl FnMut(&Turn<'_>, Duration) -> Result<Run<Pair<Samples>>, ()> {
-    move |turn, left| {
-        let mut both = Pair::default();
-        for side in [turn.first, turn.first.other()] {
-            match run(turn.program, turn.wanted, side, left)? {
-                Run::Measured(samples) => both[side] = samples,
-                Run::OutOfTime => return Ok(Run::OutOfTime),
-                Run::Interrupted => return Ok(Run::Interrupted),
-            }
-        }
-        Ok(Run::Measured(both))
-    }
-}
-
-/// What a run of a program with one benchmark gives.
-fn one(sample: Sample) -> Run<Samples> {
-    Run::Measured(vec![(0, sample)])
+    (sampled, order)
 }
 
 /// A little noise, the same in every run of the tests.
@@ -129,52 +147,45 @@ fn the_limits_leave_it_open() {
 
 #[test]
 fn an_unfinished_pair_is_dropped() {
-    for (end, expected) in
-        [(Run::OutOfTime, StoppedBy::TimeLimit), (Run::Interrupted, StoppedBy::Interrupt)]
-    {
-        let mut runs = 0;
-        let mut told = 0;
-        let sampled = sample::<()>(
+    for expected in [StoppedBy::TimeLimit, StoppedBy::Interrupt] {
+        let (mut runs, mut pairs) = (0, 0);
+        let sampled = drive(
             &plan(&[("wall_time", 0.02)]),
-            &mut || 0.0,
-            &mut each(|_, _, _, _| {
+            &clock(),
+            |_, _| {
                 runs += 1;
-                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
-                Ok(if runs < 8 { one(sample) } else { end.clone() })
-            }),
-            &mut |step| told += u32::from(matches!(step, Step::Pair(..))),
+                if runs < 8 { Ok(vec![(BenchmarkId(0), vec![1.0, 1.0])]) } else { Err(expected) }
+            },
+            |_, _| pairs += 1,
         );
-        let sampled = sampled.unwrap();
-        assert_eq!((sampled.stopped_by, sampled.pairs(), told), (expected, 3, 3));
+        assert_eq!((sampled.stopped_by, sampled.pairs(), pairs), (expected, 3, 3));
     }
 }
 
 #[test]
 fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
     let plan = Plan { max_pairs: Some(60), ..plan(&[("wall_time", 0.02), ("max_rss", 0.3)]) };
-    let seconds = std::cell::Cell::new(0.0);
+    let seconds = clock();
     let mut at_decision = None;
-    let sampled = sample::<()>(
+    let sampled = drive(
         &plan,
-        &mut || seconds.get(),
-        &mut each(|_, _, side, _| {
+        &seconds,
+        |_, side| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let time = slower(1.2)(side, run as u64);
             // Around its threshold, as often above as below: never decided.
             let size = 1.2 + 0.2 * (run as u64 / 2 % 2) as f64;
             let size = if side == Side::Head { size } else { 1.0 };
-            Ok(one(Sample::from_iter([("wall_time", time), ("max_rss", size)])))
-        }),
-        &mut |step| {
-            let Step::Pair(_, _, progress) = step else { return };
-            let result = &progress.results(0)[0].metrics[0];
+            Ok(vec![(BenchmarkId(0), vec![time, size])])
+        },
+        |_, experiment| {
+            let result = &experiment.progress().results(0)[0].metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
             }
         },
     );
-    let sampled = sampled.unwrap();
     assert_eq!(sampled.verdict(), Verdict::Regression);
     assert_eq!(sampled.stopped_by, StoppedBy::MaxPairs);
     assert_eq!(Some(sampled.benchmarks[0].metrics[0].clone()), at_decision);
@@ -189,27 +200,25 @@ fn fail_fast_stops_at_the_first_regression() {
 }
 
 #[test]
-fn benchmarks_take_turns_and_a_decided_one_leaves() {
-    let mut plan = plan(&[("wall_time", 0.02)]);
-    plan.subjects.push(plan.subjects[0].clone());
-    plan.max_pairs = Some(30);
-    let seconds = std::cell::Cell::new(0.0);
+fn programs_take_turns_and_a_decided_one_leaves() {
+    let gating = [("wall_time", 0.02)];
+    let plan = Plan { max_pairs: Some(30), ..with_program(plan(&gating), &gating) };
+    let seconds = clock();
     let mut turns = Vec::new();
-    let sampled = sample::<()>(
+    let sampled = drive(
         &plan,
-        &mut || seconds.get(),
-        &mut each(|number, _, side, _| {
-            turns.push(number);
+        &seconds,
+        |turn, side| {
+            turns.push(turn.program);
             let run = seconds.get();
             seconds.set(run + 1.0);
             // The first is clear, the second stays at the threshold.
-            let factor = if number == 0 { 1.5 } else { 1.02 };
+            let factor = if turn.program == 0 { 1.5 } else { 1.02 };
             let value = slower(factor)(side, run as u64);
-            Ok(one(Sample::from_iter([("wall_time", value), ("max_rss", value)])))
-        }),
-        &mut |_| {},
+            Ok(vec![(turn.wanted[0], vec![value, value])])
+        },
+        |_, _| {},
     );
-    let sampled = sampled.unwrap();
     assert_eq!(&turns[..8], [0, 0, 1, 1, 0, 0, 1, 1]);
     assert!(sampled.benchmarks[0].pairs < 30);
     assert_eq!(sampled.benchmarks[1].pairs, 30);
@@ -250,32 +259,27 @@ fn an_estimator_that_would_have_needed_less_than_half_is_named() {
     assert_eq!(quick.benchmarks[0].metrics[0].earlier, None);
 }
 
-/// Feeds a loop whose runs take a second each, and takes down what is said of
-/// a verdict that is unlikely.
+/// Runs an experiment whose runs take a second each, and takes down the verdicts that are
+/// unlikely.
 fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
     let time_limit = Duration::from_secs(limit);
     let plan = Plan { time_limit, ..plan(&[("wall_time", 0.02)]) };
-    let seconds = std::cell::Cell::new(0.0);
-    let mut told = Vec::new();
-    let sampled = sample::<()>(
+    let seconds = clock();
+    let mut unlikely = Vec::new();
+    drive(
         &plan,
-        &mut || seconds.get(),
-        &mut each(|_, _, side, _| {
+        &seconds,
+        |_, side| {
             let run = seconds.get();
             seconds.set(run + 1.0);
             let scrambled = (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             let noise = 1.0 + 0.03 * (scrambled as f64 / (1 << 24) as f64);
             let value = noise * if side == Side::Head { factor } else { 1.0 };
-            Ok(one(Sample::from_iter([("wall_time", value)])))
-        }),
-        &mut |step| {
-            if let Step::Unlikely(unlikely) = step {
-                told.push(unlikely.clone());
-            }
+            Ok(vec![(BenchmarkId(0), vec![value])])
         },
+        |turn, experiment| unlikely.extend(experiment.unlikely(turn)),
     );
-    assert!(sampled.is_ok());
-    told
+    unlikely
 }
 
 #[test]
@@ -292,32 +296,31 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
     assert_eq!(foreseen(1_000_000, 1.01), []);
 }
 
-/// A program with three benchmarks, of which the first is a clear regression,
-/// the second none, and the third at its threshold. Feeds the loop; returns
-/// the result and the numbers that were wanted in each run.
+/// Runs a program with three benchmarks, of which the first is a clear regression, the
+/// second none, and the third at its threshold. Returns the result and the benchmarks that
+/// were wanted in each run.
 fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
-    let mut plan = plan(&[("wall_time", 0.02)]);
-    let benchmark = plan.subjects[0].benchmarks[0].clone();
-    let named = |name: &str| Benchmark { name: name.into(), ..benchmark.clone() };
-    let benchmarks = ["slower", "same", "near"].map(named).to_vec();
-    plan.subjects = vec![Subject { benchmarks, can_leave, pair_seconds: 6.0 }];
-    plan.max_pairs = Some(40);
-    let seconds = std::cell::Cell::new(0.0);
+    let mut plan = Plan { max_pairs: Some(40), ..empty() };
+    plan.add_program(can_leave, 6.0);
+    for name in ["slower", "same", "near"] {
+        let metrics = metrics(&["wall_time", "max_rss"]);
+        plan.add_benchmark(name, &metrics, gates(&[("wall_time", 0.02)]));
+    }
+    let seconds = clock();
     let mut asked = Vec::new();
-    let sampled = sample::<()>(
+    let sampled = drive(
         &plan,
-        &mut || seconds.get(),
-        &mut each(|_, wanted, side, _| {
-            asked.push(wanted.to_vec());
+        &seconds,
+        |turn, side| {
             let run = seconds.get();
-            seconds.set(run + wanted.len() as f64);
-            let value = |number: usize| slower([1.5, 1.0, 1.02][number])(side, run as u64);
-            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
-            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
-        }),
-        &mut |_| {},
+            seconds.set(run + turn.wanted.len() as f64);
+            asked.push(turn.wanted.iter().map(|id| id.0).collect());
+            let value = |id: BenchmarkId| slower([1.5, 1.0, 1.02][id.0])(side, run as u64);
+            Ok(turn.wanted.iter().map(|&id| (id, vec![value(id)])).collect())
+        },
+        |_, _| {},
     );
-    (sampled.unwrap(), asked)
+    (sampled, asked)
 }
 
 #[test]
@@ -345,43 +348,40 @@ fn where_none_can_leave_all_are_measured_until_the_last_is_decided() {
 }
 
 #[test]
-fn all_questions_of_all_benchmarks_share_the_error() {
-    let plan = plan(&[("wall_time", 0.02), ("max_rss", 0.02)]);
-    let many = |count| {
-        let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); count];
-        let subject = Subject { benchmarks, ..Subject::default() };
-        Plan { subjects: vec![subject.clone(), subject], ..plan.clone() }
-    };
-    assert_eq!(many(5).questions(), 20);
-    assert_eq!(many(5).levels(), Levels::new(0.95, 20));
+fn all_tests_of_all_benchmarks_share_the_error() {
+    let gating = [("wall_time", 0.02), ("max_rss", 0.02)];
+    let plan = (0..10).fold(empty(), |plan, _| with_program(plan, &gating));
+    assert_eq!(plan.tests(), 20);
+    assert_eq!(plan.levels(), Levels::new(0.95, 20));
+    assert_eq!((plan.metrics.len(), plan.programs[9].benchmarks.clone()), (2, 9..10));
 }
 
 #[test]
 fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
     let limit = 200.0;
-    let mut plan = plan(&[("wall_time", 0.02)]);
-    let benchmarks = vec![plan.subjects[0].benchmarks[0].clone(); 10];
-    plan.subjects = vec![Subject { benchmarks, can_leave: true, pair_seconds: 0.0 }];
-    plan.time_limit = Duration::from_secs_f64(limit);
-    let seconds = std::cell::Cell::new(0.0);
+    let mut plan = Plan { time_limit: Duration::from_secs_f64(limit), ..empty() };
+    plan.add_program(true, 0.0);
+    for _ in 0..10 {
+        let metrics = metrics(&["wall_time", "max_rss"]);
+        plan.add_benchmark("it", &metrics, gates(&[("wall_time", 0.02)]));
+    }
+    let seconds = clock();
     let mut shortest = f64::INFINITY;
-    let sampled = sample::<()>(
+    let sampled = drive(
         &plan,
-        &mut || seconds.get(),
-        &mut each(|_, wanted, side, _| {
-            let took = 0.5 * wanted.len() as f64;
+        &seconds,
+        |turn, side| {
+            let took = 0.5 * turn.wanted.len() as f64;
             shortest = took.min(shortest);
             seconds.set(seconds.get() + took);
             // All but the last are clear.
-            let factor = |number| if number == 9 { 1.02 } else { 1.5 };
+            let factor = |id: BenchmarkId| if id.0 == 9 { 1.02 } else { 1.5 };
             let run = seconds.get() as u64;
-            let value = |number| slower(factor(number))(side, run);
-            let sample = |number| Sample::from_iter([("wall_time", value(number))]);
-            Ok(Run::Measured(wanted.iter().map(|&number| (number, sample(number))).collect()))
-        }),
-        &mut |_| {},
+            let value = |id| slower(factor(id))(side, run);
+            Ok(turn.wanted.iter().map(|&id| (id, vec![value(id)])).collect())
+        },
+        |_, _| {},
     );
-    let sampled = sampled.unwrap();
     assert_eq!((sampled.stopped_by, shortest), (StoppedBy::TimeLimit, 0.5));
     // The last pair of a second that fits is made.
     assert!(limit - sampled.elapsed < 1.0, "{}", sampled.elapsed);
@@ -427,39 +427,37 @@ fn feed_pairs(
     estimator: Estimator,
     asks: impl Fn(u64) -> bool,
 ) -> (Sampled, Vec<Snapshot>, Vec<Side>, Snapshot) {
-    let mut plan = plan(&[("time", 0.02), ("rate", 0.02)]);
     let time = Metric::cost("time", Unit::Seconds);
     let rate = Metric { name: "rate".into(), better: Better::Higher, ..time.clone() };
     let shown = Metric::cost("shown", Unit::Seconds);
-    plan.subjects[0].benchmarks[0].metrics = vec![time, rate, shown];
-    plan.estimator = estimator;
-    plan.max_pairs = Some(pairs.len() as u64);
+    let mut plan = Plan { estimator, max_pairs: Some(pairs.len() as u64), ..empty() };
+    plan.add_program(false, 0.0);
+    plan.add_benchmark("it", &[time, rate, shown], gates(&[("time", 0.02), ("rate", 0.02)]));
     let (mut order, mut seen, mut end) = (Vec::new(), Vec::new(), None);
-    let seconds = std::cell::Cell::new(0.0);
-    let sampled = sample::<()>(
+    let seconds = clock();
+    let sampled = drive(
         &plan,
-        &mut || seconds.get(),
-        &mut |turn, _| {
-            let (first, second) = pairs[seconds.get() as usize];
-            seconds.set(seconds.get() + 1.0);
-            order.push(turn.first);
-            let mut both = Pair::default();
-            for (side, value) in [(turn.first, first), (turn.first.other(), second)] {
-                let value = if side == Side::Head { factor * value } else { value };
-                let values = [("time", value), ("rate", 1e6 / value), ("shown", value)];
-                both[side] = vec![(0, Sample::from_iter(values))];
+        &seconds,
+        |turn, side| {
+            let pair = pairs[seconds.get() as usize];
+            let mut value = pair.0;
+            if side == turn.first {
+                order.push(side);
+            } else {
+                value = pair.1;
+                seconds.set(seconds.get() + 1.0);
             }
-            Ok(Run::Measured(both))
+            let value = if side == Side::Head { factor * value } else { value };
+            Ok(vec![(BenchmarkId(0), vec![value, 1e6 / value, value])])
         },
-        &mut |step| match step {
-            Step::Pair(_, _, progress) if asks(seconds.get() as u64) => {
-                seen.push(progress.snapshot());
+        |_, experiment| {
+            if asks(seconds.get() as u64) {
+                seen.push(experiment.progress().snapshot());
             }
-            Step::End(progress) => end = Some(progress.snapshot()),
-            _ => {}
+            end = Some(experiment.progress().snapshot());
         },
     );
-    (sampled.unwrap(), seen, order, end.unwrap())
+    (sampled, seen, order, end.unwrap())
 }
 
 /// Every number of a result, bit for bit.
@@ -515,29 +513,5 @@ fn bounds_are_the_same_whether_they_are_asked_for_after_every_pair_or_only_at_th
     for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
         let count = verdicts.iter().filter(|one| **one == verdict).count();
         assert!(count >= 3, "{verdict}: {count}");
-    }
-}
-
-#[test]
-fn the_end_is_told_once_and_also_when_a_run_fails() {
-    for (fails_at, expected) in [(0, vec![]), (6, vec![Some(3)]), (u64::MAX, vec![Some(5)])] {
-        let mut runs = 0;
-        let mut ends = Vec::new();
-        let plan = Plan { max_pairs: Some(5), ..plan(&[("wall_time", 0.02)]) };
-        let sampled = sample::<()>(
-            &plan,
-            &mut || 0.0,
-            &mut each(|_, _, _, _| {
-                runs += 1;
-                let sample = Sample::from_iter([("wall_time", 1.0), ("max_rss", 1.0)]);
-                if runs > fails_at { Err(()) } else { Ok(one(sample)) }
-            }),
-            &mut |step| {
-                if let Step::End(progress) = step {
-                    ends.push(progress.results(0).first().map(|benchmark| benchmark.pairs));
-                }
-            },
-        );
-        assert_eq!((sampled.is_err(), ends), (fails_at < u64::MAX, expected));
     }
 }

@@ -11,8 +11,8 @@ fn gate(threshold: f64) -> Gate {
     Gate::new("wall_time", threshold)
 }
 
-fn asked(gate: Option<&Gate>, estimator: Estimator) -> Question {
-    Question::new(Metric::named("wall_time"), gate, estimator, LEVELS)
+fn asked(gate: Option<&Gate>, estimator: Estimator) -> MetricTest {
+    MetricTest::new(Metric::named("wall_time"), gate, estimator, LEVELS)
 }
 
 /// Repeatable noise between -1 and 1 that no two neighbours share.
@@ -23,7 +23,7 @@ fn noise(number: u64) -> f64 {
 }
 
 /// Pushes pairs number `from` up to `to` of a change with noise of a size.
-fn push(question: &mut Question, (from, to): (u64, u64), change: f64, size: f64) {
+fn push(question: &mut MetricTest, (from, to): (u64, u64), change: f64, size: f64) {
     for number in from..to {
         let first = [Side::Base, Side::Head][usize::from(noise(3 * number) > 0.0)];
         let (base, head) = (1.0 + size * noise(3 * number + 1), 1.0 + size * noise(3 * number + 2));

@@ -1,18 +1,17 @@
 //! From several runs to one measurement.
 
-use super::Reported;
 use crate::model::metric::{Better, Metric, Units};
-use crate::model::row::Sample;
+use crate::model::row::{Reading, Values};
 
-/// The mean of runs, of what all of them report.
-pub(super) fn mean(runs: Vec<Reported>) -> Reported {
+/// The mean of runs, of the benchmarks and metrics that all of them report.
+pub(super) fn mean(runs: Vec<Vec<Reading>>) -> Vec<Reading> {
     let count = runs.len() as f64;
     fold(runs, |_, values| values.iter().sum::<f64>() / count)
 }
 
-/// The best of measurements, of what all of them report: the least, or the
-/// greatest where higher is better.
-pub(super) fn best(measurements: Vec<Reported>, units: &Units) -> Reported {
+/// The best of measurements, of the benchmarks and metrics that all of them report:
+/// the least, or the greatest where higher is better.
+pub(super) fn best(measurements: Vec<Vec<Reading>>, units: &Units) -> Vec<Reading> {
     fold(measurements, |metric, values| {
         let best = match Metric::named(metric).with(units).better {
             Better::Lower => f64::min,
@@ -22,27 +21,27 @@ pub(super) fn best(measurements: Vec<Reported>, units: &Units) -> Reported {
     })
 }
 
-fn fold(all: Vec<Reported>, value: impl Fn(&str, &[f64]) -> f64) -> Reported {
+fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Reading> {
     if all.len() < 2 {
         return all.into_iter().next().unwrap_or_default();
     }
-    let mut folded = Reported::new();
-    for (name, first) in &all[0] {
-        let same = |reported: &Reported| {
-            let found = reported.iter().find(|(other, _)| other == name);
-            found.map(|(_, sample)| sample.clone())
+    let mut folded = Vec::new();
+    for first in &all[0] {
+        let same = |readings: &Vec<Reading>| {
+            let found = readings.iter().find(|other| other.benchmark == first.benchmark);
+            found.map(|reading| reading.values.clone())
         };
-        let Some(samples) = all.iter().map(same).collect::<Option<Vec<Sample>>>() else {
+        let Some(each) = all.iter().map(same).collect::<Option<Vec<Values>>>() else {
             continue;
         };
-        let mut sample = Sample::new();
-        for (metric, _) in first.iter() {
-            let values: Option<Vec<f64>> = samples.iter().map(|one| one.get(metric)).collect();
-            if let Some(values) = values {
-                sample.set(metric, value(metric, &values));
+        let mut values = Values::new();
+        for (metric, _) in first.values.iter() {
+            let of_metric: Option<Vec<f64>> = each.iter().map(|one| one.get(metric)).collect();
+            if let Some(of_metric) = of_metric {
+                values.set(metric, value(metric, &of_metric));
             }
         }
-        folded.push((name.clone(), sample));
+        folded.push(Reading { benchmark: first.benchmark.clone(), values });
     }
     folded
 }
@@ -52,8 +51,8 @@ mod tests {
     use super::*;
     use crate::model::metric::Unit;
 
-    fn run(values: &[(&str, f64)]) -> Reported {
-        vec![(None, values.iter().copied().collect())]
+    fn run(values: &[(&str, f64)]) -> Vec<Reading> {
+        vec![Reading::of_program(values.iter().copied().collect())]
     }
 
     #[test]
@@ -71,9 +70,12 @@ mod tests {
 
     #[test]
     fn a_benchmark_that_a_run_lacks_is_in_no_measurement() {
-        let named = |names: &[&str]| -> Reported {
-            let sample = |name: &&str| (Some((*name).to_owned()), Sample::from_iter([("t", 1.0)]));
-            names.iter().map(sample).collect()
+        let named = |names: &[&str]| -> Vec<Reading> {
+            let reading = |name: &&str| {
+                let values = Values::from_iter([("t", 1.0)]);
+                Reading { benchmark: Some((*name).to_owned()), values }
+            };
+            names.iter().map(reading).collect()
         };
         assert_eq!(mean(vec![named(&["a", "b"]), named(&["b"])]), named(&["b"]));
     }

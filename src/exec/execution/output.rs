@@ -4,66 +4,67 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::{Bench, Hands};
-use crate::engine::experiment::Run;
+use super::{Context, Execution, SideProgram, Stop};
 use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
 use crate::model::notice::RunNotice;
 use crate::model::side::{Pair, Side};
 
-impl Bench<'_> {
-    /// Runs both sides, unmeasured, and says so where they do not print the
-    /// same. False when a signal arrived first.
-    pub(crate) fn check_output(&mut self, hands: Hands<'_>) -> Result<bool, Error> {
+impl Execution<'_> {
+    /// Runs both sides, unmeasured, and notes if they do not print the same.
+    pub(crate) fn check_output(
+        &mut self,
+        sides: &mut Pair<SideProgram>,
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<(), Stop> {
         if !self.benchmark.measuring.check_output {
-            return Ok(true);
+            return Ok(());
         }
-        let folders = Pair::both(|side| self.callers[side].home.clone());
-        let Some(first) = self.print("first", hands)? else { return Ok(false) };
+        let homes = Pair::both(|side| sides[side].home.clone());
         let compare = |one: &Path, other: &Path, folders: Pair<&Path>| {
             let outputs = Pair { base: one, head: other };
             difference(&outputs, &folders).map_err(Error::io("read", one))
         };
-        let Some(line) = compare(&first.base, &first.head, folders.as_ref().map(|f| f.as_path()))?
-        else {
-            return Ok(true);
+        let first = self.print_both(sides, "first", filter, context)?;
+        let folders = homes.as_ref().map(|home| home.as_path());
+        let Some(line) = compare(&first.base, &first.head, folders)? else {
+            return Ok(());
         };
-        let Some(second) = self.print("second", hands)? else { return Ok(false) };
+        let second = self.print_both(sides, "second", filter, context)?;
         let benchmark = self.benchmark.name.clone();
         for side in Side::BOTH {
-            let same = Pair::both(|_| folders[side].as_path());
+            let same = Pair::both(|_| homes[side].as_path());
             if let Some(line) = compare(&first[side], &second[side], same)? {
-                self.remarks.push(RunNotice::OutputVaries { benchmark, side, line });
-                return Ok(true);
+                self.notices.push(RunNotice::OutputVaries { benchmark, side, line });
+                return Ok(());
             }
         }
-        self.remarks.push(RunNotice::OutputDiffers { benchmark, line });
-        Ok(true)
+        self.notices.push(RunNotice::OutputDiffers { benchmark, line });
+        Ok(())
     }
 
-    /// Runs both sides once, with standard output in files; these.
-    fn print(&mut self, name: &str, hands: Hands<'_>) -> Result<Option<Pair<PathBuf>>, Error> {
-        let mut files = Pair::<PathBuf>::default();
-        for side in Side::BOTH {
-            let all = self.all(side);
-            self.ready(side, all, 0);
-            let caller = &mut self.callers[side];
-            let usual = caller.command.stdout.clone();
-            let file = caller.folder.join(name);
+    /// Runs both sides once, with standard output in files, and returns these.
+    fn print_both(
+        &mut self,
+        sides: &mut Pair<SideProgram>,
+        name: &str,
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<Pair<PathBuf>, Stop> {
+        Pair::try_both(|side| {
+            let program = &mut sides[side];
+            self.set_run(program, program.select_all(filter), 0, None);
+            let file = program.folder.join(name);
             fs_err::write(&file, "").map_err(Error::io("write", &file))?;
-            caller.command.stdout = Sink::File(file.clone());
-            let ran = self.once(Pass::Plain, &[side], None, hands);
-            self.callers[side].command.stdout = usual;
-            // A harness that reads standard output finds it empty, which is no
-            // failure here.
-            match ran {
-                Ok(Run::Measured(_)) => files[side] = file,
-                Ok(_) => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(files))
+            let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
+            // A harness that reads standard output finds it empty, which is no failure
+            // here.
+            let ran = self.run(Pass::Plain, &mut [program], None, context);
+            sides[side].command.stdout = usual;
+            ran.map(|_| file)
+        })
     }
 }
 

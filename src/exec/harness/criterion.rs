@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use super::{Error, Harness, bytes, seconds, set};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 use crate::stats::empirical::{median, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of
@@ -77,7 +77,7 @@ fn escape(text: &str) -> String {
 }
 
 /// The benchmarks in the files, else in the text.
-pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<(String, Sample)>, Error> {
+pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<(String, Values)>, Error> {
     let mut found = Vec::new();
     find(folder, &mut found)?;
     if found.is_empty() {
@@ -106,7 +106,7 @@ struct About {
 }
 
 /// One benchmark.
-fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample), Error> {
+fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Values), Error> {
     let About { full_id } = parse(&folder.join("benchmark.json"))?;
     let Times { iters, times } = parse(&folder.join("sample.json"))?;
     let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
@@ -114,17 +114,17 @@ fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Sample
         return Err(Error::Unreadable(format!("`{full_id}` has no samples")));
     };
     let mean = times.iter().sum::<f64>() / iters.iter().sum::<f64>();
-    let mut sample = Sample::new();
+    let mut values = Values::new();
     match metrics {
         // Criterion counts nanoseconds.
         Some(names) => {
             for (name, value) in names.into_iter().zip([mean, median, *least]) {
-                set(&mut sample, name, value / 1e9)?;
+                set(&mut values, name, value / 1e9)?;
             }
         }
-        None => set(&mut sample, OTHER, mean)?,
+        None => set(&mut values, OTHER, mean)?,
     }
-    Ok((full_id, sample))
+    Ok((full_id, values))
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
@@ -178,21 +178,21 @@ fn is_time(printed: &str) -> bool {
 
 /// The benchmarks in the text. A long name has the line before the estimate
 /// to itself.
-fn lines(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+fn lines(printed: &str) -> Result<Vec<(String, Values)>, Error> {
     let mut benchmarks = Vec::new();
     let mut before = "";
     for line in printed.lines() {
         if let Some((name, number, unit)) = estimate(line) {
             let name = if name.is_empty() { before.trim_end() } else { name };
-            let mut sample = Sample::new();
+            let mut values = Values::new();
             match (seconds(number, unit), number.parse()) {
-                (Some(time), _) => set(&mut sample, "wall_time", time)?,
-                (None, Ok(value)) => set(&mut sample, OTHER, value)?,
+                (Some(time), _) => set(&mut values, "wall_time", time)?,
+                (None, Ok(value)) => set(&mut values, OTHER, value)?,
                 (None, Err(_)) => {
                     return Err(Error::Unreadable(format!("there is no number in `{line}`")));
                 }
             }
-            benchmarks.push((name.to_owned(), sample));
+            benchmarks.push((name.to_owned(), values));
         }
         before = line;
     }

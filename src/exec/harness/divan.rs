@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 
 use super::{Error, Harness, seconds, set};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 /// Known to all versions that have filters.
 pub(super) const EXACT: &str = "exact";
@@ -57,7 +57,7 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
 }
 
 /// The leaves of the tree.
-pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
     let mut benchmarks = Vec::new();
     let mut path: Vec<String> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
@@ -98,17 +98,17 @@ pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
                 seconds(words.next()?, words.next()?)
             }
         };
-        let mut sample = Sample::new();
+        let mut values = Values::new();
         for (head, metric) in COLUMNS {
             let Some(metric) = metric else { continue };
             let column = columns.iter().position(|column| column == head);
             let value = column.and_then(time).ok_or_else(|| {
                 Error::Unreadable(format!("there is no {head} time in `{}`", line.trim()))
             })?;
-            set(&mut sample, metric, value)?;
+            set(&mut values, metric, value)?;
         }
         path.push(name.to_owned());
-        benchmarks.push((path.join("::"), sample));
+        benchmarks.push((path.join("::"), values));
     }
     Ok(benchmarks)
 }

@@ -6,13 +6,13 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Error, MOST_METRICS, Reading, few, once, set};
-use crate::model::row::Sample;
+use super::{Error, MOST_METRICS, few, once, set};
+use crate::model::row::{Reading, Values};
 
 /// Names the file.
 pub(super) const VARIABLE: &str = "CBDR_OUTPUT";
 
-pub(super) fn read(text: &str) -> Result<Reading, Error> {
+pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
     if text.trim().is_empty() {
         return Err(Error::Nothing);
     }
@@ -26,36 +26,37 @@ pub(super) fn read(text: &str) -> Result<Reading, Error> {
     if entries.is_empty() {
         return Err(Error::Unreadable("the object is empty".to_owned()));
     } else if nested == 0 {
-        return sample(entries, "").map(Reading::Process);
+        return Ok(vec![Reading::of_program(values(entries, "")?)]);
     } else if nested < entries.len() {
         let why = "some values are numbers and some are objects: give metrics or benchmarks";
         return Err(Error::Unreadable(why.to_owned()));
     }
-    let mut benchmarks: Vec<(String, Sample)> = Vec::new();
+    let mut benchmarks: Vec<(String, Values)> = Vec::new();
     for (name, value) in entries {
         let Value::Object(metrics) = value else { continue };
         if metrics.is_empty() {
             return Err(Error::Unreadable(format!("the benchmark `{name}` has no metric")));
         }
-        let sample = sample(metrics, &format!("{name}."))?;
-        benchmarks.push((name, sample));
+        let values = values(metrics, &format!("{name}."))?;
+        benchmarks.push((name, values));
     }
     once(&benchmarks)?;
-    Ok(Reading::Benchmarks(benchmarks))
+    let reading = |(name, values)| Reading { benchmark: Some(name), values };
+    Ok(benchmarks.into_iter().map(reading).collect())
 }
 
 /// An object of numbers; `place` is where it is, for errors.
-fn sample(entries: Vec<(String, Value)>, place: &str) -> Result<Sample, Error> {
+fn values(entries: Vec<(String, Value)>, place: &str) -> Result<Values, Error> {
     few(entries.len(), MOST_METRICS, "metrics")?;
-    let mut sample = Sample::new();
+    let mut values = Values::new();
     for (name, value) in entries {
         let Value::Number(number) = value else {
             let metric = format!("{place}{name}");
             return Err(Error::NoNumber { metric, what: value.kind().to_owned() });
         };
-        set(&mut sample, &name, number)?;
+        set(&mut values, &name, number)?;
     }
-    Ok(sample)
+    Ok(values)
 }
 
 /// The text without the commas before closing brackets, which become blanks,

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 
 use super::{Error, seconds, set};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 /// In the help of those that know `--exact`.
 pub(super) const EXACT: &str = "Exactly match filters";
@@ -21,7 +21,7 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
 }
 
 /// The benchmarks in the lines of a run.
-pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
+pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
     let mut benchmarks = Vec::new();
     for line in printed.lines() {
         let Some((name, rest)) =
@@ -33,9 +33,9 @@ pub(super) fn read(printed: &str) -> Result<Vec<(String, Sample)>, Error> {
         let mut words = rest.split_whitespace();
         let (number, unit) = words.next().zip(words.next()).ok_or_else(bad)?;
         let unit = unit.strip_suffix("/iter").ok_or_else(bad)?;
-        let mut sample = Sample::new();
-        set(&mut sample, "wall_time", seconds(number, unit).ok_or_else(bad)?)?;
-        benchmarks.push((name.trim_end().to_owned(), sample));
+        let mut values = Values::new();
+        set(&mut values, "wall_time", seconds(number, unit).ok_or_else(bad)?)?;
+        benchmarks.push((name.trim_end().to_owned(), values));
     }
     Ok(benchmarks)
 }

@@ -10,7 +10,6 @@ mod divan;
 mod json;
 mod libtest;
 mod marks;
-mod plain;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::exec::process::{Command, Sink};
 use crate::model::dialect::Dialect;
 use crate::model::metric::unfit;
-use crate::model::row::Sample;
+use crate::model::row::{Reading, Values};
 
 /// The most that a file may hold that a run has left, bytes.
 const LARGEST: u64 = 16 << 20;
@@ -86,19 +85,10 @@ impl Dialect {
     }
 }
 
-/// What one run reported.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reading {
-    /// Metrics of the process, beside those that are measured from outside.
-    Process(Sample),
-    /// Benchmarks, each with its own metrics, in their order.
-    Benchmarks(Vec<(String, Sample)>),
-}
-
 /// Where a run leaves what it reports. The same for both sides, so that no
 /// path differs between them.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct OutputPaths {
     /// Takes its standard output.
     pub stdout: PathBuf,
     /// The file (json) or folder (criterion) for what else it writes.
@@ -145,7 +135,7 @@ impl Harness {
 
     /// Makes a command one of this harness: short runs of equal settings, and
     /// a place for its output. Flags that are in the command stay as they are.
-    pub fn set_up(&self, command: &mut Command, place: &Place) {
+    pub fn set_up(&self, command: &mut Command, place: &OutputPaths) {
         if self.dialect != Dialect::Plain {
             command.stdout = Sink::File(place.stdout.clone());
         }
@@ -198,7 +188,7 @@ impl Harness {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn clear(&self, place: &Place) -> Result<(), Error> {
+    pub fn clear(&self, place: &OutputPaths) -> Result<(), Error> {
         let emptied = match self.dialect {
             Dialect::Plain => return Ok(()),
             Dialect::Criterion => remove(&place.output, |path| std::fs::remove_dir_all(path)),
@@ -212,9 +202,9 @@ impl Harness {
     ///
     /// # Errors
     /// When it can't be understood, or a name or a value is none.
-    pub fn read(&self, place: &Place) -> Result<Reading, Error> {
+    pub fn read(&self, place: &OutputPaths) -> Result<Vec<Reading>, Error> {
         if self.dialect == Dialect::Plain {
-            return Ok(plain::read());
+            return Ok(vec![Reading::of_program(Values::new())]);
         }
         let printed = text(&place.stdout)?;
         let benchmarks = match self.dialect {
@@ -228,7 +218,8 @@ impl Harness {
             Dialect::Libtest => libtest::read(&printed)?,
         };
         once(&benchmarks)?;
-        Ok(Reading::Benchmarks(benchmarks))
+        let reading = |(name, values)| Reading { benchmark: Some(name), values };
+        Ok(benchmarks.into_iter().map(reading).collect())
     }
 }
 
@@ -276,7 +267,7 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
 }
 
 /// That no benchmark is there twice, and not too many are.
-fn once(benchmarks: &[(String, Sample)]) -> Result<(), Error> {
+fn once(benchmarks: &[(String, Values)]) -> Result<(), Error> {
     let mut names = BTreeSet::new();
     for (name, _) in benchmarks {
         named("benchmark", name)?;
@@ -295,13 +286,13 @@ fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
     }
 }
 
-/// Adds a metric's value to a sample.
-fn set(sample: &mut Sample, metric: &str, value: f64) -> Result<(), Error> {
+/// Adds a metric's value.
+fn set(values: &mut Values, metric: &str, value: f64) -> Result<(), Error> {
     named("metric", metric)?;
     if !value.is_finite() {
         return Err(Error::NoNumber { metric: metric.to_owned(), what: value.to_string() });
     }
-    if !sample.set(metric, value) {
+    if !values.set(metric, value) {
         return Err(Error::Twice(format!("the metric `{metric}`")));
     }
     Ok(())

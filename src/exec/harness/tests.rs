@@ -4,14 +4,14 @@
 use super::*;
 
 /// Names and one metric, in nanoseconds with four digits.
-fn times(benchmarks: &[(String, Sample)], metric: &str) -> Vec<(String, String)> {
+fn times(benchmarks: &[(String, Values)], metric: &str) -> Vec<(String, String)> {
     let shown =
         |value: Option<f64>| value.map_or("-".into(), |value| format!("{:.4}", 1e9 * value));
-    benchmarks.iter().map(|(name, sample)| (name.clone(), shown(sample.get(metric)))).collect()
+    benchmarks.iter().map(|(name, values)| (name.clone(), shown(values.get(metric)))).collect()
 }
 
 #[track_caller]
-fn assert_times(benchmarks: &[(String, Sample)], metric: &str, expected: &[(&str, &str)]) {
+fn assert_times(benchmarks: &[(String, Values)], metric: &str, expected: &[(&str, &str)]) {
     let got = times(benchmarks, metric);
     let got: Vec<(&str, &str)> = got.iter().map(|(name, time)| (&**name, &**time)).collect();
     assert_eq!(got, expected);
@@ -66,10 +66,10 @@ fn criterion_leaves_files_with_all_digits() {
         std::fs::write(path, text).unwrap();
     };
     let about = r#"{"group_id":"group","function_id":"fib","value_str":"3","throughput":{"Bytes":1024},"full_id":"group/fib/3","directory_name":"group/fib/3","title":"group/fib/3"}"#;
-    let sample =
+    let values =
         r#"{"sampling_mode":"Linear","iters":[10.0,20.0,30.0],"times":[1000.0,2400.0,2700.0]}"#;
     for room in ["new", "base"] {
-        write(&format!("group/fib/3/{room}/sample.json"), sample);
+        write(&format!("group/fib/3/{room}/sample.json"), values);
         write(&format!("group/fib/3/{room}/benchmark.json"), about);
     }
     write("report/index.html", "");
@@ -93,7 +93,7 @@ fn criterions_filter_matches_whole_names_only() {
 #[test]
 fn criterions_flags_are_those_that_its_version_knows() {
     let words = |known: &[u8]| {
-        let place = Place { stdout: "/out".into(), output: "/home".into() };
+        let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
         let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
         command.set_var(criterion::PORT, "1234");
         Harness::new(Dialect::Criterion, Some(known)).set_up(&mut command, &place);
@@ -114,7 +114,7 @@ fn criterions_flags_are_those_that_its_version_knows() {
 
 #[test]
 fn flags_of_the_users_own_stay() {
-    let place = Place { stdout: "/out".into(), output: "/home".into() };
+    let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
     let argv = ["bench", "--max-time=2", "--sample-count", "5"].map(OsString::from).to_vec();
     let mut command = Command { argv, ..Command::default() };
     let all = b"max-time sample-count color exact";
@@ -199,25 +199,29 @@ test result: ok. 0 passed; 0 failed; 1 ignored; 3 measured; 0 filtered out; fini
 #[test]
 fn one_name_twice_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let place =
+        OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let line = "test one ... bench: 1.0 ns/iter (+/- 0.1)\n";
     std::fs::write(&place.stdout, line.repeat(2)).unwrap();
     let harness = Harness::new(Dialect::Libtest, None);
     let error = harness.read(&place).unwrap_err().to_string();
     assert_eq!(error, "the benchmark `one` is there twice");
     harness.clear(&place).unwrap();
-    assert_eq!(harness.read(&place).unwrap(), Reading::Benchmarks(Vec::new()));
+    assert_eq!(harness.read(&place).unwrap(), []);
 }
 
 #[test]
 fn json_is_of_metrics_or_of_benchmarks() {
     let flat = json::read("\u{feff}{\"a\": 1.5, \"b\" : 2e3,\n}\n").unwrap();
-    let Reading::Process(sample) = flat else { panic!("{flat:?}") };
-    assert_eq!(sample, Sample::from_iter([("a", 1.5), ("b", 2000.0)]));
+    let [Reading { benchmark: None, values }] = &flat[..] else { panic!("{flat:?}") };
+    assert_eq!(*values, Values::from_iter([("a", 1.5), ("b", 2000.0)]));
     let nested = json::read("{\"x, }\": {\"a\": -1,}, \"y\": {\"a\": 2, \"b\": 0}, }").unwrap();
-    let Reading::Benchmarks(all) = nested else { panic!("{nested:?}") };
-    assert_eq!(all[0], ("x, }".to_owned(), Sample::from_iter([("a", -1.0)])));
-    assert_eq!(all[1], ("y".to_owned(), Sample::from_iter([("a", 2.0), ("b", 0.0)])));
+    let named = |name: &str, values: &[(&str, f64)]| Reading {
+        benchmark: Some(name.to_owned()),
+        values: values.iter().copied().collect(),
+    };
+    assert_eq!(nested[0], named("x, }", &[("a", -1.0)]));
+    assert_eq!(nested[1], named("y", &[("a", 2.0), ("b", 0.0)]));
 }
 
 #[test]
@@ -250,10 +254,11 @@ fn json_that_is_not_that_is_a_clear_error() {
 #[test]
 fn the_file_wins_over_standard_output() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let place =
+        OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let harness = Harness::new(Dialect::Json, None);
     let read = || harness.read(&place).map_err(|error| error.to_string());
-    let of = |value| Ok(Reading::Process(Sample::from_iter([("a", value)])));
+    let of = |value| Ok(vec![Reading::of_program(Values::from_iter([("a", value)]))]);
     assert_eq!(read(), Err("it printed nothing".to_owned()));
     std::fs::write(&place.stdout, "{\"a\": 1}").unwrap();
     assert_eq!(read(), of(1.0));

@@ -14,7 +14,7 @@ use super::{Error, Refusal};
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::replace;
 use crate::model::metric::{KnownMetric, Metric, Source};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
 
@@ -87,7 +87,7 @@ impl Cachegrind {
     }
 
     /// Takes what a run left in `folder`.
-    pub(super) fn read(&self, folder: &Path) -> Result<Sample, Error> {
+    pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
         let mut total: Option<Counts> = None;
         for file in take(folder)? {
             let Some(counts) = Counts::parse(&file) else { continue };
@@ -222,9 +222,9 @@ mod tests {
         // Of a process that was killed.
         write("cachegrind.12", "events: Ir\n");
         write("said", "kept");
-        let sample = both().read(folder.path()).unwrap();
-        assert_eq!(sample.get(INSTRUCTIONS), Some(2000.0));
-        assert_eq!(sample.get(CYCLES), Some(2.0 * 2190.0));
+        let values = both().read(folder.path()).unwrap();
+        assert_eq!(values.get(INSTRUCTIONS), Some(2000.0));
+        assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0));
         assert!(folder.path().join("said").exists());
         assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
     }

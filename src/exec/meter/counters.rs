@@ -14,7 +14,7 @@ use crate::exec::process::counter::{
     Count, Counter, Event, Hardware, Reason, Software, probe, reason,
 };
 use crate::model::metric::{KnownMetric, Metric, Source, Unit};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 /// A metric, and where its counters are among all.
 #[derive(Clone, Debug)]
@@ -71,8 +71,8 @@ impl Counters {
     }
 
     /// The values of a run.
-    pub(super) fn read(&self, counts: &[Count]) -> Result<Sample, Error> {
-        let mut sample = Sample::new();
+    pub(super) fn read(&self, counts: &[Count]) -> Result<Values, Error> {
+        let mut values = Values::new();
         for place in &self.places {
             let value = |at: usize| {
                 let count = counts.get(at).copied().unwrap_or_default();
@@ -88,9 +88,9 @@ impl Counters {
             let value = value(place.counter)? - minus;
             // The kernel's clock counts nanoseconds.
             let is_time = place.metric.unit == Unit::Seconds;
-            sample.set(place.metric.name, if is_time { value / 1e9 } else { value });
+            values.set(place.metric.name, if is_time { value / 1e9 } else { value });
         }
-        Ok(sample)
+        Ok(values)
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A source that disturbs the others gets runs of its own ([`Pass`]): one
 //! measurement of a side is a plain run and, where its metrics are asked for,
-//! one under cachegrind, together one sample. No number comes from a run that
+//! one under cachegrind, together one values. No number comes from a run that
 //! another number disturbed. When nothing but cachegrind's metrics is asked
 //! for there is no plain run, and so no time.
 
@@ -21,13 +21,14 @@ use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
 use counters::Counters;
+pub(crate) use size::size;
 pub use size::{program, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::model::metric::{KNOWN, KnownMetric, Metric, Source};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 /// Whether there is a valgrind for this system at all.
 const HAS_VALGRIND: bool = !cfg!(windows);
@@ -271,13 +272,13 @@ impl Meters {
         pass: Pass,
         outcome: &Outcome,
         folder: &Path,
-    ) -> Result<Sample, Error> {
+    ) -> Result<Values, Error> {
         match (pass, &self.cachegrind) {
             (Pass::Cachegrind, Some(cachegrind)) => cachegrind.read(folder),
             _ => {
-                let mut sample = rusage::read(outcome);
-                sample.join(self.counters.read(&outcome.counts)?);
-                Ok(sample)
+                let mut values = rusage::read(outcome);
+                values.extend(self.counters.read(&outcome.counts)?);
+                Ok(values)
             }
         }
     }

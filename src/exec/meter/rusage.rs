@@ -5,7 +5,7 @@
 use super::Refusal;
 use crate::exec::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::model::metric::{KnownMetric, Metric, Source};
-use crate::model::row::Sample;
+use crate::model::row::Values;
 
 /// Those that not every system tells.
 const RARE: [&str; 4] =
@@ -35,7 +35,7 @@ pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
 }
 
 /// The values of a run.
-pub(super) fn read(outcome: &Outcome) -> Sample {
+pub(super) fn read(outcome: &Outcome) -> Values {
     let usage = outcome.usage;
     let values = [
         ("wall_time", outcome.wall),

@@ -8,34 +8,46 @@ use super::Error;
 use crate::exec::process::Command;
 use crate::exec::system::canonical;
 use crate::model::metric::{KnownMetric, Metric, Source};
-use crate::model::side::{Pair, Side};
+use crate::model::side::Pair;
 
 const TEXT: &str = "text_bytes";
 
-/// The values of both sides' programs, by their files.
+/// The size of both sides' programs; none of another metric.
 ///
 /// # Errors
 /// When the sides run one and the same program (a shell, say), so that nothing
 /// of either was built into it, or when it can't be read.
-pub fn sizes(metric: &str, paths: &Pair<PathBuf>) -> Result<Option<(Metric, Pair<f64>)>, Error> {
-    let Some(known) = KnownMetric::from(Source::Executable).find(|known| known.name == metric)
-    else {
-        return Ok(None);
-    };
-    if paths.base == paths.head {
-        return Err(Error::SameProgram { metric: known.name, program: paths.base.clone() });
+pub fn sizes(metric: &str, programs: Pair<&Path>) -> Result<Option<(Metric, Pair<f64>)>, Error> {
+    let Some(known) = of_executable(metric) else { return Ok(None) };
+    if programs.base == programs.head {
+        let program = programs.base.to_owned();
+        return Err(Error::SameProgram { metric: known.name, program });
     }
-    let size = |side: Side| {
-        let path = &paths[side];
-        let read = |source| Error::Executable { path: path.clone(), source };
-        if known.name != TEXT {
-            return Ok(fs_err::metadata(path).map_err(read)?.len());
-        }
-        let bytes = fs_err::read(path).map_err(read)?;
-        text(&bytes).ok_or_else(|| Error::NoText { path: path.clone() })
-    };
-    let values = Pair { base: size(Side::Base)? as f64, head: size(Side::Head)? as f64 };
+    let values = Pair::try_both(|side| value(known, programs[side]))?;
     Ok(Some((known.metric(), values)))
+}
+
+/// The size of one program; none of another metric.
+///
+/// # Errors
+/// When it can't be read.
+pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>, Error> {
+    let Some(known) = of_executable(metric) else { return Ok(None) };
+    Ok(Some((known.metric(), value(known, program)?)))
+}
+
+fn of_executable(metric: &str) -> Option<&'static KnownMetric> {
+    KnownMetric::from(Source::Executable).find(|known| known.name == metric)
+}
+
+fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {
+    let failed = |source| Error::Executable { path: path.to_owned(), source };
+    if known.name != TEXT {
+        return Ok(fs_err::metadata(path).map_err(failed)?.len() as f64);
+    }
+    let bytes = fs_err::read(path).map_err(failed)?;
+    let text = text(&bytes).ok_or_else(|| Error::NoText { path: path.to_owned() })?;
+    Ok(text as f64)
 }
 
 /// The file of a command's program. Where it is looked up by name, the name.
@@ -76,19 +88,21 @@ mod tests {
         std::fs::write(path("base"), &program).unwrap();
         std::fs::write(path("head"), [program.as_slice(), b"grown"].concat()).unwrap();
         let paths = paths(&path("base"), &path("head"));
-        let (metric, file) = sizes("executable_bytes", &paths).unwrap().unwrap();
+        let (metric, file) =
+            sizes("executable_bytes", paths.as_ref().map(|path| path.as_path())).unwrap().unwrap();
         assert_eq!(metric.unit, Unit::Bytes);
         assert_eq!(file.head - file.base, 5.0);
-        let (_, text) = sizes("text_bytes", &paths).unwrap().unwrap();
+        let (_, text) =
+            sizes("text_bytes", paths.as_ref().map(|path| path.as_path())).unwrap().unwrap();
         assert_eq!(text.base, text.head);
         assert!(text.base > 10_000.0 && text.base < file.base);
-        assert!(sizes("wall_time", &paths).unwrap().is_none());
+        assert!(sizes("wall_time", paths.as_ref().map(|path| path.as_path())).unwrap().is_none());
     }
 
     #[test]
     fn a_program_that_is_not_built_has_no_size_worth_knowing() {
         let sh = Path::new("sh");
-        let same = sizes("executable_bytes", &paths(sh, sh)).unwrap_err();
+        let same = sizes("executable_bytes", Pair { base: sh, head: sh }).unwrap_err();
         assert!(matches!(same, Error::SameProgram { .. }));
         let folder = tempfile::tempdir().unwrap();
         let scripts = ["a", "b"].map(|name| folder.path().join(name));
@@ -96,7 +110,10 @@ mod tests {
             std::fs::write(script, "#!/bin/sh\n").unwrap();
         }
         let paths = paths(&scripts[0], &scripts[1]);
-        assert!(sizes("executable_bytes", &paths).is_ok());
-        assert!(matches!(sizes("text_bytes", &paths).unwrap_err(), Error::NoText { .. }));
+        assert!(sizes("executable_bytes", paths.as_ref().map(|path| path.as_path())).is_ok());
+        assert!(matches!(
+            sizes("text_bytes", paths.as_ref().map(|path| path.as_path())).unwrap_err(),
+            Error::NoText { .. }
+        ));
     }
 }

@@ -32,10 +32,10 @@ fn every_metric_has_one_name_and_is_found_by_it() {
 
 #[test]
 fn a_plain_run_has_a_value_for_every_metric_that_the_kernel_tells() {
-    let sample = rusage::read(&outcome(Vec::new()));
+    let values = rusage::read(&outcome(Vec::new()));
     let told: Vec<String> = rusage::metrics().map(|metric| metric.name).collect();
     assert!(told.contains(&"wall_time".to_owned()));
-    assert_eq!(sample.iter().map(|(name, _)| name).collect::<Vec<_>>(), told);
+    assert_eq!(values.iter().map(|(name, _)| name).collect::<Vec<_>>(), told);
 }
 
 #[test]
@@ -66,13 +66,13 @@ fn a_plain_run_has_what_the_kernel_tells() {
     let machine = Machine::default();
     let meters = Meters::for_metrics(&names(&["wall_time"]), None, &machine);
     let folder = tempfile::tempdir().unwrap();
-    let sample = meters.read(Pass::Plain, &outcome(Vec::new()), folder.path()).unwrap();
-    assert_eq!(sample.get("cpu_time"), Some(1.5));
+    let values = meters.read(Pass::Plain, &outcome(Vec::new()), folder.path()).unwrap();
+    assert_eq!(values.get("cpu_time"), Some(1.5));
     let told = crate::exec::process::TELLS_FAULTS_AND_SWITCHES;
-    assert_eq!(sample.get("minor_faults"), told.then_some(7.0));
-    assert_eq!(sample.get("instructions"), None);
+    assert_eq!(values.get("minor_faults"), told.then_some(7.0));
+    assert_eq!(values.get("instructions"), None);
     for metric in meters.metrics() {
-        assert!(sample.get(&metric.name).is_some(), "{}", metric.name);
+        assert!(values.get(&metric.name).is_some(), "{}", metric.name);
     }
 }
 
@@ -108,10 +108,10 @@ mod counting {
             user(Event::Software(Software::TaskClock)),
         ];
         assert_eq!(counters.counters, expected);
-        let sample = counters.read(&[count(1000), count(30), count(2_000_000)]).unwrap();
-        assert_eq!(sample.get("instructions"), Some(1000.0));
-        assert_eq!(sample.get("instructions_minus_irqs"), Some(970.0));
-        assert_eq!(sample.get("task_clock"), Some(0.002));
+        let values = counters.read(&[count(1000), count(30), count(2_000_000)]).unwrap();
+        assert_eq!(values.get("instructions"), Some(1000.0));
+        assert_eq!(values.get("instructions_minus_irqs"), Some(970.0));
+        assert_eq!(values.get("task_clock"), Some(0.002));
     }
 
     #[test]

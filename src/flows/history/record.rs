@@ -1,17 +1,16 @@
 //! Measures one commit and stores what came out.
 
-use super::entry::{Case, Context, Line, Measured, Series};
+use super::entry::{Case, Context as RunContext, Line, Measured, Series};
 use super::hardware::Hardware;
-use crate::engine::experiment::Run;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Bench, Hands, Hook, Reported};
+use crate::exec::execution::{Context, gates};
+use crate::exec::meter;
 use crate::exec::process::{Helper, Interrupt, may_write};
 use crate::flows::event::Event;
+use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
-use crate::model::outcome::MetricResult;
-use crate::model::row::Sample;
-use crate::model::side::{Pair, Side};
+use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::{Repo, Revision};
@@ -42,47 +41,63 @@ pub struct Recorded {
 /// too.
 ///
 /// # Errors
-/// When the commit does not build or its results can't be stored. Of an
-/// interrupted recording nothing is stored.
+/// When the commit does not build or its results can't be stored. Nothing is stored of
+/// an interrupted recording.
 pub fn record(
     options: &Options,
     helper: &Helper,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Recorded, Error> {
     let repo = Repo::discover(&options.request.folder)?;
     // Known before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let alone =
-        workspace::alone(&options.request, helper, interrupt, &mut |event| tell(event.into()))?;
+    let alone = workspace::alone(&options.request, helper, interrupt, &mut |event| {
+        on_event(event.into());
+    })?;
     let mut notices = alone.notices.clone();
-    let mut tracks = tracks(&alone, options.request.filter.as_deref())?;
-    let hands = Hands { helper, interrupt };
-    let hook = |tracks: &[Track<'_>], hook: Hook, hands: Hands<'_>| {
-        tracks.iter().try_for_each(|track| track.bench.hook(hook, &[Side::Head], hands))
-    };
-    let ran = hook(&tracks, Hook::Setup, hands)
-        .and_then(|()| run_all(&mut tracks, options.runs, hands, &mut notices, tell));
-    // Whatever became of it, and whoever asked for the end.
-    let never = Interrupt::never().map_err(Kind::Listen)?;
-    let cleaned = hook(&tracks, Hook::Cleanup, Hands { interrupt: &never, ..hands });
-    ran?;
-    cleaned?;
-    for track in &tracks {
-        let processes = track.bench.left_behind;
-        if processes > 0 {
-            let notice =
-                Notice::LeftBehind { benchmark: track.bench.benchmark.name.clone(), processes };
-            tell(Event::Notice(&notice));
+    let mut programs = programs(&alone, options.request.filter.as_deref())?;
+    let context = Context { helper, interrupt };
+    let tracks = with_hooks(&mut programs, context, |programs| {
+        let mut tracks: Vec<Track> = programs.iter().map(|_| Track::default()).collect();
+        for (program, track) in programs.iter_mut().zip(&mut tracks) {
+            let warmup = program.execution.warmup([&program.program]);
+            if warmup > 0 {
+                on_event(Event::WarmingUp(&program.execution.benchmark.name));
+            }
+            for _ in 0..warmup {
+                track.run(program, context)?;
+            }
+            for notice in track.check(program)? {
+                on_event(Event::Notice(&notice));
+                notices.push(notice);
+            }
+            track.runs.clear();
+        }
+        for round in 1..=options.runs {
+            for (program, track) in programs.iter_mut().zip(&mut tracks) {
+                if track.error.is_none() {
+                    track.run(program, context)?;
+                }
+            }
+            on_event(Event::Round { number: u64::from(round), runs: &[] });
+        }
+        Ok(tracks)
+    })?;
+    for OneSided { execution, .. } in &programs {
+        if execution.left_behind > 0 {
+            let (benchmark, processes) = (execution.benchmark.name.clone(), execution.left_behind);
+            let notice = Notice::LeftBehind { benchmark, processes };
+            on_event(Event::Notice(&notice));
             notices.push(notice);
         }
     }
     let hardware = Hardware::here();
-    let results: Vec<Measured> = tracks
-        .into_iter()
-        .flat_map(|track| track.results(&alone, &repo.public_name(), &hardware))
-        .collect();
+    let results = programs.iter().zip(tracks).flat_map(|(program, track)| {
+        track.results(program, &alone, &repo.public_name(), &hardware)
+    });
+    let results: Vec<Measured> = results.collect();
     let commit = &alone.revision.commit;
     let line = |measured: &Measured| {
         let line = Line::of_result(measured.clone());
@@ -93,73 +108,40 @@ pub fn record(
     Ok(Recorded { revision: alone.revision.clone(), results, notices })
 }
 
-/// Warms up and runs each program so often, in turn.
-fn run_all(
-    tracks: &mut [Track<'_>],
-    runs: u32,
-    hands: Hands<'_>,
-    notices: &mut Vec<Notice>,
-    tell: &mut dyn FnMut(Event<'_>),
-) -> Result<(), Error> {
-    for track in tracks.iter_mut() {
-        if track.bench.warmup() > 0 {
-            tell(Event::WarmingUp(&track.bench.benchmark.name));
+fn programs<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<OneSided<'a>>, Error> {
+    let numbered = alone.subjects.iter().enumerate();
+    let programs = numbered
+        .map(|(number, subject)| OneSided::new(subject, alone.scratch.path(), number, filter));
+    let programs = programs.collect::<Result<Vec<_>, Error>>()?;
+    match filter {
+        Some(filter) if !programs.iter().any(|program| program.dialect().filters()) => {
+            Err(Kind::NoFilter(filter.to_owned()).into())
         }
-        for _ in 0..track.bench.warmup() {
-            track.run(hands)?;
-        }
-        notices.extend(track.check(tell)?);
-        track.runs.clear();
+        _ => Ok(programs),
     }
-    for round in 1..=runs {
-        for track in tracks.iter_mut().filter(|track| track.error.is_none()) {
-            track.run(hands)?;
-        }
-        tell(Event::Round(u64::from(round)));
-    }
-    Ok(())
 }
 
-/// One program in the loop.
-struct Track<'a> {
-    bench: Bench<'a>,
+/// What is known of one program.
+#[derive(Default)]
+struct Track {
     /// What its runs reported.
-    runs: Vec<Reported>,
-    /// The benchmarks that the warm-up showed, where there was one.
+    runs: Vec<Vec<Reading>>,
+    /// The benchmarks that the warm-up showed, if there was one.
     known: Vec<Option<String>>,
     /// What is known of it without a run.
-    exact: Vec<MetricResult>,
+    exact: Vec<(Metric, f64)>,
+    /// How a run failed.
     error: Option<String>,
 }
 
-fn tracks<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<Track<'a>>, Error> {
-    let numbered = alone.subjects.iter().enumerate();
-    let tracks = numbered.map(|(number, subject)| {
-        // There is one side: whichever is asked for, it is that one.
-        let programs = Pair::both(|_| subject.program.clone());
-        let scratch = alone.scratch.path();
-        let bench = Bench::new(&subject.benchmark, &programs, scratch, number, filter)?;
-        let (runs, known, exact) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Track { bench, runs, known, exact, error: None })
-    });
-    let tracks: Vec<Track<'_>> = tracks.collect::<Result<_, Error>>()?;
-    match filter {
-        Some(filter) if !tracks.iter().any(|track| track.bench.dialect().filters()) => {
-            Err(Kind::NoFilter(filter.to_owned()).into())
-        }
-        _ => Ok(tracks),
-    }
-}
-
-impl Track<'_> {
+impl Track {
     /// Runs once. A run that fails ends the track, but not the recording.
-    fn run(&mut self, hands: Hands<'_>) -> Result<(), Error> {
-        let failed = match self.bench.warm_up(Side::Head, hands) {
-            Ok(Run::Measured(reported)) => {
-                self.runs.push(reported);
+    fn run(&mut self, program: &mut OneSided<'_>, context: Context<'_>) -> Result<(), Error> {
+        let failed = match program.run(context) {
+            Ok(readings) => {
+                self.runs.push(readings);
                 None
             }
-            Ok(Run::OutOfTime | Run::Interrupted) => return Ok(hands.interrupt.check()?),
             Err(error) => match error.kind() {
                 Kind::Benchmark { what, said, .. } => {
                     let last = said.lines().rev().find(|line| !line.trim().is_empty());
@@ -177,60 +159,76 @@ impl Track<'_> {
 
     /// Learns from the warm-up what there is, and refuses to record what lacks
     /// a metric that is to decide.
-    fn check(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Notice>, Error> {
+    fn check(&mut self, program: &mut OneSided<'_>) -> Result<Vec<Notice>, Error> {
         let last = self.runs.last().cloned().unwrap_or_default();
-        self.known = last.iter().map(|(name, _)| name.clone()).collect();
-        let names = last.iter().flat_map(|(_, sample)| sample.iter());
-        let mut measured: Vec<String> = names.map(|(metric, _)| metric.to_owned()).collect();
-        let notices = self.bench.refusals(&measured)?;
-        notices.iter().for_each(|notice| tell(Event::Notice(notice)));
-        self.exact = self.bench.exact()?;
+        self.known = last.iter().map(|reading| reading.benchmark.clone()).collect();
+        let mut measured: Vec<String> =
+            last.iter().flat_map(|reading| reading.values.metrics()).collect();
+        let notices = program.execution.take_refusals(&measured)?;
+        let benchmark = program.execution.benchmark;
+        for name in benchmark.asked() {
+            self.exact.extend(meter::size(name, &program.program.executable)?);
+        }
         if self.runs.is_empty() {
             return Ok(notices);
         }
-        let benchmark = self.bench.benchmark.name.clone();
         if last.is_empty() {
-            let harness = self.bench.dialect().name();
+            let (benchmark, harness) = (benchmark.name.clone(), program.dialect().name());
             return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
         }
-        measured.extend(self.exact.iter().map(|result| result.metric.name.clone()));
+        measured.extend(self.exact.iter().map(|(metric, _)| metric.name.clone()));
         measured.sort();
         measured.dedup();
-        if self.bench.gates(&measured, &[]).is_empty() {
-            let asked = self.bench.benchmark.gates.first();
+        if gates(benchmark, &measured, &[]).is_empty() {
+            let asked = benchmark.gates.first();
             let metric = asked.map_or(String::new(), |gate| gate.metric.clone());
+            let benchmark = benchmark.name.clone();
             return Err(Kind::NoMetric { benchmark, metric, measured }.into());
         }
         Ok(notices)
     }
 
-    /// A result for each benchmark of the program; when a run failed, or left
-    /// one out, there is an error in place of its values.
-    fn results(self, alone: &Alone, repository: &str, hardware: &Hardware) -> Vec<Measured> {
+    /// A result for each benchmark of the program. If a run failed, or did not report the
+    /// benchmark, there is an error in place of its values.
+    fn results(
+        self,
+        program: &OneSided<'_>,
+        alone: &Alone,
+        repository: &str,
+        hardware: &Hardware,
+    ) -> Vec<Measured> {
+        let benchmark = program.execution.benchmark;
         let mut names = self.known.clone();
-        for (name, _) in self.runs.iter().flatten() {
-            if !names.contains(name) {
-                names.push(name.clone());
+        for reading in self.runs.iter().flatten() {
+            if !names.contains(&reading.benchmark) {
+                names.push(reading.benchmark.clone());
             }
         }
         if names.is_empty() {
             names.push(None);
         }
-        let context = context(self.bench.benchmark, alone);
+        let context = context(benchmark, alone);
         let result = |name: &Option<String>| {
-            let of_run = |run: &'_ Reported| -> Option<Sample> {
-                let found = run.iter().find(|(other, _)| other == name);
-                found.map(|(_, sample)| sample.clone())
+            let of_run = |run: &Vec<Reading>| {
+                let found = run.iter().find(|reading| reading.benchmark == *name);
+                found.map(|reading| reading.values.clone())
             };
-            let samples: Vec<Sample> = self.runs.iter().filter_map(of_run).collect();
-            let left_out = (samples.len() < self.runs.len())
+            let runs: Vec<Values> = self.runs.iter().filter_map(of_run).collect();
+            let left_out = (runs.len() < self.runs.len())
                 .then(|| "some of its runs did not report it".to_owned());
             let error = self.error.clone().or(left_out);
-            let metrics = if error.is_none() { self.series(&samples) } else { Vec::new() };
+            let metrics = if error.is_none() { self.series(benchmark, &runs) } else { Vec::new() };
             Measured {
                 repository: repository.to_owned(),
                 commit: alone.revision.commit.clone(),
-                case: self.case(name.as_deref()),
+                case: Case {
+                    benchmark: benchmark.name.clone(),
+                    name: name.clone().unwrap_or_default(),
+                    harness: program.dialect().name().to_owned(),
+                    package: benchmark.package.clone(),
+                    subject: described(&benchmark.subject),
+                    args: benchmark.args.clone(),
+                },
                 hardware: hardware.clone(),
                 context: context.clone(),
                 metrics,
@@ -241,12 +239,11 @@ impl Track<'_> {
     }
 
     /// The repetitions, metric by metric.
-    fn series(&self, samples: &[Sample]) -> Vec<Series> {
-        let first = samples.first().into_iter().flat_map(|sample| sample.iter());
-        let measured: Vec<String> = first.map(|(metric, _)| metric.to_owned()).collect();
-        let exact = self.exact.iter().map(|result| result.metric.name.clone());
+    fn series(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<Series> {
+        let measured = runs.first().map(Values::metrics).unwrap_or_default();
+        let exact = self.exact.iter().map(|(metric, _)| metric.name.clone());
         let all: Vec<String> = measured.iter().cloned().chain(exact).collect();
-        let gates = self.bench.gates(&all, &[]);
+        let gates = gates(benchmark, &all, &[]);
         let series = |metric: &Metric, values: Vec<f64>| Series {
             name: metric.name.clone(),
             unit: metric.unit.symbol().to_owned(),
@@ -255,26 +252,11 @@ impl Track<'_> {
             values,
         };
         let of_runs = measured.iter().map(|name| {
-            let metric = Metric::named(name).with(&self.bench.benchmark.units);
-            series(&metric, samples.iter().filter_map(|sample| sample.get(name)).collect())
+            let metric = Metric::named(name).with(&benchmark.units);
+            series(&metric, runs.iter().filter_map(|values| values.get(name)).collect())
         });
-        let of_program = self
-            .exact
-            .iter()
-            .map(|result| series(&result.metric, result.summary.head.into_iter().collect()));
+        let of_program = self.exact.iter().map(|(metric, value)| series(metric, vec![*value]));
         of_runs.chain(of_program).filter(|series| !series.values.is_empty()).collect()
-    }
-
-    fn case(&self, name: Option<&str>) -> Case {
-        let benchmark = self.bench.benchmark;
-        Case {
-            benchmark: benchmark.name.clone(),
-            name: name.unwrap_or_default().to_owned(),
-            harness: self.bench.dialect().name().to_owned(),
-            package: benchmark.package.clone(),
-            subject: described(&benchmark.subject),
-            args: benchmark.args.clone(),
-        }
     }
 }
 
@@ -286,7 +268,7 @@ fn described(subject: &Subject) -> String {
     }
 }
 
-fn context(benchmark: &Benchmark, alone: &Alone) -> Context {
+fn context(benchmark: &Benchmark, alone: &Alone) -> RunContext {
     let mut features = Vec::new();
     let mut profile = String::new();
     if let Subject::Target(target, build) = &benchmark.subject {
@@ -301,5 +283,5 @@ fn context(benchmark: &Benchmark, alone: &Alone) -> Context {
     let mut lines = alone.rustc.lines();
     let rustc = lines.next().unwrap_or_default().to_owned();
     let host = lines.find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
-    Context { rustc, host, profile, features, flags: workspace::flags(&alone.env) }
+    RunContext { rustc, host, profile, features, flags: workspace::flags(&alone.env) }
 }

@@ -3,20 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::experiment::Run;
-use crate::engine::test::Question;
+use crate::engine::test::{MetricTest, estimator};
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Bench, Hands, Hook, Reported};
+use crate::exec::execution::{Context, gates};
 use crate::exec::process::{Helper, Interrupt};
 use crate::flows::event::Event;
+use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
 use crate::model::outcome::Policy;
-use crate::model::side::{Pair, Side};
+use crate::model::row::Reading;
+use crate::model::side::Side;
 use crate::settings::options::{Limits, limits};
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
-use crate::workspace::{self, Request, Subject};
+use crate::workspace::{self, Request};
 
 /// More pairs than this say little more of the noise.
 const ENOUGH: u64 = 20;
@@ -62,58 +63,58 @@ pub fn try_out(
     time: Duration,
     helper: &Helper,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let alone = workspace::alone(request, helper, interrupt, &mut |event| tell(event.into()))?;
+    let prepared =
+        workspace::alone(request, helper, interrupt, &mut |event| on_event(event.into()))?;
     let (policy, limits) = limits(std::iter::once(&request.flags))?;
-    let Some(Subject { benchmark, program }) = alone.subjects.first() else {
+    let Some(subject) = prepared.subjects.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };
-    let programs = Pair::both(|_| program.clone());
     let filter = request.filter.as_deref();
-    let mut bench = Bench::new(benchmark, &programs, alone.scratch.path(), 0, filter)?;
-    tell(Event::WarmingUp(&benchmark.name));
-    let hands = Hands { helper, interrupt };
-    let tried = bench.hook(Hook::Setup, &[Side::Head], hands);
-    let tried = tried.and_then(|()| run(&mut bench, &policy, &limits, time, hands));
-    // What was set up is cleaned up, also after a signal.
-    let never = Interrupt::never().map_err(Kind::Listen)?;
-    let cleaned = bench.hook(Hook::Cleanup, &[Side::Head], Hands { interrupt: &never, ..hands });
-    let trial = tried?;
-    cleaned?;
-    Ok(trial)
+    let program = OneSided::new(subject, prepared.scratch.path(), 0, filter)?;
+    on_event(Event::WarmingUp(&subject.benchmark.name));
+    let context = Context { helper, interrupt };
+    with_hooks(&mut [program], context, |programs| {
+        try_program(&mut programs[0], &policy, &limits, time, context)
+    })
 }
 
-/// Runs it in pairs, and says what came of that.
-fn run(
-    bench: &mut Bench<'_>,
+/// Runs a program in pairs, and says what came of that.
+fn try_program(
+    program: &mut OneSided<'_>,
     policy: &Policy,
     limits: &Limits,
     time: Duration,
-    hands: Hands<'_>,
+    context: Context<'_>,
 ) -> Result<Trial, Error> {
-    let (first, _) = once(bench, limits.time, hands)?;
-    let metric = gating(bench, &first)?;
+    let first = program.run(context)?;
+    let metric = gating(program, &first)?;
     let levels = Levels::new(policy.confidence, first.len());
-    let question = || Question::new(metric.clone(), None, policy.estimator, levels);
-    let mut questions: Vec<Question> = first.iter().map(|_| question()).collect();
+    let test = || MetricTest::new(metric.clone(), None, policy.estimator, levels);
+    let mut tests: Vec<MetricTest> = first.iter().map(|_| test()).collect();
     let start = Instant::now();
-    let (mut pairs, mut seconds) = (0, Vec::new());
+    let mut pairs = 0;
+    let mut seconds = Vec::new();
     while pairs < ENOUGH && (pairs == 0 || start.elapsed() < time) {
-        let (one, one_took) = once(bench, limits.time, hands)?;
-        let (other, other_took) = once(bench, limits.time, hands)?;
-        for ((name, _), question) in first.iter().zip(&mut questions) {
-            push(question, [&one, &other].map(|run| value(run, name.as_deref(), &metric)));
+        let mut timed_run = || {
+            let start = Instant::now();
+            let readings = program.run(context)?;
+            seconds.push(start.elapsed().as_secs_f64());
+            Ok::<_, Error>(readings)
+        };
+        let pair = [timed_run()?, timed_run()?];
+        for (reading, test) in first.iter().zip(&mut tests) {
+            push(test, pair.each_ref().map(|run| value(run, reading, &metric)));
         }
-        seconds.extend([one_took, other_took]);
         pairs += 1;
     }
     let run = nearest(&sorted(seconds), 0.5).unwrap_or(0.0);
-    let least = crate::engine::test::estimator(&metric, policy.estimator).least_pairs(levels);
+    let least = estimator(&metric, policy.estimator).least_pairs(levels);
     let limit = limits.time.as_secs_f64();
-    let reach = reach(&questions, (limit / (2.0 * run)) as u64).filter(|_| pairs > 2);
+    let reach = reach(&tests, (limit / (2.0 * run)) as u64).filter(|_| pairs > 2);
     Ok(Trial {
-        harness: bench.dialect(),
+        harness: program.dialect(),
         runs: 2 * pairs,
         run,
         benchmarks: first.len(),
@@ -124,50 +125,34 @@ fn run(
     })
 }
 
-/// A run, and the seconds that it took with all around it.
-fn once(
-    bench: &mut Bench<'_>,
-    limit: Duration,
-    hands: Hands<'_>,
-) -> Result<(Reported, f64), Error> {
-    let start = Instant::now();
-    match bench.warm_up(Side::Head, hands)? {
-        Run::Measured(reported) => Ok((reported, start.elapsed().as_secs_f64())),
-        Run::OutOfTime | Run::Interrupted => {
-            hands.interrupt.check()?;
-            Err(Kind::NoPair(limit).into())
-        }
-    }
+/// The value of a metric in a run, of the benchmark of `reading`.
+fn value(run: &[Reading], reading: &Reading, metric: &Metric) -> Option<f64> {
+    let found = run.iter().find(|other| other.benchmark == reading.benchmark);
+    found.and_then(|found| found.values.get(&metric.name))
 }
 
-fn value(run: &Reported, name: Option<&str>, metric: &Metric) -> Option<f64> {
-    let found = run.iter().find(|(other, _)| other.as_deref() == name);
-    found.and_then(|(_, sample)| sample.get(&metric.name))
-}
-
-/// Takes a pair both ways round, since neither is more true: what chance put on
-/// one side would otherwise pass for a change.
-fn push(question: &mut Question, pair: [Option<f64>; 2]) {
+/// Takes a pair both ways round, since neither is more true: otherwise what chance
+/// put on one side would pass for a change.
+fn push(test: &mut MetricTest, pair: [Option<f64>; 2]) {
     if let [Some(one), Some(other)] = pair {
-        question.push(one, other, Side::Base);
-        question.push(other, one, Side::Head);
+        test.push(one, other, Side::Base);
+        test.push(other, one, Side::Head);
     }
 }
 
 /// The metric that decides, as the first run shows.
-fn gating(bench: &mut Bench<'_>, first: &Reported) -> Result<Metric, Error> {
-    let names = first.iter().flat_map(|(_, sample)| sample.iter());
-    let mut measured: Vec<String> = names.map(|(metric, _)| metric.to_owned()).collect();
+fn gating(program: &mut OneSided<'_>, first: &[Reading]) -> Result<Metric, Error> {
+    let mut measured: Vec<String> =
+        first.iter().flat_map(|reading| reading.values.metrics()).collect();
     measured.sort();
     measured.dedup();
-    bench.refusals(&measured)?;
-    let benchmark = bench.benchmark;
+    program.execution.take_refusals(&measured)?;
+    let benchmark = program.execution.benchmark;
     if first.is_empty() {
-        let (name, harness) = (benchmark.name.clone(), bench.dialect().name());
+        let (name, harness) = (benchmark.name.clone(), program.dialect().name());
         return Err(Kind::NoBenchmark { benchmark: name, harness, filter: None }.into());
     }
-    let gates = bench.gates(&measured, &[]);
-    match gates.first() {
+    match gates(benchmark, &measured, &[]).first() {
         Some(gate) => Ok(Metric::named(&gate.metric).with(&benchmark.units)),
         None => {
             let asked = benchmark.gates.first().map(|gate| gate.metric.clone());
@@ -179,9 +164,9 @@ fn gating(bench: &mut Bench<'_>, first: &Reported) -> Result<Metric, Error> {
 
 /// How far from the threshold nine of ten have to be to be decided within
 /// `pairs` pairs.
-fn reach(questions: &[Question], pairs: u64) -> Option<f64> {
+fn reach(tests: &[MetricTest], pairs: u64) -> Option<f64> {
     let mut all: Vec<f64> =
-        questions.iter().map(|question| question.reach(pairs).unwrap_or(f64::INFINITY)).collect();
+        tests.iter().map(|test| test.reach(pairs).unwrap_or(f64::INFINITY)).collect();
     all.sort_by(f64::total_cmp);
     let rank = (all.len() * 9).div_ceil(10).checked_sub(1)?;
     all.get(rank).copied().filter(|reach| reach.is_finite())
@@ -219,7 +204,7 @@ mod tests {
         let metric = Metric::cost("wall_time", Unit::Seconds);
         let levels = Levels::new(0.95, 10);
         let question = |noise: f64| {
-            let mut question = Question::new(metric.clone(), None, Estimator::Mean, levels);
+            let mut question = MetricTest::new(metric.clone(), None, Estimator::Mean, levels);
             for pair in 0..20 {
                 let sign = [1.0, -1.0, 0.5, -0.7, 0.2][pair % 5];
                 question.push(1.0 + noise * sign, 1.0, Side::Base);
@@ -227,7 +212,7 @@ mod tests {
             }
             question
         };
-        let mut all: Vec<Question> = (0..9).map(|_| question(0.01)).collect();
+        let mut all: Vec<MetricTest> = (0..9).map(|_| question(0.01)).collect();
         let quiet = reach(&all, 1000).unwrap();
         all.push(question(0.5));
         assert_eq!(reach(&all, 1000), Some(quiet));

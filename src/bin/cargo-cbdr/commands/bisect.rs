@@ -34,10 +34,7 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         interrupt,
         &mut |event: Event<'_>| {
             use workspace::Event::{Prepared, Sides};
-            if !matches!(
-                event,
-                Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling { .. }
-            ) {
+            if !matches!(event, Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling(_)) {
                 ui.borrow_mut().show(&event);
             }
         },

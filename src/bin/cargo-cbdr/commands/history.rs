@@ -54,7 +54,7 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
     let mut ui = Ui::new();
     let outcome =
         record::record(&options, helper, interrupt, &mut |event: Event<'_>| match event {
-            Event::Round(round) => ui.rounds(round, u64::from(args.runs)),
+            Event::Round { number, .. } => ui.rounds(number, u64::from(args.runs)),
             Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
                 ui.status("Prepared", &format!("in {}", text::seconds(seconds)))
             }

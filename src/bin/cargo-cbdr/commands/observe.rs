@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::samples::Recording;
+use cargo_cbdr::samples::{Recording, csv};
 use cargo_cbdr::{Options, Report};
 
 use crate::report;
@@ -28,10 +28,15 @@ pub(crate) fn observed(
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
         match (&mut recording, &event) {
-            (Some(recording), Event::Sampling { metrics, plan }) => {
-                recording.begin(metrics.iter().filter_map(|name| plan.metric(name)).cloned());
+            (Some(recording), Event::Sampling(plan)) => {
+                recording.begin(plan.metrics.iter().cloned());
             }
-            (Some(recording), Event::Run { label, sample }) => recording.push(label, sample),
+            (Some(recording), Event::Pair { rows, progress }) => {
+                let plan = progress.plan();
+                for row in *rows {
+                    recording.push(&csv::label(plan, row), &csv::cells(plan, row));
+                }
+            }
             _ => {}
         }
         let taken = file.take(&event);

@@ -7,13 +7,13 @@ use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::sample::{Sampling, commands, sample};
 use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::samples::csv::CsvText;
 use cargo_cbdr::settings::options;
 use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::Sample;
 use crate::exit::Exit;
-use crate::report::samples::Rows;
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
@@ -21,20 +21,24 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
     let sampling = sampling(args)?;
     interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
-    // Whole rounds only: they wait here until one is complete.
-    let mut rows = Rows::new();
+    let mut csv = CsvText::default();
+    let mut columns: Vec<String> = Vec::new();
     let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
         match event {
-            Event::Rounds { seed, .. } => {
+            Event::Rounds { metrics, seed } => {
                 ui.status("Sampling", &format!("in rounds, seed {seed}"));
+                columns = metrics.iter().map(|metric| metric.name.clone()).collect();
+                csv.header(columns.iter().map(String::as_str))?;
+            }
+            Event::Round { runs, .. } => {
+                for (label, values) in runs {
+                    csv.row(label, columns.iter().map(|metric| values.get(metric)))?;
+                }
+                let mut out = std::io::stdout().lock();
+                out.write_all(&csv.take()?)?;
+                out.flush()?;
             }
             event => ui.show(&event),
-        }
-        rows.take(&event)?;
-        if matches!(event, Event::Sampling { .. } | Event::Round(_)) {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&rows.drain()?)?;
-            out.flush()?;
         }
         Ok::<_, Failure>(())
     });

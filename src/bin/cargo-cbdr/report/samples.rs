@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::model::row::Sample;
+use cargo_cbdr::samples::csv::{self, CsvText};
 use cargo_cbdr::{Report, workspace};
 
 use super::about::About;
@@ -24,58 +24,9 @@ pub(crate) struct File<'a> {
     wanted: Option<output::Rows>,
     /// The one in the cache.
     kept: Option<output::Rows>,
-    rows: Rows,
+    rows: CsvText,
     count: u64,
     interrupt: &'a Interrupt,
-}
-
-/// The names of the columns.
-fn header(metrics: &[String]) -> Vec<String> {
-    std::iter::once("benchmark".to_owned()).chain(metrics.iter().cloned()).collect()
-}
-
-/// The cells of a run.
-fn row(metrics: &[String], label: &str, sample: &Sample) -> Vec<String> {
-    let value =
-        |metric: &String| sample.get(metric).map_or(String::new(), |value| value.to_string());
-    std::iter::once(label.to_owned()).chain(metrics.iter().map(value)).collect()
-}
-
-/// The rows as text, taken away whenever somebody wants them.
-pub(crate) struct Rows {
-    metrics: Vec<String>,
-    writer: csv::Writer<Vec<u8>>,
-}
-
-impl Rows {
-    pub(crate) fn new() -> Self {
-        Rows { metrics: Vec::new(), writer: csv::Writer::from_writer(Vec::new()) }
-    }
-
-    /// Adds what an event brings.
-    pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
-        match event {
-            Event::Rounds { metrics, .. } => self.begin(metrics),
-            Event::Run { label, sample } => self.add(label, sample),
-            _ => Ok(()),
-        }
-    }
-
-    fn begin(&mut self, metrics: &[String]) -> io::Result<()> {
-        self.metrics = metrics.to_vec();
-        Ok(self.writer.write_record(header(metrics))?)
-    }
-
-    fn add(&mut self, label: &str, sample: &Sample) -> io::Result<()> {
-        Ok(self.writer.write_record(row(&self.metrics, label, sample))?)
-    }
-
-    /// The rows since the last time.
-    pub(crate) fn drain(&mut self) -> io::Result<Vec<u8>> {
-        let next = csv::Writer::from_writer(Vec::new());
-        let writer = std::mem::replace(&mut self.writer, next);
-        writer.into_inner().map_err(csv::IntoInnerError::into_error)
-    }
 }
 
 impl<'a> File<'a> {
@@ -83,7 +34,7 @@ impl<'a> File<'a> {
     /// before anything is built, so that a bad path costs nobody a measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| output::Rows::new(path, interrupt)).transpose()?;
-        Ok(File { wanted, kept: None, rows: Rows::new(), count: 0, interrupt })
+        Ok(File { wanted, kept: None, rows: CsvText::default(), count: 0, interrupt })
     }
 
     /// Writes what an event brings. A file that can't be written is given up,
@@ -94,20 +45,24 @@ impl<'a> File<'a> {
                 self.kept = Some(output::Rows::new(&room.join(KEPT), self.interrupt)?);
             }
             // The header waits for the first row.
-            Event::Sampling { metrics, .. } => self.rows.begin(metrics)?,
-            Event::Run { label, sample } => {
-                self.rows.add(label, sample)?;
-                self.count += 1;
+            Event::Sampling(plan) => {
+                self.rows.header(plan.metrics.iter().map(|metric| metric.name.as_str()))?;
             }
-            // Whole pairs only: they wait here until one is complete.
-            Event::Pair(_) => return Ok(self.write()?),
+            Event::Pair { rows, progress } => {
+                let plan = progress.plan();
+                for row in *rows {
+                    self.rows.row(&csv::label(plan, row), csv::cells(plan, row))?;
+                    self.count += 1;
+                }
+                return Ok(self.write()?);
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let rows = self.rows.drain()?;
+        let rows = self.rows.take()?;
         let [wanted, kept] = [&mut self.wanted, &mut self.kept]
             .map(|file| file.as_mut().map_or(Ok(()), |file| file.push(&rows)));
         wanted.and(kept)

@@ -168,21 +168,23 @@ impl Ui {
 
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
-        if self.hushed && !matches!(event, Event::Pair(_) | Event::Sampled(_)) {
+        if self.hushed && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
         }
         match event {
             Event::Workspace(event) => self.show_preparation(event),
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
-            Event::Sampling { plan, metrics } => {
+            Event::Sampling(plan) => {
                 self.status("Sampling", &text::plan(plan));
+                let metrics: Vec<&str> =
+                    plan.metrics.iter().map(|metric| metric.name.as_str()).collect();
                 self.detail("Measuring", &metrics.join(", "));
             }
             Event::Rounds { seed, .. } => {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
-            Event::Run { .. } | Event::Round(_) => {}
-            Event::Pair(progress) => self.live.draw(progress),
+            Event::Round { .. } => {}
+            Event::Pair { progress, .. } => self.live.draw(progress),
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }

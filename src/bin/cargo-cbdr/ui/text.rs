@@ -1,7 +1,7 @@
 //! The words: numbers, commits and notices as a person reads them.
 
 use cargo_cbdr::Report;
-use cargo_cbdr::engine::experiment::Plan;
+use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::flows::bisect::Progress;
 use cargo_cbdr::flows::bisect::state::Step;
 use cargo_cbdr::flows::history::record::Recorded;
@@ -189,7 +189,7 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
 /// How many verdicts there are to be had, how, and how long that takes at
 /// least.
 pub(crate) fn plan(plan: &Plan) -> String {
-    let (benchmarks, questions) = (plan.benchmarks().count(), plan.questions());
+    let (benchmarks, questions) = (plan.benchmarks.len(), plan.tests());
     let seed = plan.seed;
     if !plan.decides {
         let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));

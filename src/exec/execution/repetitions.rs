@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{Bench, Hands, Reported};
-use crate::engine::experiment::Run;
-use crate::error::Error;
+use super::{Context, Execution, SideProgram, Stop};
 use crate::exec::machine;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;
 use crate::exec::system::digest;
 use crate::model::notice::RunNotice;
+use crate::model::row::Reading;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
@@ -43,12 +42,11 @@ fn is_settled(oracle: &Logistic, time: f64) -> bool {
 }
 
 /// Algorithm 1 for several metrics at once: the greatest of their repetitions.
-/// `run` gives the metrics' times, seconds, of so many runs in a row, or
-/// nothing when it was told to stop.
+/// `run` gives the metrics' times, seconds, of so many runs in a row.
 fn tune<E>(
     oracles: &[Logistic],
-    run: &mut dyn FnMut(u32) -> Result<Option<Vec<f64>>, E>,
-) -> Result<Option<u32>, E> {
+    run: &mut dyn FnMut(u32) -> Result<Vec<f64>, E>,
+) -> Result<u32, E> {
     let start = Instant::now();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); oracles.len()];
     for count in 1.. {
@@ -59,84 +57,79 @@ fn tune<E>(
         if oracles.iter().zip(&times).all(is_done) || start.elapsed() > BUDGET {
             break;
         }
-        let Some(all) = run(count)? else { return Ok(None) };
-        for (times, time) in times.iter_mut().zip(all) {
+        for (times, time) in times.iter_mut().zip(run(count)?) {
             times.push(time);
         }
     }
     let each = oracles.iter().zip(times);
     let each = each.map(|(oracle, times)| least_time(times).map_or(1, |t| oracle.repetitions(t)));
-    Ok(Some(each.max().unwrap_or(1)))
+    Ok(each.max().unwrap_or(1))
 }
 
-impl Bench<'_> {
-    /// Finds out how many runs make a measurement, if nobody said: as many as
-    /// the clocks of the metrics that gate ask for, on either side. `reported`
-    /// is what a run of each was known to take. False when a signal arrived
-    /// first.
+impl Execution<'_> {
+    /// Finds out how many runs make a measurement, if nobody said: as many as the clocks
+    /// of the metrics that gate need, on either side. `gates` are those of the program
+    /// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each
+    /// side reported before. `known` is a file with the answers of other days.
     pub(crate) fn tune(
         &mut self,
-        reported: Option<&Pair<Reported>>,
+        sides: &mut Pair<SideProgram>,
+        mut gates: Vec<String>,
+        warm_up: Option<&Pair<Vec<Reading>>>,
+        filter: Option<&str>,
         known: &Path,
-        hands: Hands<'_>,
-    ) -> Result<bool, Error> {
-        // What a harness reports it has timed by itself.
-        let own = self.cases.iter().filter(|case| case.name.is_none());
-        let mut gates: Vec<String> = own.flat_map(|case| case.gates.clone()).collect();
+        context: Context<'_>,
+    ) -> Result<(), Stop> {
         gates.retain(|metric| {
-            let settled = |reported: &Reported| {
-                let time = reported.first().and_then(|(_, sample)| sample.get(metric));
+            let settled = |readings: &Vec<Reading>| {
+                let time = readings.first().and_then(|reading| reading.values.get(metric));
                 oracle(metric).zip(time).is_some_and(|(oracle, time)| is_settled(&oracle, time))
             };
-            let both = reported.is_some_and(|both| settled(&both.base) && settled(&both.head));
+            let both = warm_up.is_some_and(|both| settled(&both.base) && settled(&both.head));
             oracle(metric).is_some() && !both
         });
         if gates.is_empty() || self.benchmark.measuring.repetitions != Repetitions::Auto {
-            return Ok(true);
+            return Ok(());
         }
         for side in Side::BOTH {
-            let caller = &self.callers[side];
-            let command = caller.command.shown();
-            let parts = [caller.identity.as_str(), &command, &gates.join(",")];
+            let program = &mut sides[side];
+            let command = program.command.shown();
+            let parts = [program.identity.as_str(), &command, &gates.join(",")];
             let known = Known::new(known, &parts);
-            let found = match known.read() {
-                Some(number) => Some(number),
-                None => self.tune_side(side, &gates, hands)?,
+            let number = match known.read() {
+                Some(number) => number,
+                None => self.tune_side(program, &gates, filter, context)?,
             };
-            let Some(number) = found else { return Ok(false) };
             known.write(number);
             self.repetitions = self.repetitions.max(number);
         }
         if self.repetitions > 1 {
             let (benchmark, runs) = (self.benchmark.name.clone(), self.repetitions);
-            self.remarks.push(RunNotice::Repeated { benchmark, runs });
+            self.notices.push(RunNotice::Repeated { benchmark, runs });
         }
-        Ok(true)
+        Ok(())
     }
 
     fn tune_side(
         &mut self,
-        side: Side,
+        program: &mut SideProgram,
         gates: &[String],
-        hands: Hands<'_>,
-    ) -> Result<Option<u32>, Error> {
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<u32, Stop> {
         let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
-        let all = self.all(side);
-        self.ready(side, all, 0);
+        self.set_run(program, program.select_all(filter), 0, None);
         tune(&oracles, &mut |count| {
             let mut sums = vec![0.0; gates.len()];
             for _ in 0..count {
-                let Run::Measured(all) = self.once(Pass::Plain, &[side], None, hands)? else {
-                    return Ok(None);
-                };
-                let samples = all.iter().flatten().map(|(_, sample)| sample);
-                for sample in samples {
+                let all = self.run(Pass::Plain, &mut [&mut *program], None, context)?;
+                for reading in all.iter().flatten() {
                     for (sum, metric) in sums.iter_mut().zip(gates) {
-                        *sum += sample.get(metric).unwrap_or(0.0);
+                        *sum += reading.values.get(metric).unwrap_or(0.0);
                     }
                 }
             }
-            Ok(Some(sums))
+            Ok(sums)
         })
     }
 }
@@ -185,9 +178,9 @@ mod tests {
         let mut runs = 0;
         let got = tune::<()>(&oracles, &mut |count| {
             runs += count;
-            Ok(Some(vec![f64::from(count) * time; oracles.len()]))
+            Ok(vec![f64::from(count) * time; oracles.len()])
         });
-        (got.unwrap().unwrap(), runs)
+        (got.unwrap(), runs)
     }
 
     #[test]
@@ -207,7 +200,6 @@ mod tests {
     #[test]
     fn who_is_told_to_stop_has_no_number() {
         let oracles: Vec<Logistic> = oracle("user_time").into_iter().collect();
-        let got = tune::<()>(&oracles, &mut |_| Ok(None));
-        assert_eq!(got, Ok(None));
+        assert_eq!(tune(&oracles, &mut |_| Err("stop")), Err("stop"));
     }
 }

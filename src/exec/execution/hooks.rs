@@ -1,8 +1,8 @@
-//! What is done around runs, outside of what is measured.
+//! What is done right before a run, and the user's commands around runs.
 
 use std::path::{Path, PathBuf};
 
-use super::Hands;
+use super::Context;
 use crate::error::{Error, Kind};
 use crate::exec::process::{Command, Sink, pages, stderr_tail};
 use crate::exec::system::is_pipe;
@@ -16,7 +16,7 @@ const PADDING: &str = "CBDR_PADDING";
 /// By how much at most, bytes: a page, beyond which places repeat.
 const MOST_PADDING: u64 = 4096;
 
-/// A command of the user's around runs.
+/// When a command of the user's runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hook {
     /// Before each run.
@@ -46,61 +46,60 @@ impl Hook {
     }
 }
 
-/// What surrounds the runs of a side.
+/// The hooks of one side.
 #[derive(Clone, Debug)]
-pub(super) struct Around {
+pub(super) struct RunHooks {
     side: Side,
-    /// The surroundings of its commands: those of its runs.
+    /// A command with the environment and the folder of the side's runs.
     template: Command,
-    said: PathBuf,
-    /// Where standard input comes from.
+    output: PathBuf,
     stdin: Option<PathBuf>,
-    /// What is warmed or cooled.
+    /// What is brought into the page cache, or dropped from it.
     files: Vec<PathBuf>,
-    /// Whether it was looked at what the cache keeps.
-    looked: bool,
+    /// Whether it is known what the page cache keeps.
+    checked_cache: bool,
 }
 
-impl Around {
-    /// What surrounds a program's runs; `said` is the file of the last words.
+impl RunHooks {
+    /// The hooks around the runs of `command`; `output` gets what they print.
     pub(super) fn new(
         benchmark: &Benchmark,
         side: Side,
         command: &Command,
         executable: Option<&Path>,
-        said: &Path,
+        output: PathBuf,
     ) -> Self {
         let measuring = &benchmark.measuring;
-        let cwd = &command.cwd;
-        let stdin = command.stdin.clone();
         let mut files = Vec::new();
         if measuring.page_cache != PageCache::Alone {
-            // That there is no such program is for its first run to say.
+            // If there is no such program, its first run will say so.
             files.extend(executable.map(Path::to_owned).or_else(|| command.program().ok()));
-            files.extend(stdin.clone());
-            files.extend(measuring.page_cache_files.iter().map(|path| cwd.join(path)));
+            files.extend(command.stdin.clone());
+            files.extend(measuring.page_cache_files.iter().map(|path| command.cwd.join(path)));
         }
         let template = Command {
-            stderr: Sink::File(said.to_owned()),
-            stdout: Sink::File(said.to_owned()),
+            stderr: Sink::File(output.clone()),
+            stdout: Sink::File(output.clone()),
             timeout: Some(benchmark.run_timeout),
             stdin: None,
             ..command.clone()
         };
-        Around { side, template, said: said.to_owned(), stdin, files, looked: false }
+        let stdin = command.stdin.clone();
+        RunHooks { side, template, output, stdin, files, checked_cache: false }
     }
 
-    /// Does what is to be done right before a run; what there is to say of it.
+    /// Does what is to be done right before a run, and returns what the user should
+    /// know of it.
     pub(super) fn before_run(
         &mut self,
         benchmark: &Benchmark,
-        hands: Hands<'_>,
+        context: Context<'_>,
     ) -> Result<Vec<RunNotice>, Error> {
-        self.hook(Hook::Prepare, benchmark, hands)?;
+        self.run(Hook::Prepare, benchmark, context)?;
         for path in self.stdin.iter().chain(&self.files) {
-            check_again(path)?;
+            check_readable(path)?;
         }
-        let mut remarks = Vec::new();
+        let mut notices = Vec::new();
         for path in &self.files {
             match benchmark.measuring.page_cache {
                 PageCache::Alone => {}
@@ -108,30 +107,30 @@ impl Around {
                 PageCache::Cold => {
                     let left = pages::evict(path);
                     let left = left.map_err(Error::io("drop from the page cache", path))?;
-                    if left.pages > 0 && !self.looked {
+                    if left.pages > 0 && !self.checked_cache {
                         let share = left.pages as f64 / left.of as f64;
                         let (benchmark, file) = (benchmark.name.clone(), path.clone());
-                        remarks.push(RunNotice::StillCached { benchmark, file, share });
+                        notices.push(RunNotice::StillCached { benchmark, file, share });
                     }
                 }
             }
         }
-        self.looked = true;
-        Ok(remarks)
+        self.checked_cache = true;
+        Ok(notices)
     }
 
     /// Runs a command of the user's, if there is one.
-    pub(super) fn hook(
+    pub(super) fn run(
         &self,
         hook: Hook,
         benchmark: &Benchmark,
-        hands: Hands<'_>,
+        context: Context<'_>,
     ) -> Result<(), Error> {
         let Some(words) = hook.words(&benchmark.measuring.hooks) else { return Ok(()) };
-        fs_err::write(&self.said, "").map_err(Error::io("empty", &self.said))?;
+        fs_err::write(&self.output, "").map_err(Error::io("empty", &self.output))?;
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
-        let outcome = hands.helper.run(&command, hands.interrupt)?;
+        let outcome = context.helper.run(&command, context.interrupt)?;
         let Some(what) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
         Err(Kind::Hook {
             side: self.side,
@@ -139,26 +138,26 @@ impl Around {
             benchmark: benchmark.name.clone(),
             what,
             command: command.shown(),
-            said: stderr_tail(&self.said),
+            said: stderr_tail(&self.output),
         }
         .into())
     }
 }
 
-/// An error where a file can't be read, which the program's start could not say,
-/// or can't be read by every run anew. A pipe is not opened: that would wait for
+/// Fails if a file can't be read, which the start of a program could not say, or if it
+/// is a pipe, which only one run could read. A pipe is not opened: that would wait for
 /// its other end.
-fn check_again(path: &Path) -> Result<(), Error> {
-    let about = path.metadata().map_err(Error::io("open", path))?;
-    if is_pipe(&about) {
+fn check_readable(path: &Path) -> Result<(), Error> {
+    let metadata = path.metadata().map_err(Error::io("open", path))?;
+    if is_pipe(&metadata) {
         return Err(Kind::Pipe(path.to_owned()).into());
     }
     fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
 }
 
-/// Gives a command an environment of another length, which `lot` decides.
-pub(super) fn pad(command: &mut Command, lot: u64) {
-    command.set_var(PADDING, "x".repeat((lot % MOST_PADDING) as usize));
+/// Gives a command an environment whose length depends on the pair.
+pub(super) fn pad(command: &mut Command, pair_seed: u64) {
+    command.set_var(PADDING, "x".repeat((pair_seed % MOST_PADDING) as usize));
 }
 
 #[cfg(test)]
@@ -166,10 +165,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_padding_is_what_the_lot_says() {
+    fn the_padding_depends_on_the_pair() {
         let mut command = Command::default();
-        for (lot, length) in [(0, 0), (5, 5), (4096, 0), (u64::MAX, 4095)] {
-            pad(&mut command, lot);
+        for (pair_seed, length) in [(0, 0), (5, 5), (4096, 0), (u64::MAX, 4095)] {
+            pad(&mut command, pair_seed);
             assert_eq!(command.var(PADDING).map(|text| text.len()), Some(length));
         }
     }

@@ -1,0 +1,175 @@
+//! The program of one side, as it is called and read.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::hooks::RunHooks;
+use super::{Context, Hook};
+use crate::error::{Error, Kind};
+use crate::exec::harness::{self, Harness, OutputPaths};
+use crate::exec::meter;
+use crate::exec::process::{Command, Isolation, stderr_tail};
+use crate::exec::program::Program;
+use crate::model::dialect::Dialect;
+use crate::model::row::{Reading, Values};
+use crate::model::side::{Pair, Side};
+use crate::model::target::TargetKind;
+use crate::settings::options::{Benchmark, Subject};
+
+/// The program of one side, as it is called and read.
+#[derive(Clone, Debug)]
+pub(crate) struct SideProgram {
+    pub(crate) side: Side,
+    pub(super) command: Command,
+    pub(crate) harness: Harness,
+    pub(super) paths: OutputPaths,
+    /// A folder for files of its runs.
+    pub(super) folder: PathBuf,
+    pub(super) hooks: RunHooks,
+    /// How many words the command has without those that select benchmarks.
+    words: usize,
+    /// A name for what is run.
+    pub(super) identity: String,
+    /// The side's own folder in the cache, which may be named in what it prints.
+    pub(super) home: PathBuf,
+    /// The file of the program, where it is no name to be looked up.
+    pub(crate) executable: PathBuf,
+}
+
+impl SideProgram {
+    /// The only side of a benchmark.
+    pub(crate) fn new(
+        benchmark: &Benchmark,
+        program: &Program,
+        side: Side,
+        scratch: &Path,
+        number: usize,
+    ) -> Result<Self, Error> {
+        let harness = harness_of(benchmark, program)?;
+        Self::with_harness(benchmark, program, harness, side, scratch, number)
+    }
+
+    /// Both sides of a benchmark. If they have the same harness, both are called with
+    /// the flags that both know. `number` tells their files in `scratch` from others.
+    pub(crate) fn both(
+        benchmark: &Benchmark,
+        programs: &Pair<Program>,
+        scratch: &Path,
+        number: usize,
+    ) -> Result<Pair<Self>, Error> {
+        let harness = Pair::try_both(|side| harness_of(benchmark, &programs[side]))?;
+        Pair::try_both(|side| {
+            let agreed = harness[side].clone().agreed(&harness[side.other()]);
+            Self::with_harness(benchmark, &programs[side], agreed, side, scratch, number)
+        })
+    }
+
+    fn with_harness(
+        benchmark: &Benchmark,
+        program: &Program,
+        harness: Harness,
+        side: Side,
+        scratch: &Path,
+        number: usize,
+    ) -> Result<Self, Error> {
+        // The names of both sides have one length: some get into environments.
+        let folder = scratch.join(format!("bench-{number}-{side}"));
+        fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
+        let paths = OutputPaths { stdout: folder.join("out"), output: folder.join("output") };
+        let stdin = benchmark.measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
+        let mut command = Command { stdin, ..program.command.clone() };
+        let executable = program.executable.as_deref();
+        let hooks = RunHooks::new(benchmark, side, &command, executable, folder.join("hook"));
+        harness.set_up(&mut command, &paths);
+        Ok(SideProgram {
+            side,
+            words: command.argv.len(),
+            executable: executable.map_or_else(|| meter::program(&program.command), Path::to_owned),
+            command,
+            harness,
+            paths,
+            folder,
+            hooks,
+            identity: program.identity.clone(),
+            home: program.home.clone(),
+        })
+    }
+
+    /// Runs a command of the user's around runs, if there is one.
+    pub(crate) fn hook(
+        &self,
+        hook: Hook,
+        benchmark: &Benchmark,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        self.hooks.run(hook, benchmark, context)
+    }
+
+    /// The arguments of a run of all benchmarks that match the filter.
+    pub(crate) fn select_all(&self, filter: Option<&str>) -> Vec<OsString> {
+        let filter = filter.filter(|_| self.harness.dialect.filters());
+        filter.map(OsString::from).into_iter().collect()
+    }
+
+    /// Makes the next run one with these arguments, set apart in this way.
+    pub(super) fn set_run(&mut self, select: Vec<OsString>, isolation: Isolation) {
+        self.command.argv.truncate(self.words);
+        self.command.argv.extend(select);
+        self.command.isolation = isolation;
+    }
+
+    /// Reads what a run reported; `measured` is what was measured from outside.
+    pub(super) fn read(&self, benchmark: &str, measured: &Values) -> Result<Vec<Reading>, Error> {
+        let read = self.harness.read(&self.paths);
+        let readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        Ok(match readings.as_slice() {
+            [Reading { benchmark: None, values: own }] => {
+                vec![Reading::of_program(overlaid(own, measured))]
+            }
+            _ => readings,
+        })
+    }
+
+    /// The error of output that can't be read.
+    pub(crate) fn unreadable(&self, benchmark: &str, source: harness::Error) -> Error {
+        Kind::Output {
+            side: self.side,
+            benchmark: benchmark.to_owned(),
+            command: self.command.shown(),
+            harness: self.harness.dialect.name(),
+            said: stderr_tail(&self.paths.stdout),
+            source,
+        }
+        .into()
+    }
+}
+
+/// What was measured from outside, under what the program measured itself.
+fn overlaid(own: &Values, measured: &Values) -> Values {
+    let mut both = Values::new();
+    for (name, value) in measured.iter() {
+        both.set(name, own.get(name).unwrap_or(value));
+    }
+    both.extend(own.clone());
+    both
+}
+
+/// The harness of a program: the one that was asked for, else for a bench target
+/// the one that its executable shows.
+fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error> {
+    let is_bench = matches!(&benchmark.subject,
+        Subject::Target(target, _) if target.kind == TargetKind::Bench);
+    let dialect = match benchmark.harness {
+        None if !is_bench => Some(Dialect::Plain),
+        asked => asked,
+    };
+    let executable = match (dialect, &program.executable) {
+        (Some(Dialect::Plain | Dialect::Json), _) | (_, None) => None,
+        (_, Some(path)) => Some(fs_err::read(path).map_err(Error::io("read", path))?),
+    };
+    Ok(match (dialect, executable) {
+        (Some(dialect), executable) => Harness::new(dialect, executable.as_deref()),
+        (None, Some(executable)) => Harness::detect(&executable),
+        (None, None) => Harness::new(Dialect::Plain, None),
+    })
+}

@@ -1,0 +1,307 @@
+//! What the warm-up showed of a program: which benchmarks there are, what they
+//! measure, and what of it gates.
+
+use super::program::{ComparedProgram, WarmUp};
+use crate::error::{Error, Kind};
+use crate::exec::execution::gates;
+use crate::exec::meter;
+use crate::model::gate::Gate;
+use crate::model::metric::Metric;
+use crate::model::notice::Notice;
+use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, Status, Summary};
+use crate::model::row::{Reading, Values};
+use crate::model::side::{Pair, Side};
+use crate::settings::options::Benchmark;
+
+/// What a program was found to have.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    /// The benchmarks that both sides have.
+    pub(super) benchmarks: Vec<Discovered>,
+    /// Benchmarks of one side only.
+    pub(super) one_sided: Vec<OneSidedBenchmark>,
+    /// Metrics of one side only, of benchmarks that both have.
+    one_sided_metrics: Vec<OneSidedMetric>,
+    /// The names of all benchmarks, as the harness knows them.
+    inner_names: Vec<String>,
+    /// How many benchmarks a run of each side reports.
+    pub(super) reported: Pair<usize>,
+    /// What is known of the program without a run.
+    exact: Vec<MetricResult>,
+    /// How long a pair is expected to take, seconds.
+    pub(super) pair_seconds: f64,
+}
+
+/// A benchmark that both sides have.
+#[derive(Debug)]
+pub(super) struct Discovered {
+    /// Its name in the outputs.
+    pub(super) name: String,
+    /// What the harness calls it; none for the program itself.
+    pub(super) inner: Option<String>,
+    /// The metrics that both sides measure.
+    pub(super) metrics: Vec<Metric>,
+    pub(super) gates: Vec<Gate>,
+}
+
+/// A benchmark of one side only.
+#[derive(Debug)]
+pub(super) struct OneSidedBenchmark {
+    pub(super) name: String,
+    pub(super) side: Side,
+    /// Whether a metric of it gates there.
+    has_gates: bool,
+}
+
+/// A metric of one side only, of a benchmark that both have.
+#[derive(Debug)]
+struct OneSidedMetric {
+    benchmark: String,
+    metric: Metric,
+    side: Side,
+    /// The largest change that would pass, if it gates there.
+    threshold: Option<f64>,
+}
+
+impl Discovery {
+    /// Learns from what both sides reported. `several` says whether the names of the
+    /// benchmarks begin with that of their program.
+    ///
+    /// # Errors
+    /// When there is no benchmark, or what was asked for is not measured.
+    pub(super) fn of(
+        program: &ComparedProgram<'_>,
+        warm_up: &WarmUp,
+        several: bool,
+        filter: Option<&str>,
+    ) -> Result<Self, Error> {
+        let benchmark = program.execution.benchmark;
+        let harness = program.dialect();
+        let readings = warm_up.readings.clone().unwrap_or_else(|| {
+            // Nothing ran: the program itself has what the meters measure.
+            let known = program.execution.meters.metrics();
+            let values: Values = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
+            Pair::both(|_| vec![Reading::of_program(values.clone())])
+        });
+        if readings.head.is_empty() && (filter.is_none() || !readings.base.is_empty()) {
+            let (harness, filter) = (harness.name(), filter.map(str::to_owned));
+            let benchmark = benchmark.name.clone();
+            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+        }
+        let name_of = |reading: &Reading| match &reading.benchmark {
+            Some(name) if several => format!("{}/{name}", benchmark.name),
+            Some(name) => name.clone(),
+            None => benchmark.name.clone(),
+        };
+        let inner = readings.head.iter().chain(&readings.base);
+        let mut discovery = Discovery {
+            benchmarks: Vec::new(),
+            one_sided: Vec::new(),
+            one_sided_metrics: Vec::new(),
+            inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
+            reported: readings.as_ref().map(Vec::len),
+            exact: program.exact()?,
+            pair_seconds: warm_up.pair_seconds,
+        };
+        for side in [Side::Head, Side::Base] {
+            for reading in &readings[side] {
+                let mut others = readings[side.other()].iter();
+                match others.find(|other| other.benchmark == reading.benchmark) {
+                    Some(base) if side == Side::Head => {
+                        let both = Pair { base, head: reading };
+                        discovery.add_compared(benchmark, name_of(reading), both);
+                    }
+                    Some(_) => {}
+                    None => discovery.one_sided.push(OneSidedBenchmark {
+                        has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
+                        name: name_of(reading),
+                        side,
+                    }),
+                }
+            }
+        }
+        discovery.check(program, &readings)?;
+        Ok(discovery)
+    }
+
+    /// Adds a benchmark that both sides have.
+    fn add_compared(&mut self, benchmark: &Benchmark, name: String, readings: Pair<&Reading>) {
+        let metric = |name: &str| Metric::named(name).with(&benchmark.units);
+        let has = |side: Side, metric: &str| readings[side].values.get(metric).is_some();
+        for side in [Side::Head, Side::Base] {
+            let gates = gates_of(benchmark, readings[side], &name);
+            for only in readings[side].values.metrics() {
+                if !has(side.other(), &only) {
+                    let gate = gates.iter().find(|gate| gate.metric == only);
+                    self.one_sided_metrics.push(OneSidedMetric {
+                        benchmark: name.clone(),
+                        metric: metric(&only),
+                        side,
+                        threshold: gate.map(Gate::limit),
+                    });
+                }
+            }
+        }
+        let mut both = readings.head.values.metrics();
+        both.retain(|metric| has(Side::Base, metric));
+        let inner = readings.head.benchmark.clone();
+        self.benchmarks.push(Discovered {
+            gates: gates(benchmark, &both, &[&name, inner.as_ref().unwrap_or(&name)]),
+            metrics: both.iter().map(|name| metric(name)).collect(),
+            inner,
+            name,
+        });
+    }
+
+    /// The metrics of the program itself that gate.
+    pub(super) fn own_gates(&self) -> Vec<String> {
+        let own = self.benchmarks.iter().filter(|benchmark| benchmark.inner.is_none());
+        own.flat_map(|benchmark| &benchmark.gates).map(|gate| gate.metric.clone()).collect()
+    }
+
+    /// Adds what is known without a run to the result of the program, or to a result
+    /// of its own if the results are those of its benchmarks.
+    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+        if self.exact.is_empty() {
+            return;
+        }
+        if !matches!(results.as_slice(), [only] if only.name == program) {
+            let (name, metrics) = (program.to_owned(), Vec::new());
+            results.push(BenchmarkResult { name, status: Status::Compared, pairs: 0, metrics });
+        }
+        if let Some(own) = results.last_mut() {
+            own.metrics.append(&mut self.exact);
+        }
+    }
+
+    /// Whether something is known without a run.
+    pub(super) fn has_exact(&self) -> bool {
+        !self.exact.is_empty()
+    }
+
+    /// Whether neither side has a benchmark.
+    pub(super) fn is_empty(&self) -> bool {
+        self.benchmarks.is_empty() && self.one_sided.is_empty()
+    }
+
+    /// Whether any side measures a metric, of any benchmark that can be compared.
+    pub(super) fn measures(&self, metric: &str) -> bool {
+        let both = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        let one = self.one_sided_metrics.iter().map(|only| &only.metric);
+        both.chain(one).any(|known| known.name == metric)
+    }
+
+    /// The names of the benchmarks, in the outputs and as the harness knows them.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
+        let one_sided = self.one_sided.iter().map(|benchmark| &benchmark.name);
+        compared.chain(one_sided).chain(&self.inner_names)
+    }
+
+    /// What the user should know of it.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        let benchmarks = self.one_sided.iter().filter_map(|only| {
+            let benchmark = only.name.clone();
+            match only.side {
+                Side::Head => Some(Notice::New { benchmark }),
+                Side::Base => (!only.has_gates).then_some(Notice::OnlyBase { benchmark }),
+            }
+        });
+        let metrics = self.one_sided_metrics.iter().filter(|only| !only.is_removed());
+        let metrics = metrics.map(|only| {
+            let (benchmark, metric) = (only.benchmark.clone(), only.metric.name.clone());
+            Notice::OneSided { benchmark, metric, side: only.side }
+        });
+        let removed = self.removed();
+        let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
+        benchmarks.chain(metrics).chain(removed).collect()
+    }
+
+    /// What gates on the base and is not measured on the head.
+    pub(super) fn removed(&self) -> Vec<Removed> {
+        let gone = self.one_sided.iter().filter(|only| only.side == Side::Base && only.has_gates);
+        let gone = gone.map(|only| Removed { benchmark: only.name.clone(), metric: None });
+        let metrics = self.one_sided_metrics.iter().filter(|only| only.is_removed()).map(|only| {
+            let metric = Some(only.metric.name.clone());
+            Removed { benchmark: only.benchmark.clone(), metric }
+        });
+        gone.chain(metrics).collect()
+    }
+
+    /// Whether something gates on the head that the base does not measure.
+    pub(super) fn has_new(&self) -> bool {
+        let is_new = |only: &OneSidedMetric| only.side == Side::Head && only.threshold.is_some();
+        self.one_sided.iter().any(|only| only.side == Side::Head && only.has_gates)
+            || self.one_sided_metrics.iter().any(is_new)
+    }
+
+    /// A result with the metrics of one side only, of which there is nothing to say.
+    pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
+        let own = self.one_sided_metrics.iter().filter(|only| only.benchmark == result.name);
+        result.metrics.extend(own.map(|only| {
+            let threshold = only.threshold.filter(|_| only.is_removed());
+            let status = match only.side {
+                Side::Head => Status::New,
+                Side::Base => Status::Removed,
+            };
+            let summary = Summary::default();
+            let result = MetricResult::new(only.metric.clone(), threshold, summary, None);
+            MetricResult { status, ..result }
+        }));
+        result
+    }
+
+    /// Checks that what was asked for is measured. What the base alone measures is
+    /// removed, which is no error here: other metrics may be left to decide.
+    fn check(
+        &self,
+        program: &ComparedProgram<'_>,
+        readings: &Pair<Vec<Reading>>,
+    ) -> Result<(), Error> {
+        let benchmark = program.execution.benchmark;
+        let mut measured: Vec<String> = Vec::new();
+        for metric in readings.head.iter().flat_map(|reading| reading.values.metrics()) {
+            if !measured.contains(&metric) {
+                measured.push(metric);
+            }
+        }
+        let on_base =
+            |metric: &str| readings.base.iter().any(|reading| reading.values.get(metric).is_some());
+        let is_known = |metric: &String| {
+            measured.contains(metric) || meter::needs_no_run(metric) || on_base(metric)
+        };
+        let is_meters = |metric: &String| meter::all().any(|other| other.name == *metric);
+        let missing = benchmark.shown.iter().find(|metric| !is_known(metric) && !is_meters(metric));
+        if let Some(metric) = missing {
+            let (benchmark, metric) = (benchmark.name.clone(), metric.clone());
+            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+        }
+        let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
+        if measured.is_empty() || is_gating && benchmark.stands_in {
+            return Ok(());
+        }
+        let missing =
+            benchmark.gates.iter().map(|gate| &gate.metric).find(|metric| !is_known(metric));
+        let Some(metric) = missing.cloned() else { return Ok(()) };
+        let harness = program.dialect();
+        let is_of_process = harness.filters() && is_meters(&metric);
+        let benchmark = benchmark.name.clone();
+        Err(match is_of_process {
+            true => Kind::OfProcess { benchmark, metric, harness: harness.name() }.into(),
+            false => Kind::NoMetric { benchmark, metric, measured }.into(),
+        })
+    }
+}
+
+impl OneSidedMetric {
+    /// Whether it gates on the base, and the head does not measure it.
+    fn is_removed(&self) -> bool {
+        self.side == Side::Base && self.threshold.is_some()
+    }
+}
+
+/// The gates among the metrics of a reading.
+fn gates_of(benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
+    let inner = reading.benchmark.as_deref().unwrap_or(name);
+    gates(benchmark, &reading.values.metrics(), &[name, inner])
+}

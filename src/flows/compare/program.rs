@@ -1,0 +1,264 @@
+//! The program of a benchmark on both sides: its runs to rows.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::discovery::Discovery;
+use crate::engine::experiment::{Progress, Turn};
+use crate::engine::plan::Plan;
+use crate::engine::test::exact;
+use crate::error::{Error, Kind};
+use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, waived};
+use crate::exec::harness;
+use crate::exec::meter;
+use crate::model::dialect::Dialect;
+use crate::model::outcome::MetricResult;
+use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
+use crate::model::side::{Pair, Side};
+use crate::workspace::{Prepared, State};
+
+/// The longest argument list that selects benchmarks, bytes: Linux takes a single
+/// argument of 128 KiB at most.
+const LONGEST_SELECTION: usize = 100_000;
+
+/// The program of a benchmark on both sides.
+pub(super) struct ComparedProgram<'a> {
+    pub(super) execution: Execution<'a>,
+    sides: Pair<SideProgram>,
+    /// What the harness is told to run.
+    filter: Option<&'a str>,
+    /// How many benchmarks a run of everything has.
+    reported: Pair<usize>,
+    /// The benchmarks that both sides have, once the warm-up has shown them.
+    cases: Vec<Case>,
+}
+
+/// A benchmark of a program, as both sides report it.
+struct Case {
+    id: BenchmarkId,
+    /// What the harness calls it; none for the program itself.
+    name: Option<String>,
+    metrics: Vec<(String, MetricId)>,
+    gates: Vec<String>,
+}
+
+/// What the unmeasured runs showed.
+pub(super) struct WarmUp {
+    /// What the first run of each side reported; none if there was no run.
+    pub(super) readings: Option<Pair<Vec<Reading>>>,
+    /// How long the latest pair took, seconds.
+    pub(super) pair_seconds: f64,
+}
+
+impl<'a> ComparedProgram<'a> {
+    /// The program of a benchmark, unless there is nothing to run. `number` tells its
+    /// files in `scratch` from others.
+    pub(super) fn of(
+        prepared: &'a Prepared,
+        scratch: &std::path::Path,
+        number: usize,
+        filter: Option<&'a str>,
+    ) -> Result<Option<Self>, Error> {
+        let State::Ready(programs) = &prepared.state else { return Ok(None) };
+        let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
+        let execution = Execution::new(&prepared.benchmark, &sides.head)?;
+        Ok(Some(ComparedProgram {
+            execution,
+            sides,
+            filter,
+            reported: Pair::default(),
+            cases: Vec::new(),
+        }))
+    }
+
+    /// The harness of the head.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.sides.head.harness.dialect
+    }
+
+    /// Runs the user's commands of one kind, on both sides.
+    pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
+        let run = |side: Side| self.sides[side].hook(hook, self.execution.benchmark, context);
+        Side::BOTH.into_iter().try_for_each(run)
+    }
+
+    /// Makes the unmeasured runs.
+    pub(super) fn warm_up(
+        &mut self,
+        context: Context<'_>,
+        begins: impl FnOnce(&str),
+    ) -> Result<WarmUp, Error> {
+        let execution = &mut self.execution;
+        if execution.needs_no_run() {
+            let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
+            return Ok(WarmUp { readings: Some(nothing), pair_seconds: 0.0 });
+        }
+        let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
+        if warmup > 0 {
+            begins(&execution.benchmark.name);
+        }
+        let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
+        for _ in 0..warmup {
+            let begin = Instant::now();
+            let readings = Pair::try_both(|side| {
+                execution.warm_up(&mut self.sides[side], self.filter, context)
+            });
+            let readings = readings.map_err(Stop::into_error)?;
+            shown.pair_seconds = begin.elapsed().as_secs_f64();
+            shown.readings.get_or_insert(readings);
+        }
+        Ok(shown)
+    }
+
+    /// Checks what both sides print and finds out how many runs make a measurement, as
+    /// far as that is wanted; `known` is a file with the answers of other days.
+    pub(super) fn tune(
+        &mut self,
+        discovery: &Discovery,
+        warm_up: &WarmUp,
+        known: PathBuf,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let ComparedProgram { execution, sides, filter, .. } = self;
+        let (gates, readings) = (discovery.own_gates(), warm_up.readings.as_ref());
+        execution
+            .check_output(sides, *filter, context)
+            .and_then(|()| execution.tune(sides, gates, readings, *filter, &known, context))
+            .map_err(Stop::into_error)
+    }
+
+    /// Whether a run can be limited to some benchmarks. Arguments of the user's may
+    /// select, too, so with those it can't.
+    pub(super) fn can_leave(&self) -> bool {
+        let able = |side| self.sides[side].harness.can_leave();
+        self.execution.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
+    }
+
+    /// What is known of the two programs without a run.
+    pub(super) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
+        let benchmark = self.execution.benchmark;
+        let mut results = Vec::new();
+        for name in benchmark.asked() {
+            let executables = Pair::both(|side| self.sides[side].executable.as_path());
+            if let Some((metric, sizes)) = meter::sizes(name, executables)? {
+                let gate = benchmark.gates.iter().find(|gate| gate.metric == *name);
+                let gate = gate.map(|gate| waived(benchmark, gate.clone(), &[]));
+                results.push(exact(metric, gate.as_ref(), sizes.base, sizes.head));
+            }
+        }
+        Ok(results)
+    }
+
+    /// Enters the benchmarks into the plan, and expects their rows from now on.
+    pub(super) fn plan(&mut self, discovery: &Discovery, plan: &mut Plan) {
+        self.reported = discovery.reported;
+        plan.add_program(self.can_leave(), discovery.pair_seconds);
+        for benchmark in &discovery.benchmarks {
+            let (name, gates) = (&benchmark.name, benchmark.gates.clone());
+            let id = plan.add_benchmark(name, &benchmark.metrics, gates);
+            let metrics = plan.benchmarks[id.0].metrics.iter();
+            self.cases.push(Case {
+                id,
+                name: benchmark.inner.clone(),
+                metrics: metrics.map(|(id, metric)| (metric.name.clone(), *id)).collect(),
+                gates: benchmark.gates.iter().map(|gate| gate.metric.clone()).collect(),
+            });
+        }
+    }
+
+    /// Measures a pair. The rows are those of the side that goes first, then those of
+    /// the other.
+    pub(super) fn measure(
+        &mut self,
+        turn: &Turn,
+        progress: &Progress<'_>,
+        context: Context<'_>,
+    ) -> Result<Vec<Row>, Stop> {
+        if self.execution.meters.has_slow_runs() {
+            let results = progress.results(turn.program);
+            if results.iter().any(|benchmark| benchmark.pairs > 0) {
+                self.execution.done = self.execution.meters.done(&results);
+            }
+        }
+        let deadline = Instant::now() + turn.left;
+        self.execution.wait_for_idle(turn.left, context.interrupt)?;
+        let is_duet = self.execution.benchmark.measuring.duet;
+        for side in [turn.first, turn.first.other()] {
+            let select = self.select(&turn.wanted, side);
+            // In turn, both sides run in the same place; in a duet, each in its own.
+            let slot = if is_duet { usize::from(side != turn.first) } else { 0 };
+            let program = &mut self.sides[side];
+            self.execution.set_run(program, select, slot, Some(turn.pair_seed));
+        }
+        let Pair { base, head } = &mut self.sides;
+        let mut order = if turn.first == Side::Base { [base, head] } else { [head, base] };
+        let mut rows = Vec::new();
+        let together = if is_duet { 2 } else { 1 };
+        for programs in order.chunks_mut(together) {
+            let measured = self.execution.measure(programs, deadline, context)?;
+            for (program, readings) in programs.iter().zip(measured) {
+                let name = &self.execution.benchmark.name;
+                for case in &self.cases {
+                    let found = readings.iter().find(|reading| reading.benchmark == case.name);
+                    match found {
+                        Some(reading) => rows.push(row(&self.execution, case, program, reading)?),
+                        None if turn.wanted.contains(&case.id) => {
+                            let what = case.name.as_deref().unwrap_or(name);
+                            let what = format!("the benchmark `{what}`");
+                            return Err(omitted(name, program.side, what).into());
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The arguments with which the wanted benchmarks run.
+    fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<std::ffi::OsString> {
+        let program = &self.sides[side];
+        let cases = self.cases.iter().filter(|case| wanted.contains(&case.id));
+        let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
+        if names.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
+            let only = program.harness.only(&names);
+            if only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST_SELECTION {
+                return only;
+            }
+        }
+        program.select_all(self.filter)
+    }
+}
+
+/// The row of a benchmark, with the metrics that it had in the warm-up.
+fn row(
+    execution: &Execution<'_>,
+    case: &Case,
+    program: &SideProgram,
+    reading: &Reading,
+) -> Result<Row, Error> {
+    let benchmark = &execution.benchmark.name;
+    let described = |metric: &str| match &case.name {
+        Some(name) => format!("`{metric}` of `{name}`"),
+        None => format!("`{metric}`"),
+    };
+    let mut values = Vec::with_capacity(case.metrics.len());
+    for (metric, id) in &case.metrics {
+        let Some(value) = reading.values.get(metric) else {
+            if meter::pass(metric).is_some_and(|pass| execution.done.contains(&pass)) {
+                continue;
+            }
+            return Err(omitted(benchmark, program.side, described(metric)));
+        };
+        if value < 0.0 && case.gates.contains(metric) {
+            let why = format!("{} is {value}, and what gates is not below zero", described(metric));
+            return Err(program.unreadable(benchmark, harness::Error::Unreadable(why)));
+        }
+        values.push((*id, value));
+    }
+    Ok(Row { benchmark: case.id, side: program.side, values })
+}
+
+fn omitted(benchmark: &str, side: Side, what: String) -> Error {
+    Kind::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
+}
