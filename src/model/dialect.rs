@@ -33,11 +33,6 @@ impl Dialect {
             Dialect::Libtest => "libtest",
         }
     }
-
-    /// Whether it can be told which benchmarks to run.
-    pub(crate) fn filters(self) -> bool {
-        matches!(self, Dialect::Criterion | Dialect::Divan | Dialect::Libtest)
-    }
 }
 
 impl FromStr for Dialect {

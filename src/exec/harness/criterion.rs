@@ -17,25 +17,37 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::{Error, Harness, bytes, seconds, set};
-use crate::model::row::Values;
+use super::{Definition, Error, Flag, Harness, bytes, reading, seconds, set, text};
+use crate::model::dialect::Dialect;
+use crate::model::row::{Reading, Values};
 use crate::stats::empirical::{median, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of
 /// `cargo metadata`, which takes a tenth of a second.
-pub(super) const HOME: &str = "CRITERION_HOME";
+const HOME: &str = "CRITERION_HOME";
 
 /// Under cargo-criterion nothing is printed or written.
 pub(super) const PORT: &str = "CARGO_CRITERION_PORT";
 
 /// In all versions; whoever has it filters by a regular expression.
-pub(super) const EXACT: &str = "warm-up-time";
+const EXACT: &str = "warm-up-time";
 
 /// Came together with fractions of seconds.
 const FRACTIONS: &str = "discard-baseline";
 
-pub(super) const WORDS: [&str; 6] =
-    [EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"];
+pub(super) static CRITERION: Definition = Definition {
+    dialect: Dialect::Criterion,
+    marks: &["CRITERION|_HOME", "warm-up|-time", "save-|baseline"],
+    words: &[EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"],
+    exact: Some(EXACT),
+    set_up: |harness, command, paths| {
+        command.set_var(HOME, paths.output.clone());
+        command.env.retain(|(name, _)| name != PORT);
+        flags(harness)
+    },
+    only,
+    read: |paths| read(&text(&paths.stdout)?, &paths.output),
+};
 
 /// What a measurement that is not of time is called.
 const OTHER: &str = "value";
@@ -43,7 +55,7 @@ const OTHER: &str = "value";
 /// Flags for short runs: ten samples in a tenth of a second after a warm-up
 /// of a twentieth, where fractions are understood, and hardly any resampling,
 /// whose intervals are not used. Settings in the benchmark's code win.
-pub(super) fn flags(harness: &Harness) -> Vec<(&'static str, Option<&'static str>)> {
+fn flags(harness: &Harness) -> Vec<Flag> {
     let fractions = harness.knows(FRACTIONS);
     let time = |short| Some(if fractions { short } else { "1" });
     let table = [
@@ -77,7 +89,7 @@ fn escape(text: &str) -> String {
 }
 
 /// The benchmarks in the files, else in the text.
-pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<(String, Values)>, Error> {
+pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<Reading>, Error> {
     let mut found = Vec::new();
     find(folder, &mut found)?;
     if found.is_empty() {
@@ -106,7 +118,7 @@ struct About {
 }
 
 /// One benchmark.
-fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Values), Error> {
+fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<Reading, Error> {
     let About { full_id } = parse(&folder.join("benchmark.json"))?;
     let Times { iters, times } = parse(&folder.join("sample.json"))?;
     let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
@@ -124,7 +136,7 @@ fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<(String, Values
         }
         None => set(&mut values, OTHER, mean)?,
     }
-    Ok((full_id, values))
+    Ok(reading(full_id, values))
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
@@ -178,7 +190,7 @@ fn is_time(printed: &str) -> bool {
 
 /// The benchmarks in the text. A long name has the line before the estimate
 /// to itself.
-fn lines(printed: &str) -> Result<Vec<(String, Values)>, Error> {
+fn lines(printed: &str) -> Result<Vec<Reading>, Error> {
     let mut benchmarks = Vec::new();
     let mut before = "";
     for line in printed.lines() {
@@ -192,7 +204,7 @@ fn lines(printed: &str) -> Result<Vec<(String, Values)>, Error> {
                     return Err(Error::Unreadable(format!("there is no number in `{line}`")));
                 }
             }
-            benchmarks.push((name.to_owned(), values));
+            benchmarks.push(reading(name, values));
         }
         before = line;
     }

@@ -7,17 +7,26 @@
 
 use std::ffi::OsString;
 
-use super::{Error, Harness, seconds, set};
-use crate::model::row::Values;
+use super::{Definition, Error, Flag, Harness, reading, seconds, set, text};
+use crate::model::dialect::Dialect;
+use crate::model::row::{Reading, Values};
 
 /// Known to all versions that have filters.
-pub(super) const EXACT: &str = "exact";
+const EXACT: &str = "exact";
 
 const MAX_TIME: &str = "max-time";
 const SAMPLE_COUNT: &str = "sample-count";
 const COLOR: &str = "color";
 
-pub(super) const WORDS: [&str; 4] = [EXACT, MAX_TIME, SAMPLE_COUNT, COLOR];
+pub(super) static DIVAN: Definition = Definition {
+    dialect: Dialect::Divan,
+    marks: &["DIVAN_SAMPLE|_COUNT", "DIVAN_SKIP|_EXT_TIME"],
+    words: &[EXACT, MAX_TIME, SAMPLE_COUNT, COLOR],
+    exact: Some(EXACT),
+    set_up: |harness, _, _| flags(harness),
+    only,
+    read: |paths| read(&text(&paths.stdout)?),
+};
 
 /// Divan's columns, in the order in which it prints them, and the metrics
 /// that they are.
@@ -30,7 +39,7 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
 
 /// Flags for short runs: a hundred samples at most, and at most a tenth of a
 /// second for each benchmark.
-pub(super) fn flags(harness: &Harness) -> Vec<(&'static str, Option<&'static str>)> {
+fn flags(harness: &Harness) -> Vec<Flag> {
     let table = [
         (COLOR, "--color", "never"),
         (SAMPLE_COUNT, "--sample-count", "100"),
@@ -57,7 +66,7 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
 }
 
 /// The leaves of the tree.
-pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
+pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
     let mut benchmarks = Vec::new();
     let mut path: Vec<String> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
@@ -108,7 +117,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
             set(&mut values, metric, value)?;
         }
         path.push(name.to_owned());
-        benchmarks.push((path.join("::"), values));
+        benchmarks.push(reading(path.join("::"), values));
     }
     Ok(benchmarks)
 }

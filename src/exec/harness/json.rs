@@ -6,11 +6,29 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Error, MOST_METRICS, few, once, set};
+use super::{Definition, Error, MOST_METRICS, few, reading, set, text};
+use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 
 /// Names the file.
-pub(super) const VARIABLE: &str = "CBDR_OUTPUT";
+const VARIABLE: &str = "CBDR_OUTPUT";
+
+pub(super) static JSON: Definition = Definition {
+    dialect: Dialect::Json,
+    marks: &[],
+    words: &[],
+    exact: None,
+    set_up: |_, command, paths| {
+        command.set_var(VARIABLE, paths.output.clone());
+        Vec::new()
+    },
+    only: |_| Vec::new(),
+    read: |paths| {
+        let printed = text(&paths.stdout)?;
+        let written = text(&paths.output)?;
+        read(if written.trim().is_empty() { &printed } else { &written })
+    },
+};
 
 pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
     if text.trim().is_empty() {
@@ -31,18 +49,16 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
         let why = "some values are numbers and some are objects: give metrics or benchmarks";
         return Err(Error::Unreadable(why.to_owned()));
     }
-    let mut benchmarks: Vec<(String, Values)> = Vec::new();
+    let mut readings = Vec::new();
     for (name, value) in entries {
         let Value::Object(metrics) = value else { continue };
         if metrics.is_empty() {
             return Err(Error::Unreadable(format!("the benchmark `{name}` has no metric")));
         }
         let values = values(metrics, &format!("{name}."))?;
-        benchmarks.push((name, values));
+        readings.push(reading(name, values));
     }
-    once(&benchmarks)?;
-    let reading = |(name, values)| Reading { benchmark: Some(name), values };
-    Ok(benchmarks.into_iter().map(reading).collect())
+    Ok(readings)
 }
 
 /// An object of numbers; `place` is where it is, for errors.

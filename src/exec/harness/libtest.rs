@@ -6,22 +6,30 @@
 
 use std::ffi::OsString;
 
-use super::{Error, seconds, set};
-use crate::model::row::Values;
+use super::{Definition, Error, reading, seconds, set, text};
+use crate::model::dialect::Dialect;
+use crate::model::row::{Reading, Values};
 
 /// In the help of those that know `--exact`.
-pub(super) const EXACT: &str = "Exactly match filters";
+const EXACT: &str = "Exactly match filters";
 
-pub(super) const WORDS: [&str; 1] = [EXACT];
+pub(super) static LIBTEST: Definition = Definition {
+    dialect: Dialect::Libtest,
+    marks: &["Exactly match filters |rather than by substring"],
+    words: &[EXACT],
+    exact: Some(EXACT),
+    set_up: |_, _, _| Vec::new(),
+    only,
+    read: |paths| read(&text(&paths.stdout)?),
+};
 
-/// The arguments with which only these run.
 pub(super) fn only(names: &[&str]) -> Vec<OsString> {
     let flag = std::iter::once("--exact");
     flag.chain(names.iter().copied()).map(OsString::from).collect()
 }
 
 /// The benchmarks in the lines of a run.
-pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
+pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
     let mut benchmarks = Vec::new();
     for line in printed.lines() {
         let Some((name, rest)) =
@@ -35,7 +43,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<(String, Values)>, Error> {
         let unit = unit.strip_suffix("/iter").ok_or_else(bad)?;
         let mut values = Values::new();
         set(&mut values, "wall_time", seconds(number, unit).ok_or_else(bad)?)?;
-        benchmarks.push((name.trim_end().to_owned(), values));
+        benchmarks.push(reading(name.trim_end(), values));
     }
     Ok(benchmarks)
 }

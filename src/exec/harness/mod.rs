@@ -9,12 +9,13 @@ mod criterion;
 mod divan;
 mod json;
 mod libtest;
-mod marks;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use memchr::memmem;
 
 use crate::exec::process::{Command, Sink};
 use crate::model::dialect::Dialect;
@@ -73,16 +74,67 @@ pub enum Error {
     },
 }
 
+/// How one harness is recognised, called and read: one in each file.
+struct Definition {
+    dialect: Dialect,
+    /// Words that its executables hold, all of them, with a bar in each that is left
+    /// out: an executable that holds this table is not to hold the words.
+    marks: &'static [&'static str],
+    /// Words that only some versions hold.
+    words: &'static [&'static str],
+    /// The one of them that tells whether a run can be limited to some benchmarks.
+    exact: Option<&'static str>,
+    /// Prepares the environment of a run, and gives the flags for short runs of equal
+    /// settings.
+    set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
+    /// The arguments with which only these benchmarks run.
+    only: fn(&[&str]) -> Vec<OsString>,
+    /// What a run has left.
+    read: fn(&OutputPaths) -> Result<Vec<Reading>, Error>,
+}
+
+/// A flag with its value.
+type Flag = (&'static str, Option<&'static str>);
+
+static DEFINITIONS: [&Definition; 5] =
+    [&PLAIN, &json::JSON, &criterion::CRITERION, &divan::DIVAN, &libtest::LIBTEST];
+
+/// The process itself is the measurement.
+static PLAIN: Definition = Definition {
+    dialect: Dialect::Plain,
+    marks: &[],
+    words: &[],
+    exact: None,
+    set_up: |_, _, _| Vec::new(),
+    only: |_| Vec::new(),
+    read: |_| Ok(vec![Reading::of_program(Values::new())]),
+};
+
 impl Dialect {
-    /// What its executables hold, of which some only in some versions.
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Dialect::Plain | Dialect::Json => &[],
-            Dialect::Criterion => &criterion::WORDS,
-            Dialect::Divan => &divan::WORDS,
-            Dialect::Libtest => &libtest::WORDS,
-        }
+    fn definition(self) -> &'static Definition {
+        DEFINITIONS.iter().find(|one| one.dialect == self).copied().unwrap_or(&PLAIN)
     }
+
+    /// Whether it takes names of benchmarks as arguments.
+    pub(crate) fn filters(self) -> bool {
+        self.definition().exact.is_some()
+    }
+
+    /// The harness of an executable, by the words that the library leaves in it; plain
+    /// if none is recognised. They survive stripping, and nothing has to be run.
+    fn detect(executable: &[u8]) -> Self {
+        let shows = |of: &Definition| {
+            !of.marks.is_empty()
+                && of.marks.iter().all(|mark| has(executable, &mark.replace('|', "")))
+        };
+        let found = DEFINITIONS.iter().find(|definition| shows(definition));
+        found.map_or(Dialect::Plain, |definition| definition.dialect)
+    }
+}
+
+/// Whether an executable holds a word.
+fn has(executable: &[u8], word: &str) -> bool {
+    memmem::find(executable, word.as_bytes()).is_some()
 }
 
 /// Where a run leaves what it reports. The same for both sides, so that no
@@ -105,21 +157,21 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// The dialect in which an executable is to be spoken with; without the
+    /// The harness of this dialect with the flags that an executable knows; without an
     /// executable, as behind a script, no flag is known.
     pub fn new(dialect: Dialect, executable: Option<&[u8]>) -> Self {
-        let holds = |word: &&&'static str| executable.is_some_and(|bytes| marks::has(bytes, word));
-        Harness { dialect, known: dialect.words().iter().filter(holds).copied().collect() }
+        let holds = |word: &&&'static str| executable.is_some_and(|bytes| has(bytes, word));
+        let known = dialect.definition().words.iter().filter(holds).copied().collect();
+        Harness { dialect, known }
     }
 
-    /// That of an executable, by the marks that the libraries leave in it;
-    /// plain where there are none.
+    /// The harness that an executable shows.
     pub(crate) fn detect(executable: &[u8]) -> Self {
-        Harness::new(marks::dialect(executable), Some(executable))
+        Harness::new(Dialect::detect(executable), Some(executable))
     }
 
-    /// What both know, where they are of one dialect: the two sides are to be
-    /// called alike.
+    /// The flags that both sides know, if they have one harness: the two are called
+    /// alike.
     #[must_use]
     pub fn agreed(self, other: &Harness) -> Self {
         if self.dialect != other.dialect {
@@ -133,29 +185,15 @@ impl Harness {
         self.known.contains(&word)
     }
 
-    /// Makes a command one of this harness: short runs of equal settings, and
-    /// a place for its output. Flags that are in the command stay as they are.
-    pub fn set_up(&self, command: &mut Command, place: &OutputPaths) {
+    /// Makes a command one of this harness: short runs of equal settings, and a place
+    /// for its output. Flags that are in the command stay as they are.
+    pub fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
         if self.dialect != Dialect::Plain {
-            command.stdout = Sink::File(place.stdout.clone());
+            command.stdout = Sink::File(paths.stdout.clone());
         }
-        let flags = match self.dialect {
-            Dialect::Plain => Vec::new(),
-            Dialect::Json => {
-                command.set_var(json::VARIABLE, place.output.clone());
-                Vec::new()
-            }
-            Dialect::Criterion => {
-                command.set_var(criterion::HOME, place.output.clone());
-                command.env.retain(|(name, _)| name != criterion::PORT);
-                criterion::flags(self)
-            }
-            Dialect::Divan => divan::flags(self),
-            Dialect::Libtest => Vec::new(),
-        };
         let given: Vec<String> =
             command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        for (flag, value) in flags {
+        for (flag, value) in (self.dialect.definition().set_up)(self, command, paths) {
             let with_value = format!("{flag}=");
             if !given.iter().any(|word| word == flag || word.starts_with(&with_value)) {
                 command.argv.push(flag.into());
@@ -164,63 +202,53 @@ impl Harness {
         }
     }
 
-    /// Whether it can be told exactly which benchmarks to run.
+    /// Whether a run can be limited to some benchmarks.
     pub(crate) fn can_leave(&self) -> bool {
-        match self.dialect {
-            Dialect::Plain | Dialect::Json => false,
-            Dialect::Criterion => self.knows(criterion::EXACT),
-            Dialect::Divan => self.knows(divan::EXACT),
-            Dialect::Libtest => self.knows(libtest::EXACT),
-        }
+        self.dialect.definition().exact.is_some_and(|word| self.knows(word))
     }
 
     /// The arguments with which only these benchmarks run.
     pub fn only(&self, names: &[&str]) -> Vec<OsString> {
-        match self.dialect {
-            Dialect::Plain | Dialect::Json => Vec::new(),
-            Dialect::Criterion => criterion::only(names),
-            Dialect::Divan => divan::only(names),
-            Dialect::Libtest => libtest::only(names),
-        }
+        (self.dialect.definition().only)(names)
     }
 
-    /// Empties the place before a run.
+    /// Removes what an earlier run left.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn clear(&self, place: &OutputPaths) -> Result<(), Error> {
-        let emptied = match self.dialect {
-            Dialect::Plain => return Ok(()),
-            Dialect::Criterion => remove(&place.output, |path| std::fs::remove_dir_all(path)),
-            _ => remove(&place.output, |path| std::fs::remove_file(path)),
+    pub fn clear(&self, paths: &OutputPaths) -> Result<(), Error> {
+        if self.dialect == Dialect::Plain {
+            return Ok(());
+        }
+        let output = match paths.output.is_dir() {
+            true => remove(&paths.output, |path| std::fs::remove_dir_all(path)),
+            false => remove(&paths.output, |path| std::fs::remove_file(path)),
         };
-        let emptied = emptied.and(remove(&place.stdout, |path| std::fs::remove_file(path)));
-        emptied.map_err(|source| Error::File { path: place.output.clone(), source })
+        let removed = output.and(remove(&paths.stdout, |path| std::fs::remove_file(path)));
+        removed.map_err(|source| Error::File { path: paths.output.clone(), source })
     }
 
     /// Reads what a run left.
     ///
     /// # Errors
-    /// When it can't be understood, or a name or a value is none.
-    pub fn read(&self, place: &OutputPaths) -> Result<Vec<Reading>, Error> {
-        if self.dialect == Dialect::Plain {
-            return Ok(vec![Reading::of_program(Values::new())]);
-        }
-        let printed = text(&place.stdout)?;
-        let benchmarks = match self.dialect {
-            Dialect::Plain | Dialect::Json => {
-                let written = text(&place.output)?;
-                let chosen = if written.trim().is_empty() { printed } else { written };
-                return json::read(&chosen);
+    /// When it can't be understood, or a name or a value is not one.
+    pub fn read(&self, paths: &OutputPaths) -> Result<Vec<Reading>, Error> {
+        let readings = (self.dialect.definition().read)(paths)?;
+        let mut names = BTreeSet::new();
+        for name in readings.iter().filter_map(|reading| reading.benchmark.as_deref()) {
+            named("benchmark", name)?;
+            if !names.insert(name) {
+                return Err(Error::Twice(format!("the benchmark `{name}`")));
             }
-            Dialect::Criterion => criterion::read(&printed, &place.output)?,
-            Dialect::Divan => divan::read(&printed)?,
-            Dialect::Libtest => libtest::read(&printed)?,
-        };
-        once(&benchmarks)?;
-        let reading = |(name, values)| Reading { benchmark: Some(name), values };
-        Ok(benchmarks.into_iter().map(reading).collect())
+        }
+        few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
+        Ok(readings)
     }
+}
+
+/// What a run reports of a benchmark.
+fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
+    Reading { benchmark: Some(benchmark.into()), values }
 }
 
 fn remove(path: &Path, how: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
@@ -230,7 +258,7 @@ fn remove(path: &Path, how: impl Fn(&Path) -> std::io::Result<()>) -> std::io::R
     }
 }
 
-/// A file's text, of which there is none where there is no file.
+/// The text of a file; empty if there is no file.
 fn text(path: &Path) -> Result<String, Error> {
     match bytes(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -241,11 +269,11 @@ fn text(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// What a file holds that a run has left: a plain one, of bounded size.
+/// What a file holds that a run has left. It has to be a plain one, of bounded size.
 fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::File { path: path.to_owned(), source };
     let about = std::fs::metadata(path).map_err(failed)?;
-    // Whoever opens a pipe waits for its other end.
+    // Opening a pipe would wait for its other end.
     if !about.is_file() {
         return Err(failed(std::io::Error::other("it is no plain file")));
     }
@@ -258,7 +286,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// That a name may stand in tables and rows.
+/// Checks that a name may stand in tables and rows.
 fn named(what: &'static str, name: &str) -> Result<(), Error> {
     match unfit(name) {
         Some(why) => Err(Error::Name { what, name: name.to_owned(), why }),
@@ -266,19 +294,7 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
     }
 }
 
-/// That no benchmark is there twice, and not too many are.
-fn once(benchmarks: &[(String, Values)]) -> Result<(), Error> {
-    let mut names = BTreeSet::new();
-    for (name, _) in benchmarks {
-        named("benchmark", name)?;
-        if !names.insert(name) {
-            return Err(Error::Twice(format!("the benchmark `{name}`")));
-        }
-    }
-    few(benchmarks.len(), MOST_BENCHMARKS, "benchmarks")
-}
-
-/// That there are at most so many.
+/// Checks that there are at most so many.
 fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
     match count > most {
         true => Err(Error::TooMuch(format!("{most} {what}"))),

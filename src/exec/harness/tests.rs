@@ -4,15 +4,16 @@
 use super::*;
 
 /// Names and one metric, in nanoseconds with four digits.
-fn times(benchmarks: &[(String, Values)], metric: &str) -> Vec<(String, String)> {
+fn times(readings: &[Reading], metric: &str) -> Vec<(String, String)> {
     let shown =
         |value: Option<f64>| value.map_or("-".into(), |value| format!("{:.4}", 1e9 * value));
-    benchmarks.iter().map(|(name, values)| (name.clone(), shown(values.get(metric)))).collect()
+    let pair = |one: &Reading| (one.benchmark.clone().unwrap(), shown(one.values.get(metric)));
+    readings.iter().map(pair).collect()
 }
 
 #[track_caller]
-fn assert_times(benchmarks: &[(String, Values)], metric: &str, expected: &[(&str, &str)]) {
-    let got = times(benchmarks, metric);
+fn assert_times(readings: &[Reading], metric: &str, expected: &[(&str, &str)]) {
+    let got = times(readings, metric);
     let got: Vec<(&str, &str)> = got.iter().map(|(name, time)| (&**name, &**time)).collect();
     assert_eq!(got, expected);
 }
@@ -52,8 +53,8 @@ fn criterion_prints_its_estimates() {
     // A measurement that is not of time is not called one.
     let cycles = "hash  time:   [1200.1 cycles 1201.5 cycles 1203.9 cycles]\n";
     let read = criterion::read(cycles, nowhere).unwrap();
-    assert_eq!(read[0].1.get("value"), Some(1201.5));
-    assert_eq!(read[0].1.get("wall_time"), None);
+    assert_eq!(read[0].values.get("value"), Some(1201.5));
+    assert_eq!(read[0].values.get("wall_time"), None);
     assert_eq!(criterion::read("", nowhere).unwrap(), []);
 }
 
@@ -225,7 +226,7 @@ fn json_is_of_metrics_or_of_benchmarks() {
 }
 
 #[test]
-fn json_that_is_not_that_is_a_clear_error() {
+fn json_of_another_form_is_a_clear_error() {
     let table = [
         ("", "it printed nothing"),
         ("{}", "the object is empty"),
@@ -245,8 +246,12 @@ fn json_that_is_not_that_is_a_clear_error() {
         ("{\"a\": 1,, }", "it is not one JSON object: "),
         ("{\"a\": 1", "it is not one JSON object: EOF"),
     ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| folder.path().join(name);
+    let paths = OutputPaths { stdout: path("out"), output: path("output") };
     for (text, expected) in table {
-        let error = json::read(text).unwrap_err().to_string();
+        std::fs::write(&paths.stdout, text).unwrap();
+        let error = Harness::new(Dialect::Json, None).read(&paths).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
 }
