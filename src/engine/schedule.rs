@@ -156,11 +156,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pair_has_a_lot_of_its_own() {
+    fn each_pair_has_a_seed_of_its_own() {
         let of = |seed| Schedule::new(seed, 0);
-        let lots: std::collections::BTreeSet<u64> =
+        let seeds: std::collections::BTreeSet<u64> =
             (0..99).map(|pair| of(1).pair_seed(pair)).collect();
-        assert_eq!(lots.len(), 99);
+        assert_eq!(seeds.len(), 99);
         assert_eq!(of(1).pair_seed(3), of(1).pair_seed(3));
         assert_ne!(of(1).pair_seed(3), of(2).pair_seed(3));
         // Whoever repeats a comparison by its seed gets the same lots, for ever.

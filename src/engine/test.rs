@@ -1,5 +1,5 @@
-//! One metric of one benchmark, from its first pair to its verdict: what a
-//! comparison that is running and an analysis of its samples have in common.
+//! The test of one metric of one benchmark, from its first pair to its verdict. A
+//! comparison that is running and an analysis of its samples share it.
 
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
@@ -10,47 +10,48 @@ use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::Shape;
 
-/// With so many pairs and no verdict, no other estimator is asked any more: together
+/// After this many pairs without a verdict the other estimators are dropped: together
 /// they cost several times as much as the one that decides.
-const MOST_ALONGSIDE: u64 = 100_000;
+const MOST_PAIRS_OF_OTHERS: u64 = 100_000;
 
-/// Of fewer pairs nobody has to save half.
-const WORTH_A_WORD: u64 = 30;
+/// With fewer pairs than this, an estimator that needs half of them is not worth a
+/// notice.
+const LEAST_PAIRS_OF_NOTICE: u64 = 30;
 
-/// A warning is given up after so many times the pairs of the verdict.
-const PATIENCE: u64 = 4;
+/// A warning is given up after this many times the pairs of the verdict.
+const WARNING_PATIENCE: u64 = 4;
 
-/// What is known of a warning.
+/// Whether the change is beyond the warning level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
-    /// There is nothing to warn of, or no verdict yet.
+    /// Not asked: there is no verdict yet, or the estimate is below the level.
     No,
-    /// The verdict came after so many pairs, and the estimate was beyond the
-    /// warning level.
+    /// Not known yet. The verdict came after this many pairs.
     Open(u64),
-    /// The change is beyond the warning level.
+    /// It is.
     Given,
-    /// It is not, or that can't be told.
+    /// It is not, or more pairs would be needed than it is worth.
     Withdrawn,
 }
 
-/// A metric, the sums of its pairs, and the answer once there is one.
+/// The test of one metric of one benchmark.
 #[derive(Clone, Debug)]
 pub struct MetricTest {
     metric: Metric,
     gate: Option<Gate>,
     running: Running,
     shape: Shape,
-    /// The answer. Unless a warning is open, no pair is taken in after it.
-    decided: Option<Verdict>,
+    /// Once it is known, no further pair is taken unless a warning is open.
+    verdict: Option<Verdict>,
     warning: Warning,
-    /// Other estimators, fed alongside, with the pairs that each needed for a
-    /// verdict: the mean, which is always shown, and all of a metric that gates.
+    /// Other estimators with the pairs that each needed for a verdict: the mean, which
+    /// is always shown, and all of them if the metric gates.
     others: Vec<(Running, Option<u64>)>,
 }
 
 impl MetricTest {
-    /// Without a gate nothing is decided, only estimated.
+    /// A test without pairs. Without a gate the change is estimated and nothing is
+    /// decided.
     pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
         let direction = metric.better;
         let estimator = self::estimator(&metric, estimator);
@@ -60,7 +61,7 @@ impl MetricTest {
             limits.flatten().for_each(|limit| running.watch(limit));
             running
         };
-        // `Min` is fed minima, of which the others would make something else.
+        // `Min` takes minima, from which the others would estimate something else.
         let comparable = |other: &Estimator| {
             (gate.is_some() || *other == Estimator::Mean)
                 && *other != estimator
@@ -70,27 +71,27 @@ impl MetricTest {
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
-        MetricTest { metric, gate, running, shape: Shape::new(), decided: None, warning, others }
+        MetricTest { metric, gate, running, shape: Shape::new(), verdict: None, warning, others }
     }
 
-    /// What is measured.
+    /// The metric.
     pub fn metric(&self) -> &Metric {
         &self.metric
     }
 
-    /// The largest change that passes, where it gates.
+    /// The largest change that passes, if the metric gates.
     pub fn threshold(&self) -> Option<f64> {
         self.gate.as_ref().map(Gate::limit)
     }
 
-    /// What is to be said of it: of one that is decided, what was said then.
+    /// The result so far. Once the test is decided it no longer changes.
     pub fn result(&self) -> MetricResult {
         let threshold = self.threshold();
         let summary = match threshold {
             Some(threshold) => self.running.held_against(threshold),
             None => self.running.summary(),
         };
-        let verdict = threshold.map(|_| self.decided.unwrap_or(Verdict::Inconclusive));
+        let verdict = threshold.map(|_| self.verdict.unwrap_or(Verdict::Inconclusive));
         MetricResult {
             warned: self.warning == Warning::Given,
             mean: self.mean(),
@@ -106,60 +107,59 @@ impl MetricTest {
         all.find(|running| running.estimator() == Estimator::Mean).map(Running::summary)
     }
 
-    /// The result when sampling is over: with what is to be said of the noise,
-    /// and of another estimator that would have needed less than half of the
-    /// pairs.
+    /// The result when sampling is over: also with findings about the noise, and with
+    /// another estimator that would have needed less than half of the pairs.
     pub fn end(&self) -> MetricResult {
         let mut findings = self.gate.as_ref().map(|_| self.shape.findings()).unwrap_or_default();
         findings.retain(|finding| finding.matters_to(self.running.estimator()));
         let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
         let least = self.others.iter().filter_map(needed).min_by_key(|&(_, pairs)| pairs);
-        let worth = self.running.pairs() >= WORTH_A_WORD;
+        let worth = self.running.pairs() >= LEAST_PAIRS_OF_NOTICE;
         let earlier = least.filter(|&(_, pairs)| worth && 2 * pairs < self.running.pairs());
         MetricResult { findings, earlier, ..self.result() }
     }
 
-    /// The answer, once there is one.
+    /// The verdict, once there is one.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.decided
+        self.verdict
     }
 
-    /// Whether it gates and has no answer yet, or a warning is still open.
+    /// Whether more pairs are needed: for the verdict or for a warning.
     pub fn is_open(&self) -> bool {
-        self.gate.is_some() && self.decided.is_none() || matches!(self.warning, Warning::Open(_))
+        self.gate.is_some() && self.verdict.is_none() || matches!(self.warning, Warning::Open(_))
     }
 
-    /// Takes in a pair, of which `first` was measured first, unless the
-    /// verdict is in: what is said of a metric is what decided it.
+    /// Takes a pair, of which `first` ran first. Does nothing once the test is decided:
+    /// its result is that of the pairs that decided it.
     pub fn push(&mut self, base: f64, head: f64, first: Side) {
-        if self.decided.is_some() && !self.is_open() {
+        if self.verdict.is_some() && !self.is_open() {
             return;
         }
         self.running.push(base, head);
         self.shape.push(base, head, first == Side::Base);
-        self.push_alongside(base, head);
+        self.push_to_others(base, head);
         let Some(gate) = &self.gate else {
             return;
         };
         match self.warning {
-            Warning::Open(_) => self.weigh_warning(),
+            Warning::Open(_) => self.decide_warning(),
             _ => {
                 if let Some(decision) = self.running.decide(gate.limit()) {
-                    self.decided = Some(Verdict::from(Some(decision)));
+                    self.verdict = Some(Verdict::from(Some(decision)));
                     let warn = gate.warn.filter(|_| gate.waiver.is_none());
                     let exceeds = warn.is_some_and(|warn| self.running.exceeds(warn));
                     if exceeds && decision == Decision::NoRegression {
                         self.warning = Warning::Open(self.running.pairs());
-                        self.weigh_warning();
+                        self.decide_warning();
                     }
                 }
             }
         }
     }
 
-    /// Whether the change is beyond the warning level, as certain as a verdict; or
-    /// that it takes too long to find out.
-    fn weigh_warning(&mut self) {
+    /// Decides, as reliably as a verdict, whether the change is beyond the warning level,
+    /// or gives up.
+    fn decide_warning(&mut self) {
         let (Warning::Open(from), Some(warn)) =
             (self.warning, self.gate.as_ref().and_then(|g| g.warn))
         else {
@@ -168,20 +168,19 @@ impl MetricTest {
         self.warning = match self.running.decide(warn) {
             Some(Decision::Regression) => Warning::Given,
             Some(Decision::NoRegression) => Warning::Withdrawn,
-            None if self.running.pairs() >= PATIENCE * from => Warning::Withdrawn,
+            None if self.running.pairs() >= WARNING_PATIENCE * from => Warning::Withdrawn,
             None => return,
         };
     }
 
-    /// Feeds the other estimators.
-    fn push_alongside(&mut self, base: f64, head: f64) {
+    fn push_to_others(&mut self, base: f64, head: f64) {
         let pairs = self.running.pairs();
         let is_mean = |running: &Running| running.estimator() == Estimator::Mean;
-        if pairs == MOST_ALONGSIDE {
+        if pairs == MOST_PAIRS_OF_OTHERS {
             self.others.retain(|(other, needed)| is_mean(other) || needed.is_some());
         }
         let limit = self.threshold();
-        // Near enough for a word about half of the pairs.
+        // Exact enough to tell half of the pairs.
         let looks = pairs.is_multiple_of((pairs / 128).max(1));
         for (other, needed) in &mut self.others {
             if needed.is_none() || is_mean(other) {
@@ -193,10 +192,10 @@ impl MetricTest {
         }
     }
 
-    /// How far from the threshold a change has to be, as a fraction, to be told
-    /// from it within `pairs` pairs at this noise: half of what the interval will
-    /// be wide, which shrinks with the root of the pairs (a little slower, in
-    /// truth, by the logarithm). `None` when that can't be said.
+    /// How far from the threshold a change has to be, as a fraction, to be told from it
+    /// within `pairs` pairs at this noise: half the width of the interval by then, which
+    /// shrinks with the root of the pairs (in truth a little slower, by the logarithm).
+    /// `None` if that can't be said.
     pub fn reach(&self, pairs: u64) -> Option<f64> {
         let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
         let half = 0.5 * (upper? - lower?);
@@ -204,7 +203,7 @@ impl MetricTest {
         (shrunk > 0.0 && shrunk.is_finite()).then_some(shrunk)
     }
 
-    /// When the answer is to be expected; never without a threshold.
+    /// When the verdict is to be expected; never without a threshold.
     pub fn forecast(&self) -> Forecast {
         let limit = match (self.warning, &self.gate) {
             (Warning::Open(_), Some(gate)) => gate.warn,
@@ -214,9 +213,9 @@ impl MetricTest {
     }
 }
 
-/// The estimator of a metric where `asked` is the one for all. A guard against
-/// slow tails waits for what a simulated count does not have: such a metric is
-/// decided by its mean, in fewer pairs.
+/// The estimator of a metric, given the one that was asked for. A simulated count has
+/// no slow tails, so the robust estimator's guard against them would only cost pairs:
+/// such a metric is decided by its mean.
 pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
     match asked {
         Estimator::Robust if metric.is_simulated() => Estimator::Mean,
@@ -224,9 +223,8 @@ pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
     }
 }
 
-/// The answer of a metric that has one exact value on each side and needs no
-/// pair: the change and both its bounds are one number, and it is beyond the
-/// threshold or it is not.
+/// The result of a metric that has one exact value on each side and needs no pair: the
+/// change and both its bounds are one number.
 pub fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> MetricResult {
     let threshold = gate.map(Gate::limit);
     let change = (head - base) / base;

@@ -23,35 +23,35 @@ fn noise(number: u64) -> f64 {
 }
 
 /// Pushes pairs number `from` up to `to` of a change with noise of a size.
-fn push(question: &mut MetricTest, (from, to): (u64, u64), change: f64, size: f64) {
+fn push(test: &mut MetricTest, (from, to): (u64, u64), change: f64, size: f64) {
     for number in from..to {
         let first = [Side::Base, Side::Head][usize::from(noise(3 * number) > 0.0)];
         let (base, head) = (1.0 + size * noise(3 * number + 1), 1.0 + size * noise(3 * number + 2));
-        question.push(base, (1.0 + change) * head, first);
+        test.push(base, (1.0 + change) * head, first);
     }
 }
 
 #[test]
 fn what_is_said_is_what_decided_it() {
     let gate = gate(0.02);
-    let mut question = asked(Some(&gate), Estimator::Robust);
-    assert_eq!((question.verdict(), question.threshold()), (None, Some(0.02)));
-    assert_eq!(question.result().verdict, Some(Verdict::Inconclusive));
+    let mut test = asked(Some(&gate), Estimator::Robust);
+    assert_eq!((test.verdict(), test.threshold()), (None, Some(0.02)));
+    assert_eq!(test.result().verdict, Some(Verdict::Inconclusive));
     assert_eq!(
-        (question.metric().name.as_str(), question.forecast()),
+        (test.metric().name.as_str(), test.forecast()),
         ("wall_time", Forecast::Unknown)
     );
-    push(&mut question, (0, 13), 0.0, 0.001);
-    assert!(question.is_open() && question.verdict().is_none());
-    assert!(matches!(question.forecast(), Forecast::Pairs(14..)));
-    push(&mut question, (13, 14), 0.0, 0.001);
-    let said = question.result();
+    push(&mut test, (0, 13), 0.0, 0.001);
+    assert!(test.is_open() && test.verdict().is_none());
+    assert!(matches!(test.forecast(), Forecast::Pairs(14..)));
+    push(&mut test, (13, 14), 0.0, 0.001);
+    let said = test.result();
     assert_eq!((said.verdict, said.summary.pairs), (Some(Verdict::NoRegression), 14));
-    assert_eq!((question.verdict(), question.is_open()), (said.verdict, false));
-    assert_eq!(question.forecast(), Forecast::Pairs(14));
+    assert_eq!((test.verdict(), test.is_open()), (said.verdict, false));
+    assert_eq!(test.forecast(), Forecast::Pairs(14));
     // What comes later changes nothing.
-    push(&mut question, (14, 60), 1.0, 0.001);
-    assert_eq!((question.result(), question.end().summary), (said.clone(), said.summary));
+    push(&mut test, (14, 60), 1.0, 0.001);
+    assert_eq!((test.result(), test.end().summary), (said.clone(), said.summary));
 
     let mut slower = asked(Some(&gate), Estimator::Robust);
     push(&mut slower, (0, 14), 0.5, 0.001);
@@ -60,11 +60,11 @@ fn what_is_said_is_what_decided_it() {
 
 #[test]
 fn without_a_gate_nothing_is_decided_and_all_is_estimated() {
-    let mut question = asked(None, Estimator::Robust);
-    push(&mut question, (0, 100), 0.5, 0.001);
-    let result = question.end();
-    assert_eq!((result.threshold, result.verdict, question.verdict()), (None, None, None));
-    assert_eq!((question.is_open(), question.forecast()), (false, Forecast::Never));
+    let mut test = asked(None, Estimator::Robust);
+    push(&mut test, (0, 100), 0.5, 0.001);
+    let result = test.end();
+    assert_eq!((result.threshold, result.verdict, test.verdict()), (None, None, None));
+    assert_eq!((test.is_open(), test.forecast()), (false, Forecast::Never));
     assert_eq!((result.summary.pairs, result.earlier, result.findings), (100, None, vec![]));
     assert!((result.summary.change.unwrap() - 0.5).abs() < 0.01);
     assert!((result.mean.unwrap().change.unwrap() - 0.5).abs() < 0.01);
@@ -76,8 +76,8 @@ fn the_plain_mean_is_said_beside_every_estimator_but_of_minima() {
     for estimator in Estimator::ALL {
         let mut mean = Running::new(Estimator::Mean, Better::Lower, LEVELS);
         for gate in [None, Some(&gate)] {
-            let mut question = asked(gate, estimator);
-            push(&mut question, (0, 5), 0.1, 0.05);
+            let mut test = asked(gate, estimator);
+            push(&mut test, (0, 5), 0.1, 0.05);
             if gate.is_none() {
                 for number in 0..5u64 {
                     let one = |part| 1.0 + 0.05 * noise(3 * number + part);
@@ -85,7 +85,7 @@ fn the_plain_mean_is_said_beside_every_estimator_but_of_minima() {
                 }
             }
             let expected = (estimator != Estimator::Min).then(|| mean.summary());
-            assert_eq!(question.result().mean, expected, "{estimator}");
+            assert_eq!(test.result().mean, expected, "{estimator}");
         }
     }
 }
@@ -95,7 +95,7 @@ fn a_quicker_estimator_is_named_when_it_saves_half_of_many_pairs() {
     let gate = gate(0.02);
     let mut named = 0;
     for round in 0..12 {
-        let mut question = asked(Some(&gate), Estimator::Mean);
+        let mut test = asked(Some(&gate), Estimator::Mean);
         let others = Estimator::ALL
             .into_iter()
             .filter(|other| ![Estimator::Mean, Estimator::Min].contains(other));
@@ -108,14 +108,14 @@ fn a_quicker_estimator_is_named_when_it_saves_half_of_many_pairs() {
                 1.0 + 0.02 * noise + if noise > 0.8 { 2.0 } else { 0.0 }
             };
             let (base, head) = (run(1), run(2));
-            question.push(base, head, Side::Base);
+            test.push(base, head, Side::Base);
             for (other, needed) in &mut others {
                 if needed.is_none() {
                     other.push(base, head);
                     *needed = other.decide(0.02).map(|_| number);
                 }
             }
-            if question.verdict().is_some() {
+            if test.verdict().is_some() {
                 break;
             }
             let needed =
@@ -123,7 +123,7 @@ fn a_quicker_estimator_is_named_when_it_saves_half_of_many_pairs() {
             let least = others.iter().filter_map(needed).min_by_key(|(_, pairs)| *pairs);
             let expected =
                 least.filter(|(_, pairs)| number >= 30 && *pairs as f64 / (number as f64) < 0.5);
-            assert_eq!(question.end().earlier, expected, "{round} {number}");
+            assert_eq!(test.end().earlier, expected, "{round} {number}");
             named += usize::from(expected.is_some());
         }
     }
@@ -134,10 +134,10 @@ fn a_quicker_estimator_is_named_when_it_saves_half_of_many_pairs() {
 fn a_pass_beyond_the_warning_level_is_warned_of() {
     let gate = Gate { warn: Some(0.01), ..gate(0.2) };
     let warned = |change: f64, size: f64, pairs: u64, gate: &Gate| {
-        let mut question = asked(Some(gate), Estimator::Mean);
-        push(&mut question, (0, pairs), change, size);
-        assert_eq!(question.verdict(), Some(Verdict::NoRegression), "{change}");
-        (question.result().warned, question.is_open())
+        let mut test = asked(Some(gate), Estimator::Mean);
+        push(&mut test, (0, pairs), change, size);
+        assert_eq!(test.verdict(), Some(Verdict::NoRegression), "{change}");
+        (test.result().warned, test.is_open())
     };
     assert_eq!(warned(0.03, 0.001, 20, &gate), (true, false));
     assert_eq!(warned(0.003, 0.001, 20, &gate), (false, false));
@@ -147,23 +147,23 @@ fn a_pass_beyond_the_warning_level_is_warned_of() {
     assert_eq!(warned(0.03, 0.001, 20, &waived), (false, false));
     // Too near to be told: it goes on for a while, and then gives up.
     let gate = Gate { warn: Some(0.05), ..super::tests::gate(0.3) };
-    let mut question = asked(Some(&gate), Estimator::Mean);
+    let mut test = asked(Some(&gate), Estimator::Mean);
     let (mut pairs, mut open) = (0, 0);
-    while question.is_open() {
-        question.push(1.0, 1.06 + [0.1, -0.1][pairs as usize % 2], Side::Base);
+    while test.is_open() {
+        test.push(1.0, 1.06 + [0.1, -0.1][pairs as usize % 2], Side::Base);
         pairs += 1;
-        if question.verdict().is_some() && question.is_open() {
+        if test.verdict().is_some() && test.is_open() {
             open += 1;
-            assert!(!question.result().warned);
+            assert!(!test.result().warned);
             // The forecast is that of the warning: the verdict is in.
-            assert!(matches!(question.forecast(), Forecast::Pairs(more) if more > 4 * pairs));
+            assert!(matches!(test.forecast(), Forecast::Pairs(more) if more > 4 * pairs));
         }
     }
-    assert!(!question.result().warned && question.result().summary.pairs == pairs);
+    assert!(!test.result().warned && test.result().summary.pairs == pairs);
     // The verdict came with the pair before the first that was open.
     assert!(open > 0 && pairs == 4 * (pairs - open), "{pairs} {open}");
-    assert_eq!(question.verdict(), Some(Verdict::NoRegression));
-    assert!(question.result().verdict.is_some());
+    assert_eq!(test.verdict(), Some(Verdict::NoRegression));
+    assert!(test.result().verdict.is_some());
 }
 
 fn waiver(ceiling: f64) -> Waiver {
@@ -180,8 +180,8 @@ fn waiver(ceiling: f64) -> Waiver {
 #[test]
 fn a_waiver_is_said_with_the_threshold_that_it_stands_above() {
     let gate = Gate { waiver: Some(waiver(0.3)), ..gate(0.02) };
-    let question = asked(Some(&gate), Estimator::Mean);
-    let result = question.result();
+    let test = asked(Some(&gate), Estimator::Mean);
+    let result = test.result();
     assert_eq!((result.threshold, result.waiver), (Some(0.3), Some((waiver(0.3), 0.02))));
 }
 
@@ -203,18 +203,18 @@ fn ties_and_overruled_runs_are_said() {
 fn the_noise_is_looked_at_where_it_gates_and_matters() {
     let gate = gate(0.02);
     let found = |gate: Option<&Gate>, estimator, slot: f64, tail: f64| {
-        let mut question = asked(gate, estimator);
+        let mut test = asked(gate, estimator);
         for number in 0..200 {
             // So noisy that no verdict comes before the end.
             let (one, other) = (1.0 + 0.1 * noise(2 * number), 1.02 + 0.1 * noise(2 * number + 1));
             let other = if number % 20 == 3 { tail * other } else { other };
             match noise(number + 7000) > 0.0 {
-                true => question.push(one, other * slot, Side::Base),
-                false => question.push(one * slot, other, Side::Head),
+                true => test.push(one, other * slot, Side::Base),
+                false => test.push(one * slot, other, Side::Head),
             }
         }
-        assert!(gate.is_none() || question.is_open());
-        question.end().findings
+        assert!(gate.is_none() || test.is_open());
+        test.end().findings
     };
     let slot = found(Some(&gate), Estimator::Mean, 1.2, 1.0);
     assert!(
@@ -227,15 +227,15 @@ fn the_noise_is_looked_at_where_it_gates_and_matters() {
 
 #[test]
 fn what_can_be_told_apart_shrinks_with_the_root_of_the_pairs() {
-    let mut question = asked(None, Estimator::Mean);
-    assert_eq!(question.reach(100), None);
-    push(&mut question, (0, 40), 0.0, 0.05);
-    let Summary { lower, upper, .. } = question.result().summary;
+    let mut test = asked(None, Estimator::Mean);
+    assert_eq!(test.reach(100), None);
+    push(&mut test, (0, 40), 0.0, 0.05);
+    let Summary { lower, upper, .. } = test.result().summary;
     let half = (upper.unwrap() - lower.unwrap()) / 2.0;
     for (pairs, expected) in [(40, half), (160, half / 2.0), (10, 2.0 * half)] {
-        assert!((question.reach(pairs).unwrap() / expected - 1.0).abs() < 1e-12);
+        assert!((test.reach(pairs).unwrap() / expected - 1.0).abs() < 1e-12);
     }
-    assert!(question.reach(0).unwrap() > 6.0 * half);
+    assert!(test.reach(0).unwrap() > 6.0 * half);
     let mut constant = asked(None, Estimator::Median);
     (0..10).for_each(|_| constant.push(2.0, 2.0, Side::Base));
     assert_eq!(constant.reach(100), None);
