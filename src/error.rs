@@ -108,10 +108,6 @@ pub(crate) enum Kind {
     Isolation { benchmark: String, source: process::IsolationRefused },
     #[error("could not listen for signals")]
     Listen(#[source] io::Error),
-    #[error("a duet needs two processors, and this process may use {0}")]
-    NoDuet(usize),
-    #[error("this system does not say how busy it is, which `max-busy` needs")]
-    NoBusy,
     #[error("`{label}` {what}: `{command}`")]
     Command { label: String, what: String, command: String, said: String },
     #[error("there is no metric `{metric}`")]

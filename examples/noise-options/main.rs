@@ -52,10 +52,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut measured = vec![Vec::with_capacity(rounds); ways.len()];
         let mut order: Vec<usize> = (0..ways.len()).collect();
         let mut random = figures::Random::seeded(SEED);
-        for round in 0..rounds {
+        for _ in 0..rounds {
             random.shuffle(&mut order);
             for &number in &order {
-                measured[number].push(lab.pair(name, ways[number], random.next(), round)?);
+                measured[number].push(lab.pair(name, ways[number])?);
             }
         }
         let figures: Vec<Figures> = measured.iter().map(|pairs| Figures::of(pairs)).collect();

@@ -1,8 +1,8 @@
 //! Runs the program of a benchmark, again and again.
 //!
-//! A run is one process of one side ([`side`]), or of both at the same time. A
-//! measurement is as many runs as the clock and the estimator need, of every kind
-//! ([`Pass`]) that the metrics need. It ends with readings or with a [`Stop`].
+//! A run is one process of one side ([`SideProgram`]). A measurement is as many runs as
+//! the clock and the estimator need, of every kind ([`Pass`]) that the metrics need. It
+//! ends with readings or with a [`Stop`].
 
 mod fold;
 mod hooks;
@@ -13,7 +13,7 @@ mod side;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub(crate) use hooks::Hook;
 pub(crate) use run::{Failure, Runs};
@@ -22,13 +22,13 @@ pub(crate) use side::SideProgram;
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass};
-use crate::exec::process::{Helper, Interrupt, Isolation, RunError, allowed_cpus, idle};
+use crate::exec::process::{Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::DEFAULT_METRIC;
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
-use crate::settings::options::{Benchmark, Measuring, Repetitions};
+use crate::settings::options::{Benchmark, Repetitions};
 
 /// What runs programs, and what may stop it.
 #[derive(Clone, Copy)]
@@ -81,8 +81,6 @@ pub(crate) struct Execution<'a> {
     pub(crate) done: Vec<Pass>,
     /// How many plain runs make a measurement.
     repetitions: u32,
-    /// The processors to run on.
-    cpus: Vec<u16>,
     /// How many processes its runs left behind so far.
     pub(crate) left_behind: u64,
     /// What the user should know of its runs, until it was said.
@@ -105,22 +103,15 @@ impl<'a> Execution<'a> {
             Repetitions::Fixed(repetitions) => repetitions,
             Repetitions::Auto => 1,
         };
-        let cpus = cpus(measuring)?;
-        if measuring.max_busy.is_some() && !idle::can_look() {
-            return Err(Kind::NoBusy.into());
-        }
-        for slot in 0..cpus.len().max(1) {
-            isolation(measuring, &cpus, slot).rehearse().map_err(|source| {
-                let benchmark = benchmark.name.clone();
-                Error::from(Kind::Isolation { benchmark, source })
-            })?;
-        }
+        program.command.isolation.rehearse().map_err(|source| {
+            let benchmark = benchmark.name.clone();
+            Error::from(Kind::Isolation { benchmark, source })
+        })?;
         Ok(Execution {
             benchmark,
             meters,
             done: Vec::new(),
             repetitions,
-            cpus,
             left_behind: 0,
             notices: Vec::new(),
         })
@@ -164,103 +155,75 @@ impl<'a> Execution<'a> {
         self.repetitions.saturating_mul(self.benchmark.measuring.min_of)
     }
 
-    /// Waits until others leave the machine idle enough, if that was asked for.
-    pub(crate) fn wait_for_idle(&self, left: Duration, interrupt: &Interrupt) -> Result<(), Stop> {
-        match self.benchmark.measuring.max_busy {
-            Some(most) if !idle::wait(most, left, interrupt) => {
-                let stopped = interrupt.signal().is_some();
-                Err(if stopped { Stop::Interrupted } else { Stop::OutOfTime })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Makes the next run of a program one with these arguments, on the processor of the
-    /// slot, and in a pair with an environment whose length depends on the pair.
-    pub(crate) fn set_run(
-        &self,
-        program: &mut SideProgram,
-        select: Vec<OsString>,
-        slot: usize,
-        pair_seed: Option<u64>,
-    ) {
-        program.set_run(select, isolation(&self.benchmark.measuring, &self.cpus, slot));
-        if let Some(seed) = pair_seed.filter(|_| self.benchmark.measuring.env_padding) {
-            hooks::pad(&mut program.command, seed);
-        }
-    }
-
-    /// Runs one program once, unmeasured, with all benchmarks that match the filter.
+    /// Runs a program once, unmeasured, with all benchmarks that match the filter.
     pub(crate) fn warm_up(
         &mut self,
         program: &mut SideProgram,
         filter: Option<&str>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        self.set_run(program, program.select_all(filter), 0, None);
-        let mut all = self.measure_as(&mut [program], 1, 1, None, context)?;
-        Ok(all.pop().unwrap_or_default())
+        program.select(program.all(filter));
+        self.measure_as(program, 1, 1, None, context)
     }
 
-    /// Measures programs at the same time, one or two: the best of several means of
-    /// several plain runs, and one run of every other kind. A run may take as long as
-    /// the benchmark's timeout says; running into the deadline is no failure.
+    /// Measures a program with the benchmarks that it is to run: the best of several
+    /// means of several plain runs, and one run of every other kind. A run may take as
+    /// long as the benchmark's timeout says; running into the deadline is no failure.
     pub(crate) fn measure(
         &mut self,
-        programs: &mut [&mut SideProgram],
+        program: &mut SideProgram,
+        select: Vec<OsString>,
         deadline: Instant,
         context: Context<'_>,
-    ) -> Result<Vec<Vec<Reading>>, Stop> {
-        let (best_of, repetitions) = (self.benchmark.measuring.min_of, self.repetitions);
-        self.measure_as(programs, best_of, repetitions, Some(deadline), context)
+    ) -> Result<Vec<Reading>, Stop> {
+        program.select(select);
+        let best_of = self.benchmark.measuring.min_of;
+        self.measure_as(program, best_of, self.repetitions, Some(deadline), context)
     }
 
     fn measure_as(
         &mut self,
-        programs: &mut [&mut SideProgram],
+        program: &mut SideProgram,
         best_of: u32,
         repetitions: u32,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Vec<Vec<Reading>>, Stop> {
-        let mut measured = vec![vec![Reading::of_program(Values::new())]; programs.len()];
+    ) -> Result<Vec<Reading>, Stop> {
+        let mut measured = vec![Reading::of_program(Values::new())];
         for pass in self.meters.passes() {
             if self.done.contains(&pass) {
                 continue;
             }
-            let (best_of, repetitions) =
-                if pass == Pass::Plain { (best_of, repetitions) } else { (1, 1) };
-            let mut means = vec![Vec::new(); programs.len()];
+            let is_plain = pass == Pass::Plain;
+            let (best_of, repetitions) = if is_plain { (best_of, repetitions) } else { (1, 1) };
+            let mut means = Vec::new();
             for _ in 0..best_of {
-                let mut runs = vec![Vec::new(); programs.len()];
+                let mut runs = Vec::new();
                 for _ in 0..repetitions {
-                    let each = self.run(pass, programs, deadline, context)?;
-                    runs.iter_mut().zip(each).for_each(|(runs, readings)| runs.push(readings));
+                    runs.push(self.run(pass, program, deadline, context)?);
                 }
-                means.iter_mut().zip(runs).for_each(|(means, runs)| means.push(fold::mean(runs)));
+                means.push(fold::mean(runs));
             }
-            for (measured, means) in measured.iter_mut().zip(means) {
-                let best = fold::best(means, &self.benchmark.units);
-                if pass == Pass::Plain { *measured = best } else { extend(measured, best) }
+            let best = fold::best(means, &self.benchmark.units);
+            if is_plain {
+                measured = best;
+            } else {
+                extend(&mut measured, best);
             }
         }
         Ok(measured)
     }
 
-    /// Runs programs once, at the same time, as they are set.
+    /// Runs a program once, with the benchmarks that it is to run.
     fn run(
         &mut self,
         pass: Pass,
-        programs: &mut [&mut SideProgram],
+        program: &mut SideProgram,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Vec<Vec<Reading>>, Stop> {
-        for program in programs.iter_mut() {
-            self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
-            program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
-        }
-        let commands: Vec<_> =
-            programs.iter().map(|program| (&program.command, program.folder.as_path())).collect();
+    ) -> Result<Vec<Reading>, Stop> {
+        self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
+        program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,
@@ -268,16 +231,16 @@ impl<'a> Execution<'a> {
             context,
         };
         let name = &self.benchmark.name;
-        let failed = |Failure { program, what, command, stderr }: Failure| {
-            let (side, benchmark) = (programs[program].side, name.clone());
+        let (command, folder) = (&program.command, program.folder.as_path());
+        let values = runs.run(pass, command, folder, deadline, |failure| {
+            let Failure { what, command, stderr } = failure;
+            let (side, benchmark) = (program.side, name.clone());
             Kind::Benchmark { side, benchmark, what, command, said: stderr }.into()
-        };
-        let values = runs.run(pass, &commands, deadline, &failed)?;
-        let read = |(program, values): (&&mut SideProgram, Values)| match pass {
-            Pass::Plain => program.read(name, &values),
+        })?;
+        match pass {
+            Pass::Plain => Ok(program.read(name, &values)?),
             Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
-        };
-        Ok(programs.iter().zip(values).map(read).collect::<Result<_, _>>()?)
+        }
     }
 }
 
@@ -288,25 +251,6 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
     if let (Some(own), Some(other)) = (own, other) {
         own.values.extend(other.values);
     }
-}
-
-/// The processors of the runs: those that were asked for, for a duet else the last two.
-/// As a rule, the first one serves the interrupts.
-fn cpus(measuring: &Measuring) -> Result<Vec<u16>, Error> {
-    if !measuring.duet || !measuring.cpus.is_empty() {
-        return Ok(measuring.cpus.clone());
-    }
-    let allowed = allowed_cpus();
-    if allowed.len() < 2 {
-        return Err(Kind::NoDuet(allowed.len()).into());
-    }
-    Ok(allowed.iter().rev().take(2).copied().collect())
-}
-
-/// How a run in a slot is set apart from other programs.
-fn isolation(measuring: &Measuring, cpus: &[u16], slot: usize) -> Isolation {
-    let cpu = cpus.get(slot).copied();
-    Isolation { fixed_addresses: measuring.fixed_addresses, cpu, nice: measuring.nice }
 }
 
 /// Which of the metrics that are measured gate. If nobody named any, the only one that

@@ -329,7 +329,7 @@ mod tests {
             perf_event_paranoid: Some(-1),
             clock_source: Some("tsc".to_owned()),
             load: Some(0.52),
-            ticks: Some(Ticks { all: 100, busy: 40, stolen: 10 }),
+            ticks: Some(Ticks { all: 100, stolen: 10 }),
             on_battery: Some(true),
             memory: Some(2 << 20),
             limits: Limits { processors: Some(1.5), memory: Some(4096) },

@@ -97,11 +97,16 @@ pub fn sample<E: From<Error>>(
             left_behind: &mut command.left_behind,
             context: Context { helper, interrupt },
         };
-        let label = &command.label;
-        let failed = |Failure { what, command, stderr, .. }: Failure| {
-            Kind::Command { label: label.clone(), what, command, said: stderr }.into()
-        };
-        runs.all_passes(&command.command, scratch.path(), deadline, &failed)
+        let mut all = Values::new();
+        for pass in meters.passes() {
+            let values = runs.run(pass, &command.command, scratch.path(), deadline, |failure| {
+                let Failure { what, command: shown, stderr } = failure;
+                Kind::Command { label: command.label.clone(), what, command: shown, said: stderr }
+                    .into()
+            })?;
+            all.extend(values);
+        }
+        Ok::<_, Stop>(all)
     };
     for command in commands.iter_mut().filter(|_| sampling.warmup > 0) {
         on_event(Event::WarmingUp(&command.label))?;

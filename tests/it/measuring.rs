@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use crate::support::{Ran, Repo};
 
 /// Adds a line to the file that `LOG` names: the side, the processors, the
-/// niceness, where the stack lies, the length of the padding, the first line
-/// of standard input.
+/// niceness, where the stack lies, the first line of standard input.
 const LOOK: &str = r#"side=$(basename "$(dirname "$PWD")")
 cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)
 nice=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f17)
 stack=$(sed -n 's/ .*\[stack\]//p' /proc/$$/maps)
 read -r line
-echo "$side cpus=$cpus nice=$nice stack=$stack padding=${#CBDR_PADDING} input=$line" >> "$LOG"
+echo "$side cpus=$cpus nice=$nice stack=$stack input=$line" >> "$LOG"
 "#;
 
 /// A repository with a branch, and two scripts: one that looks, one that adds
@@ -57,7 +56,6 @@ fn set<const N: usize>(values: [&str; N]) -> BTreeSet<String> {
 fn a_run_is_left_alone_unless_asked_otherwise() {
     let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 3 --warmup 0", 0);
     assert_eq!(lines.len(), 6);
-    assert_eq!(values(&lines, "padding"), set(["0"]));
     assert_eq!(values(&lines, "input"), set([""]));
     let own = std::fs::read_to_string("/proc/self/status").unwrap();
     let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -93,16 +91,6 @@ fn what_the_machine_refuses_is_an_error_that_names_it() {
     ran.says("none").says("No such file or directory");
     let (ran, _) = compare(&repo, "sh look.sh", "--aslr maybe", 2);
     ran.says("bad aslr `maybe`: it is `on` or `off`");
-}
-
-#[test]
-fn padding_is_equal_within_a_pair_and_differs_between_pairs() {
-    let args = "--max-pairs 5 --warmup 0 --env-padding --seed 4";
-    let (_, lines) = compare(&repo(), "sh look.sh", args, 0);
-    let pairs: Vec<BTreeSet<String>> =
-        lines.chunks(2).map(|pair| values(pair, "padding")).collect();
-    assert!(pairs.iter().all(|pair| pair.len() == 1), "{pairs:?}");
-    assert_eq!(values(&lines, "padding").len(), 5, "{pairs:?}");
 }
 
 #[test]
@@ -146,35 +134,6 @@ fn a_failing_command_around_runs_is_an_error_with_its_last_words() {
             .says(&format!("`{hook}` of the base of `true` exited with code 7"))
             .says("oh dear");
     }
-}
-
-#[test]
-fn a_duet_runs_both_sides_at_once_on_two_processors() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return;
-    }
-    // Each waits for the other one of its pair, which alone would take for ever.
-    let script = "cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)\n\
-        side=$(basename \"$(dirname \"$PWD\")\")\nif [ $side = base ]; then other=head; \
-        else other=base; fi\ntouch \"$LOG.$side\"\n\
-        until [ -e \"$LOG.$other\" ]; do sleep 0.01; done\nsleep 0.1\n\
-        echo \"$side cpus=$cpus\" >> \"$LOG\"\nrm -f \"$LOG.$other\"\n";
-    let repo = repo();
-    repo.write("meet.sh", script);
-    repo.commit("meet");
-    repo.git(&["checkout", "--quiet", "main"]);
-    repo.write("meet.sh", script);
-    repo.commit("meet");
-    repo.git(&["checkout", "--quiet", "feature"]);
-    let args = "--exact-base --duet --max-pairs 4 --warmup 0 --run-timeout 20s";
-    let (_, lines) = compare(&repo, "sh meet.sh", args, 0);
-    assert_eq!(lines.len(), 8);
-    for pair in lines.chunks(2) {
-        assert_eq!(values(pair, "cpus").len(), 2, "{lines:?}");
-    }
-    // They change places.
-    let base: Vec<String> = lines.into_iter().filter(|line| line.starts_with("base")).collect();
-    assert_eq!(values(&base, "cpus").len(), 2, "{base:?}");
 }
 
 #[test]
@@ -244,12 +203,6 @@ fn the_page_cache_is_warmed_or_cooled_as_far_as_it_can_be() {
     let args = "--max-pairs 2 --page-cache warm --page-cache-file none";
     let (ran, _) = compare(&repo, "sh look.sh", args, 101);
     ran.says("none").says("No such file or directory");
-}
-
-#[test]
-fn a_pair_waits_for_a_quiet_machine() {
-    let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 1 --max-busy 99.9%", 0);
-    assert_eq!(lines.len(), 4);
 }
 
 #[test]

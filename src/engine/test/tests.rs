@@ -37,10 +37,7 @@ fn what_is_said_is_what_decided_it() {
     let mut test = asked(Some(&gate), Estimator::Robust);
     assert_eq!((test.verdict(), test.threshold()), (None, Some(0.02)));
     assert_eq!(test.result().verdict, Some(Verdict::Inconclusive));
-    assert_eq!(
-        (test.metric().name.as_str(), test.forecast()),
-        ("wall_time", Forecast::Unknown)
-    );
+    assert_eq!((test.metric().name.as_str(), test.forecast()), ("wall_time", Forecast::Unknown));
     push(&mut test, (0, 13), 0.0, 0.001);
     assert!(test.is_open() && test.verdict().is_none());
     assert!(matches!(test.forecast(), Forecast::Pairs(14..)));

@@ -4,17 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::Context;
 use crate::error::{Error, Kind};
-use crate::exec::process::{Command, Sink, pages, stderr_tail};
+use crate::exec::process::{Command, Isolation, Sink, pages, stderr_tail};
 use crate::exec::system::is_pipe;
 use crate::model::notice::RunNotice;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Hooks, PageCache};
-
-/// The variable that makes the environment of a pair longer.
-const PADDING: &str = "CBDR_PADDING";
-
-/// By how much at most, bytes: a page, beyond which places repeat.
-const MOST_PADDING: u64 = 4096;
 
 /// When a command of the user's runs.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +76,7 @@ impl RunHooks {
             stdout: Sink::File(output.clone()),
             timeout: Some(benchmark.run_timeout),
             stdin: None,
+            isolation: Isolation::default(),
             ..command.clone()
         };
         let stdin = command.stdin.clone();
@@ -153,23 +148,4 @@ fn check_readable(path: &Path) -> Result<(), Error> {
         return Err(Kind::Pipe(path.to_owned()).into());
     }
     fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
-}
-
-/// Gives a command an environment whose length depends on the pair.
-pub(super) fn pad(command: &mut Command, pair_seed: u64) {
-    command.set_var(PADDING, "x".repeat((pair_seed % MOST_PADDING) as usize));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_padding_depends_on_the_pair() {
-        let mut command = Command::default();
-        for (pair_seed, length) in [(0, 0), (5, 5), (4096, 0), (u64::MAX, 4095)] {
-            pad(&mut command, pair_seed);
-            assert_eq!(command.var(PADDING).map(|text| text.len()), Some(length));
-        }
-    }
 }

@@ -118,12 +118,11 @@ impl Execution<'_> {
         context: Context<'_>,
     ) -> Result<u32, Stop> {
         let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
-        self.set_run(program, program.select_all(filter), 0, None);
+        program.select(program.all(filter));
         tune(&oracles, &mut |count| {
             let mut sums = vec![0.0; gates.len()];
             for _ in 0..count {
-                let all = self.run(Pass::Plain, &mut [&mut *program], None, context)?;
-                for reading in all.iter().flatten() {
+                for reading in self.run(Pass::Plain, program, None, context)? {
                     for (sum, metric) in sums.iter_mut().zip(gates) {
                         *sum += reading.values.get(metric).unwrap_or(0.0);
                     }

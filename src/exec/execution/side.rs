@@ -76,8 +76,14 @@ impl SideProgram {
         let folder = scratch.join(format!("bench-{number}-{side}"));
         fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
         let paths = OutputPaths { stdout: folder.join("out"), output: folder.join("output") };
-        let stdin = benchmark.measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
-        let mut command = Command { stdin, ..program.command.clone() };
+        let measuring = &benchmark.measuring;
+        let isolation = Isolation {
+            fixed_addresses: measuring.fixed_addresses,
+            cpu: measuring.cpus.first().copied(),
+            nice: measuring.nice,
+        };
+        let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
+        let mut command = Command { stdin, isolation, ..program.command.clone() };
         let executable = program.executable.as_deref();
         let hooks = RunHooks::new(benchmark, side, &command, executable, folder.join("hook"));
         harness.set_up(&mut command, &paths);
@@ -106,16 +112,15 @@ impl SideProgram {
     }
 
     /// The arguments of a run of all benchmarks that match the filter.
-    pub(crate) fn select_all(&self, filter: Option<&str>) -> Vec<OsString> {
+    pub(crate) fn all(&self, filter: Option<&str>) -> Vec<OsString> {
         let filter = filter.filter(|_| self.harness.dialect.filters());
         filter.map(OsString::from).into_iter().collect()
     }
 
-    /// Makes the next run one with these arguments, set apart in this way.
-    pub(super) fn set_run(&mut self, select: Vec<OsString>, isolation: Isolation) {
+    /// Makes the next run one with these arguments.
+    pub(super) fn select(&mut self, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
-        self.command.argv.extend(select);
-        self.command.isolation = isolation;
+        self.command.argv.extend(arguments);
     }
 
     /// Reads what a run reported; `measured` is what was measured from outside.

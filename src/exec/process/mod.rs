@@ -11,7 +11,6 @@
 pub mod counter;
 #[cfg(unix)]
 mod helper;
-pub mod idle;
 #[cfg(unix)]
 mod interrupt;
 mod isolation;

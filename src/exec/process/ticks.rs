@@ -5,8 +5,6 @@
 pub struct Ticks {
     /// In whatever state.
     pub all: u64,
-    /// Neither idle nor waiting for a disk.
-    pub busy: u64,
     /// Wanted, but given to another virtual machine.
     pub stolen: u64,
 }
@@ -22,18 +20,13 @@ impl Ticks {
             line.split_whitespace().take(8).map(|word| word.parse().ok()).collect();
         let states = states?;
         let all = states.iter().sum();
-        let idle = states.get(3)? + states.get(4).unwrap_or(&0);
-        Some(Ticks { all, busy: all - idle, stolen: states.get(7).copied().unwrap_or(0) })
+        states.get(3)?;
+        Some(Ticks { all, stolen: states.get(7).copied().unwrap_or(0) })
     }
 
     /// This moment's. `None` where there is no `/proc`.
     pub fn now() -> Option<Self> {
         Ticks::parse(&std::fs::read_to_string("/proc/stat").ok()?)
-    }
-
-    /// The busy share since `earlier`, 0 to 1. `None` when no time passed.
-    pub(crate) fn busy_since(self, earlier: Ticks) -> Option<f64> {
-        self.share(earlier, |ticks| ticks.busy)
     }
 
     /// The share stolen since `earlier`, 0 to 1. `None` when no time passed.
@@ -53,18 +46,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_is_all_but_idle_and_waiting() {
+    fn the_stolen_share_is_that_of_the_time_between() {
         let stat = |line: &str| Ticks::parse(&format!("{line}\ncpu0 1 2 3\nintr 5\n"));
         let before = stat("cpu  10 0 10 70 10 0 0 0 0 0").unwrap();
         let after = stat("cpu  20 5 10 120 10 5 5 5 99 99").unwrap();
-        assert_eq!(before, Ticks { all: 100, busy: 20, stolen: 0 });
-        assert_eq!(after.busy_since(before), Some(30.0 / 80.0));
+        assert_eq!(before, Ticks { all: 100, stolen: 0 });
         assert_eq!(after.stolen_since(before), Some(5.0 / 80.0));
         // No time passed, or it went back.
-        assert_eq!(before.busy_since(before), None);
+        assert_eq!(before.stolen_since(before), None);
         assert_eq!(before.stolen_since(after), None);
         // An old kernel without the later columns.
-        assert_eq!(stat("cpu  1 2 3 4"), Some(Ticks { all: 10, busy: 6, stolen: 0 }));
+        assert_eq!(stat("cpu  1 2 3 4"), Some(Ticks { all: 10, stolen: 0 }));
         for bad in ["cpu  1 2 3", "cpu  a b c d", "cpu0 1 2 3 4", "intr 5"] {
             assert_eq!(stat(bad), None, "{bad}");
         }

@@ -181,34 +181,20 @@ impl<'a> ComparedProgram<'a> {
             }
         }
         let deadline = Instant::now() + turn.left;
-        self.execution.wait_for_idle(turn.left, context.interrupt)?;
-        let is_duet = self.execution.benchmark.measuring.duet;
+        let mut rows = Vec::new();
         for side in [turn.first, turn.first.other()] {
             let select = self.select(&turn.wanted, side);
-            // In turn, both sides run in the same place; in a duet, each in its own.
-            let slot = if is_duet { usize::from(side != turn.first) } else { 0 };
             let program = &mut self.sides[side];
-            self.execution.set_run(program, select, slot, Some(turn.pair_seed));
-        }
-        let Pair { base, head } = &mut self.sides;
-        let mut order = if turn.first == Side::Base { [base, head] } else { [head, base] };
-        let mut rows = Vec::new();
-        let together = if is_duet { 2 } else { 1 };
-        for programs in order.chunks_mut(together) {
-            let measured = self.execution.measure(programs, deadline, context)?;
-            for (program, readings) in programs.iter().zip(measured) {
-                let name = &self.execution.benchmark.name;
-                for case in &self.cases {
-                    let found = readings.iter().find(|reading| reading.benchmark == case.name);
-                    match found {
-                        Some(reading) => rows.push(row(&self.execution, case, program, reading)?),
-                        None if turn.wanted.contains(&case.id) => {
-                            let what = case.name.as_deref().unwrap_or(name);
-                            let what = format!("the benchmark `{what}`");
-                            return Err(omitted(name, program.side, what).into());
-                        }
-                        None => {}
+            let readings = self.execution.measure(program, select, deadline, context)?;
+            let name = &self.execution.benchmark.name;
+            for case in &self.cases {
+                match readings.iter().find(|reading| reading.benchmark == case.name) {
+                    Some(reading) => rows.push(row(&self.execution, case, program, reading)?),
+                    None if turn.wanted.contains(&case.id) => {
+                        let what = case.name.as_deref().unwrap_or(name);
+                        return Err(omitted(name, side, format!("the benchmark `{what}`")).into());
                     }
+                    None => {}
                 }
             }
         }
@@ -226,7 +212,7 @@ impl<'a> ComparedProgram<'a> {
                 return only;
             }
         }
-        program.select_all(self.filter)
+        program.all(self.filter)
     }
 }
 
