@@ -25,10 +25,11 @@ use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
 use crate::flows::history::hardware::Hardware;
 use crate::model::outcome::{MetricResult, OnDoubt, StoppedBy, Verdict};
+use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::settings::options;
+use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Node, Parents};
-use crate::workspace::git::{Repo, Revision};
 use crate::workspace::{self, Request, cargo};
 
 /// What to search for.

@@ -6,7 +6,6 @@ mod session;
 use std::time::Instant;
 
 use crate::engine::remarks::remarks;
-use crate::engine::schedule::Shard;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Bench, Hands};
 use crate::exec::process::{Helper, Interrupt};
@@ -16,9 +15,10 @@ use crate::model::notice::Notice;
 use crate::model::outcome::{
     BenchmarkResult, Policy, Removed, Sampled, Status, StoppedBy, Verdict,
 };
+use crate::model::revision::Sides;
+use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Limits};
-use crate::workspace::git::base::Sides;
 use crate::workspace::{self, Preparation, Prepared, Request, State};
 use catalogue::Found;
 use session::{Measured, Session};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::engine::schedule::Shard;
+use crate::model::shard::Shard;
 use crate::settings::table::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.

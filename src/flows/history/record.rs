@@ -10,11 +10,12 @@ use crate::flows::event::Event;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::outcome::MetricResult;
+use crate::model::revision::Revision;
 use crate::model::row::Sample;
 use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::git::{Repo, Revision};
+use crate::workspace::git::Repo;
 use crate::workspace::{self, Alone, Request};
 
 /// What to record.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::engine::schedule::Shard;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::outcome::{OnDoubt, Removed, StoppedBy};
+use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::samples::{self, Branch, Judging, Misfit, Part, Recording, Spec};
 
 use super::analyze;

@@ -9,8 +9,8 @@ use cargo_cbdr::engine::test::exact;
 use cargo_cbdr::model::gate::{Gate, Waiver};
 use cargo_cbdr::model::metric::{Better, Metric, Unit, Units};
 use cargo_cbdr::model::outcome::{MetricResult, OnDoubt};
+use cargo_cbdr::model::revision::Revision;
 use cargo_cbdr::settings::options::{Benchmark, Measuring, Subject};
-use cargo_cbdr::workspace::git::Revision;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::is_of_tables;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use cargo_cbdr::Report;
-use cargo_cbdr::engine::schedule::Shard;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
-use cargo_cbdr::workspace::git::Revision;
-use cargo_cbdr::workspace::git::base::Rule;
+use cargo_cbdr::model::revision::{Revision, Rule};
+use cargo_cbdr::model::shard::Shard;
 use serde::Serialize;
 
 use super::repeated::{VERDICTS, count};

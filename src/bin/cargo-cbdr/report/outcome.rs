@@ -7,8 +7,8 @@ use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, MetricResult, OnDoubt, Removed, Status, StoppedBy, Verdict,
 };
+use cargo_cbdr::model::revision::Sides;
 use cargo_cbdr::samples::{Findings, Spec};
-use cargo_cbdr::workspace::git::base::Sides;
 
 use super::{findings, human};
 use crate::ui::{notices, text};

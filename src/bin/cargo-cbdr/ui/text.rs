@@ -7,10 +7,10 @@ use cargo_cbdr::flows::bisect::state::Step;
 use cargo_cbdr::flows::history::record::Recorded;
 use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::outcome::{MetricResult, Removed, Verdict};
+use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
 use cargo_cbdr::samples::{MetricFinding, Versus};
-use cargo_cbdr::workspace::git::base::{Origin, Rule, Sides};
+use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
-use cargo_cbdr::workspace::git::{Revision, abbreviated};
 
 pub(crate) use super::calm::{clean, is_hidden, line};
 
