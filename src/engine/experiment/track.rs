@@ -62,10 +62,11 @@ impl Line {
     /// decide.
     fn result(&self, question: &Question, of: impl Fn(&Question) -> MetricResult) -> MetricResult {
         let result = of(question);
-        let gate = self.undecided.iter().find(|gate| gate.metric == result.metric.name);
-        let threshold = gate.map(Gate::limit).or(result.threshold);
-        let waiver = gate.and_then(Gate::waived).or(result.waiver);
-        MetricResult { threshold, waiver, ..result }
+        let gate = self.undecided.iter().find(|gate| gate.metric == result.name);
+        match gate {
+            Some(gate) => result.gated(gate),
+            None => result,
+        }
     }
 
     fn open(&self) -> impl Iterator<Item = &Question> {
@@ -168,10 +169,9 @@ impl Track {
         of: impl Fn(&Question) -> MetricResult + Copy,
     ) -> impl Iterator<Item = BenchmarkResult> {
         self.lines.iter().map(move |line| BenchmarkResult {
-            name: line.name.clone(),
-            status: Status::Compared,
             pairs: line.pairs,
             metrics: line.questions.iter().map(|one| line.result(one, of)).collect(),
+            ..BenchmarkResult::new(&line.name, Status::Compared)
         })
     }
 

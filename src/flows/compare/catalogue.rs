@@ -136,15 +136,12 @@ impl Found {
             return;
         }
         if !matches!(results.as_slice(), [only] if only.name == program) {
-            let (name, pairs) = (program.to_owned(), 0);
-            let (metrics, gates) = (Vec::new(), Vec::new());
             self.subject.benchmarks.push(experiment::Benchmark {
-                name: name.clone(),
-                metrics,
-                gates,
+                name: program.to_owned(),
+                metrics: Vec::new(),
+                gates: Vec::new(),
             });
-            let (status, metrics) = (Status::Compared, Vec::new());
-            results.push(BenchmarkResult { name, status, pairs, metrics });
+            results.push(BenchmarkResult::new(program, Status::Compared));
         }
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);

@@ -194,7 +194,7 @@ impl Track<'_> {
             let harness = self.bench.dialect().name();
             return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
         }
-        measured.extend(self.exact.iter().map(|result| result.metric.name.clone()));
+        measured.extend(self.exact.iter().map(|result| result.name.clone()));
         measured.sort();
         measured.dedup();
         if self.bench.gates(&measured, &[]).is_empty() {
@@ -245,7 +245,7 @@ impl Track<'_> {
     fn series(&self, samples: &[Sample]) -> Vec<Series> {
         let first = samples.first().into_iter().flat_map(|sample| sample.iter());
         let measured: Vec<String> = first.map(|(metric, _)| metric.to_owned()).collect();
-        let exact = self.exact.iter().map(|result| result.metric.name.clone());
+        let exact = self.exact.iter().map(|result| result.name.clone());
         let all: Vec<String> = measured.iter().cloned().chain(exact).collect();
         let gates = self.bench.gates(&all, &[]);
         let series = |metric: &Metric, values: Vec<f64>| Series {
@@ -262,7 +262,7 @@ impl Track<'_> {
         let of_program = self
             .exact
             .iter()
-            .map(|result| series(&result.metric, result.summary.head.into_iter().collect()));
+            .map(|result| series(&result.metric(), result.summary.head.into_iter().collect()));
         of_runs.chain(of_program).filter(|series| !series.values.is_empty()).collect()
     }
 

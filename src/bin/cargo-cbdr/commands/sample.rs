@@ -13,7 +13,7 @@ use cargo_cbdr::settings::table::Table;
 use super::observe::random_seed;
 use crate::cli::Sample;
 use crate::exit::Exit;
-use crate::report::samples::Rows;
+use crate::samples::CsvRows;
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
     interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
     // Whole rounds only: they wait here until one is complete.
-    let mut rows = Rows::new();
+    let mut rows = CsvRows::new();
     let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
         match event {
             Event::Rounds { seed, .. } => {
