@@ -68,4 +68,4 @@ pub mod stats;
 pub mod workspace;
 
 pub use error::Error;
-pub use flows::compare::{Options, Report, compare};
+pub use flows::compare::{Compared, Options, compare};

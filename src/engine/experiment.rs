@@ -318,16 +318,15 @@ impl BenchmarkState {
     fn result(&self, of: impl Fn(&MetricTest) -> MetricResult) -> BenchmarkResult {
         let metrics = self.tests.iter().map(|(_, test)| {
             let result = of(test);
-            let gate = self.undecided.iter().find(|gate| gate.metric == result.metric.name);
-            let threshold = gate.map(Gate::limit).or(result.threshold);
-            let waiver = gate.and_then(Gate::waived).or(result.waiver);
-            MetricResult { threshold, waiver, ..result }
+            match self.undecided.iter().find(|gate| gate.metric == result.name) {
+                Some(gate) => result.gated(gate),
+                None => result,
+            }
         });
         BenchmarkResult {
-            name: self.name.clone(),
-            status: Status::Compared,
             pairs: self.pairs,
             metrics: metrics.collect(),
+            ..BenchmarkResult::new(&self.name, Status::Compared)
         }
     }
 }

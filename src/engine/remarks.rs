@@ -25,7 +25,7 @@ pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) ->
     let mut notices = Vec::new();
     for (of, result) in &gating {
         for remark in remarks_on(result).into_iter().filter(|remark| said(result, remark)) {
-            let (benchmark, metric) = (of.name.clone(), result.metric.name.clone());
+            let (benchmark, metric) = (of.name.clone(), result.name.clone());
             notices.push(Notice::Metric { benchmark, metric, remark });
         }
     }
@@ -44,7 +44,7 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
     remarks.extend(waived(result).filter(|_| !regressed));
     if let (Some(typical), Some(average)) = (result.overruled, average) {
         remarks.push(Remark::Tail { average, typical });
-    } else if regressed && small && result.metric.depends_on_placement() {
+    } else if regressed && small && result.metric().depends_on_placement() {
         remarks.push(Remark::SmallChange);
     }
     if MANY_TIES * result.ties > pairs {
@@ -58,13 +58,13 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
 }
 
 fn waived(result: &MetricResult) -> Option<Remark> {
-    let (waiver, threshold) = result.waiver.clone()?;
+    let waiver = result.waiver.clone()?;
     let change = result.summary.change;
-    let worse = change.map(|change| match result.metric.better {
+    let worse = change.map(|change| match result.better {
         Better::Lower => change,
         Better::Higher => 1.0 / (1.0 + change) - 1.0,
     });
     // From zero to something has no change, but is one.
-    let needed = worse.is_none_or(|worse| worse > threshold);
-    Some(Remark::Waived { change, threshold, needed, waiver, better: result.metric.better })
+    let needed = worse.is_none_or(|worse| worse > waiver.threshold);
+    Some(Remark::Waived { change, needed, waiver, better: result.better })
 }

@@ -5,19 +5,8 @@
 //! pair both sides have had each slot equally often, whatever the slot does to
 //! a run, and nobody can foresee the order without the seed.
 
-use std::fmt;
-use std::str::FromStr;
-
+use crate::model::shard::Shard;
 use crate::model::side::Side;
-
-/// One machine's part of a comparison that several machines make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shard {
-    /// Which part, from 1.
-    pub number: u64,
-    /// Of how many.
-    pub of: u64,
-}
 
 impl Shard {
     /// The seed of the shard's order, below 2^53, from that of the whole: the
@@ -26,40 +15,6 @@ impl Shard {
         scramble(scramble(seed) ^ self.number) >> 11
     }
 }
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
-    }
-}
-
-impl FromStr for Shard {
-    type Err = NoShard;
-
-    fn from_str(text: &str) -> Result<Self, NoShard> {
-        let (number, of) = text.split_once('/').ok_or(NoShard)?;
-        let parse = |text: &str| text.parse::<u64>().map_err(|_| NoShard);
-        let shard = Shard { number: parse(number)?, of: parse(of)? };
-        ((1..=shard.of).contains(&shard.number) && shard.of <= MOST_SHARDS)
-            .then_some(shard)
-            .ok_or(NoShard)
-    }
-}
-
-/// More machines than this are a mistake.
-const MOST_SHARDS: u64 = 10_000;
-
-/// What is not the number of a shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoShard;
-
-impl fmt::Display for NoShard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected `I/N`, with I from 1 to N and N at most {MOST_SHARDS}, such as `1/4`")
-    }
-}
-
-impl std::error::Error for NoShard {}
 
 /// The order of the runs of one benchmark, a pure function of the seed.
 #[derive(Clone, Copy, Debug)]
@@ -194,13 +149,7 @@ mod tests {
     const PINNED: &str = "hbhbbhhbbhbhhbbh";
 
     #[test]
-    fn a_shard_is_one_of_several_and_has_an_order_of_its_own() {
-        assert_eq!("2/4".parse(), Ok(Shard { number: 2, of: 4 }));
-        for bad in ["0/4", "5/4", "1", "1/0", "a/2", "1/2/3", "-1/2", "", "1/10001"] {
-            assert_eq!(bad.parse::<Shard>(), Err(NoShard), "{bad}");
-        }
-        assert_eq!(Shard { number: 2, of: 4 }.to_string(), "2/4");
-        assert!(NoShard.to_string().starts_with("expected `I/N`"), "{NoShard}");
+    fn each_shard_has_an_order_of_its_own() {
         let seeds: std::collections::BTreeSet<u64> =
             (1..=1000).map(|number| Shard { number, of: 1000 }.seed(42)).collect();
         assert_eq!(seeds.len(), 1000);

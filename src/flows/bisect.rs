@@ -16,7 +16,7 @@ pub mod search;
 pub mod state;
 
 use search::{Search, steps};
-use state::{Measurement, Outcome, State, Step};
+use state::{CommitOutcome, Measurement, State, Step};
 
 use crate::error::{Error, Kind};
 use crate::exec::process::{Helper, Interrupt, RunError};
@@ -24,11 +24,12 @@ use crate::exec::system::digest;
 use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
 use crate::flows::history::hardware::Hardware;
-use crate::model::outcome::{MetricResult, OnDoubt, StoppedBy, Verdict};
+use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
+use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::settings::options;
+use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Node, Parents};
-use crate::workspace::git::{Repo, Revision};
 use crate::workspace::{self, Request, cargo};
 
 /// What to search for.
@@ -129,10 +130,10 @@ pub fn bisect(
     let mut search = Search::new(nodes.iter().map(|node| node.parents.clone()).collect());
     let last = nodes.len() - 1;
     let verdict = match tries.of(&nodes, last, &search, tell, follow)? {
-        Outcome::Bad => Verdict::Regression,
-        Outcome::Good => Verdict::NoRegression,
-        Outcome::Inconclusive => Verdict::Inconclusive,
-        Outcome::Unusable => {
+        CommitOutcome::Bad => Verdict::Regression,
+        CommitOutcome::Good => Verdict::NoRegression,
+        CommitOutcome::Inconclusive => Verdict::Inconclusive,
+        CommitOutcome::Unusable => {
             let why = tries.state.steps.last().and_then(|step| step.why.clone());
             return Err(Kind::Bisect { which: "bad", why: why.unwrap_or_default() }.into());
         }
@@ -191,7 +192,7 @@ impl Tries<'_> {
         search: &Search,
         tell: &mut dyn FnMut(Event<'_>),
         follow: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Outcome, Error> {
+    ) -> Result<CommitOutcome, Error> {
         let commit = &nodes[at].commit;
         if let Some(known) = self.state.steps.iter().find(|step| step.commit == commit.id) {
             return Ok(known.outcome);
@@ -205,10 +206,10 @@ impl Tries<'_> {
         let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
         let step = match compare(&options, self.helper, self.interrupt, tell) {
-            Ok(report) => step(commit, &report, level)?,
+            Ok(compared) => step(commit, &compared.outcome, level)?,
             Err(error) if is_the_commits(&error) => Step {
                 commit: commit.id.clone(),
-                outcome: Outcome::Unusable,
+                outcome: CommitOutcome::Unusable,
                 why: Some(error.to_string()),
                 measured: None,
             },
@@ -222,32 +223,31 @@ impl Tries<'_> {
 }
 
 /// What a comparison with the good commit says of a commit.
-fn step(commit: &Commit, report: &compare::Report, level: f64) -> Result<Step, Error> {
-    if report.sampled.stopped_by == StoppedBy::Interrupt {
+fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<Step, Error> {
+    if compared.stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let (outcome, why) = match report.verdict {
-        Verdict::Regression => (Outcome::Bad, None),
-        Verdict::NoRegression => (Outcome::Good, None),
-        Verdict::Identical => {
-            (Outcome::Good, Some("the same program as the good commit's".to_owned()))
+    let (outcome, why) = match compared.verdict {
+        Some(Verdict::Regression) => (CommitOutcome::Bad, None),
+        Some(Verdict::NoRegression) => (CommitOutcome::Good, None),
+        Some(Verdict::Identical) => {
+            (CommitOutcome::Good, Some("the same program as the good commit's".to_owned()))
         }
-        Verdict::Inconclusive => (Outcome::Inconclusive, None),
-        Verdict::NoBaseline => {
+        Some(Verdict::Inconclusive) | None => (CommitOutcome::Inconclusive, None),
+        Some(Verdict::NoBaseline) => {
             let why = "it has no such benchmark, or does not build".to_owned();
             return Err(Kind::Bisect { which: "good", why }.into());
         }
     };
-    let metrics = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let gating: Vec<&MetricResult> = metrics.filter(|metric| metric.verdict.is_some()).collect();
-    let decided = gating.iter().find(|metric| metric.verdict == Some(report.verdict));
-    let measured = decided.or(gating.first()).map(|metric| Measurement {
+    let judged = || compared.metrics().filter(|(_, metric)| metric.verdict.is_some());
+    let decided = judged().find(|(_, metric)| metric.verdict == compared.verdict);
+    let measured = decided.or(judged().next()).map(|(_, metric)| Measurement {
         level,
         change: metric.summary.change,
         lower: metric.summary.lower.filter(|bound| bound.is_finite()),
         upper: metric.summary.upper.filter(|bound| bound.is_finite()),
-        pairs: report.sampled.pairs(),
-        seconds: report.sampled.elapsed,
+        pairs: compared.pairs(),
+        seconds: compared.elapsed_seconds.unwrap_or_default(),
     });
     Ok(Step { commit: commit.id.clone(), outcome, why, measured })
 }

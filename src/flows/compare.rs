@@ -7,20 +7,17 @@ mod session;
 use std::time::Instant;
 
 use crate::engine::remarks::remarks;
-use crate::engine::schedule::Shard;
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
 use crate::exec::process::{Helper, Interrupt};
 use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::notice::Notice;
-use crate::model::outcome::{
-    BenchmarkResult, Policy, Removed, Sampled, Status, StoppedBy, Verdict,
-};
+use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
+use crate::model::shard::Shard;
 use crate::model::side::Side;
-use crate::settings::options::{Benchmark, Limits};
-use crate::workspace::git::base::Sides;
-use crate::workspace::{self, Preparation, Prepared, Request, State};
+use crate::settings::options::Benchmark;
+use crate::workspace::{self, Preparation, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
@@ -39,70 +36,29 @@ pub struct Options {
     pub shard: Option<Shard>,
 }
 
-/// What came of it.
+/// What came of a comparison, and what its samples are of.
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// The overall verdict; of a shard that measured, *inconclusive*: see
-    /// [`Report::decided`].
-    pub verdict: Verdict,
-    /// The two commits.
-    pub sides: Sides,
-    /// The compiler of the head, where something was built.
-    pub toolchain: Option<String>,
-    /// What decided.
-    pub policy: Policy,
-    /// What limited it.
-    pub limits: Limits,
-    /// The seed of the order; of a shard's order, that of the whole.
-    pub seed: u64,
-    /// The part that this is of a comparison of several machines.
-    pub shard: Option<Shard>,
+pub struct Compared {
+    /// What came of it.
+    pub outcome: Outcome,
     /// What was run, or would have been.
     pub programs: Vec<Benchmark>,
-    /// What decides, each with the name of its benchmark, but for what is known
-    /// without a run.
+    /// What decides about the metrics that are sampled, each with the name of its
+    /// benchmark.
     pub gates: Vec<(String, Gate)>,
-    /// The numbers.
-    pub sampled: Sampled,
-    /// What gates on the base and is not measured on the head.
-    pub removed: Vec<Removed>,
-    /// Seconds from the call to the first measured pair.
-    pub prepare_seconds: f64,
-    /// What the user should know.
-    pub notices: Vec<Notice>,
-}
-
-impl Report {
-    /// The overall verdict; none of a shard that measured, for that is given by
-    /// all of them together.
-    pub fn decided(&self) -> Option<Verdict> {
-        let measured =
-            !matches!(self.sampled.stopped_by, StoppedBy::Identical | StoppedBy::NoBaseline);
-        (self.shard.is_none() || !measured).then_some(self.verdict)
-    }
-
-    /// The keys of the tables in which the sides differ and that change which
-    /// benchmarks run.
-    pub fn selecting(&self) -> Vec<&'static str> {
-        let differing = self.notices.iter().filter_map(|notice| match notice {
-            Notice::RunDiffers(differs) => Some(differs.selecting()),
-            _ => None,
-        });
-        differing.flatten().collect()
-    }
 }
 
 /// Compares the two sides. `tell` learns what happens, between runs only.
 ///
 /// # Errors
 /// When there is no result: see [`Error`]. A signal during sampling is no
-/// error: the report then says what is known so far.
+/// error: the outcome then says what is known so far.
 pub fn compare(
     options: &Options,
     helper: &Helper,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
-) -> Result<Report, Error> {
+) -> Result<Compared, Error> {
     let start = Instant::now();
     let preparation =
         workspace::prepare(&options.request, helper, interrupt, &mut |event| tell(event.into()))?;
@@ -131,34 +87,38 @@ pub fn compare(
         notices.push(notice);
     }
     let verdict = match sampled.stopped_by {
-        StoppedBy::Identical => Verdict::Identical,
-        StoppedBy::NoBaseline => Verdict::NoBaseline,
-        _ if options.shard.is_some() => Verdict::Inconclusive,
-        _ => sampled.verdict(),
+        StoppedBy::Identical => Some(Verdict::Identical),
+        StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
+        // All shards together give it.
+        _ if options.shard.is_some() => None,
+        _ => Some(sampled.verdict()),
     };
     let mut removed = preparation.built.removed.clone();
     removed.extend(discoveries.iter().flat_map(Discovery::removed));
-    let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, discoveries);
-    let sampled = Sampled { benchmarks, ..sampled };
-    Ok(Report {
+    let selecting = notices.iter().filter_map(|notice| match notice {
+        Notice::RunDiffers(differs) => Some(differs.selecting()),
+        _ => None,
+    });
+    let outcome = Outcome {
         verdict,
-        sides: preparation.sides,
-        toolchain: preparation.built.toolchain,
+        stopped_by: sampled.stopped_by,
+        elapsed_seconds: Some(sampled.elapsed),
+        prepare_seconds: Some(prepare_seconds),
+        rows: None,
+        benchmarks: all_benchmarks(&preparation, sampled.benchmarks, discoveries),
+        sides: Some(preparation.sides),
+        toolchain: Some(preparation.built.toolchain),
         policy: preparation.built.settings.policy,
         limits: preparation.built.settings.limits,
-        seed: options.seed,
-        shard: options.shard,
-        programs: programs_of(preparation.built.benchmarks),
-        gates,
-        sampled,
+        seed: Some(options.seed),
+        shard: Some(options.shard),
         removed,
-        prepare_seconds,
+        selecting: selecting.flatten().map(str::to_owned).collect(),
         notices,
-    })
-}
-
-fn programs_of(prepared: Vec<Prepared>) -> Vec<Benchmark> {
-    prepared.into_iter().map(|prepared| prepared.benchmark).collect()
+    };
+    let prepared = preparation.built.benchmarks.into_iter();
+    let programs = prepared.map(|prepared| prepared.benchmark).collect();
+    Ok(Compared { outcome, programs, gates })
 }
 
 /// Why no benchmark is there to be measured.
@@ -198,12 +158,6 @@ fn all_benchmarks(
     discoveries: Vec<Discovery>,
 ) -> Vec<BenchmarkResult> {
     let (mut measured, mut discoveries) = (measured.into_iter(), discoveries.into_iter());
-    let without = |name: &str, status| BenchmarkResult {
-        name: name.to_owned(),
-        status,
-        pairs: 0,
-        metrics: Vec::new(),
-    };
     let mut all = Vec::new();
     for prepared in &preparation.built.benchmarks {
         let name = &prepared.benchmark.name;
@@ -214,13 +168,18 @@ fn all_benchmarks(
                     all.push(found.with_one_sided(result));
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
-                all.extend(found.one_sided.iter().map(|one| without(&one.name, side(one.side))));
+                all.extend(
+                    found
+                        .one_sided
+                        .iter()
+                        .map(|one| BenchmarkResult::new(&one.name, side(one.side))),
+                );
             }
-            State::Identical => all.push(without(name, Status::Compared)),
-            State::NoBaseline => all.push(without(name, Status::New)),
+            State::Identical => all.push(BenchmarkResult::new(name, Status::Compared)),
+            State::NoBaseline => all.push(BenchmarkResult::new(name, Status::New)),
         }
     }
     let removed = preparation.built.removed.iter();
-    all.extend(removed.map(|removed| without(&removed.benchmark, Status::Removed)));
+    all.extend(removed.map(|gone| BenchmarkResult::new(&gone.benchmark, Status::Removed)));
     all
 }

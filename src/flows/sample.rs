@@ -13,9 +13,9 @@ use crate::exec::process::{Command, Helper, Interrupt};
 use crate::flows::event::Event;
 use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
-use crate::model::outcome::StoppedBy;
+use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Values;
-use crate::settings::options::{self, Limits};
+use crate::settings::options;
 
 /// What is to be run, and for how long.
 #[derive(Clone, Debug)]

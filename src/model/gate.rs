@@ -1,8 +1,10 @@
 //! What decides about one metric: how far it may change, from where on there is
 //! a warning, and what was accepted.
 
+use serde::{Deserialize, Serialize};
+
 /// A metric that gates.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The metric.
     pub metric: String,
@@ -27,9 +29,10 @@ impl Gate {
         ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
     }
 
-    /// The waiver, with the threshold that it stands above.
-    pub fn waived(&self) -> Option<(Waiver, f64)> {
-        self.waiver.clone().map(|waiver| (waiver, self.threshold))
+    /// The waiver as a result shows it.
+    pub fn waived(&self) -> Option<Waived> {
+        let Waiver { benchmark, ceiling, reason, expires, issue, .. } = self.waiver.clone()?;
+        Some(Waived { threshold: self.threshold, benchmark, ceiling, reason, expires, issue })
     }
 
     /// The same for another metric.
@@ -39,10 +42,11 @@ impl Gate {
     }
 }
 
-/// An accepted slowdown.
-#[derive(Clone, Debug, PartialEq)]
+/// An accepted slowdown, as it is declared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiver {
-    /// The metric.
+    /// The metric. A waiver that is written down belongs to a gate, which names it.
+    #[serde(skip)]
     pub metric: String,
     /// The benchmark; none means all.
     pub benchmark: Option<String>,
@@ -65,6 +69,24 @@ impl Waiver {
     }
 }
 
+/// An accepted slowdown, as a result shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waived {
+    /// The threshold without it, a fraction.
+    pub threshold: f64,
+    /// The benchmark that it was declared for; none means all.
+    #[serde(skip)]
+    pub benchmark: Option<String>,
+    /// The change up to which it passes, a fraction.
+    pub ceiling: f64,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it counts.
+    pub expires: String,
+    /// Where it is discussed.
+    pub issue: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +104,8 @@ mod tests {
         let gate =
             |threshold| Gate { waiver: Some(waiver.clone()), ..Gate::new("wall_time", threshold) };
         assert_eq!((gate(0.02).limit(), gate(0.2).limit()), (0.1, 0.2));
-        assert_eq!(gate(0.02).waived(), Some((waiver.clone(), 0.02)));
+        let waived = gate(0.02).waived().unwrap();
+        assert_eq!((waived.threshold, waived.ceiling), (0.02, 0.1));
         assert_eq!(gate(0.02).of("max_rss"), Gate { metric: "max_rss".to_owned(), ..gate(0.02) });
         assert!(waiver.is_about("wall_time", &["suite/parse", "parse"]));
         assert!(

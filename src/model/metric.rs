@@ -23,7 +23,8 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
 }
 
 /// The unit of a metric's values.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum Unit {
     /// Seconds.
     Seconds,
@@ -61,6 +62,18 @@ impl Unit {
     }
 }
 
+impl From<String> for Unit {
+    fn from(symbol: String) -> Self {
+        Unit::of(&symbol)
+    }
+}
+
+impl From<Unit> for String {
+    fn from(unit: Unit) -> Self {
+        unit.symbol().to_owned()
+    }
+}
+
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.symbol())
@@ -78,14 +91,6 @@ pub enum Better {
 }
 
 impl Better {
-    /// `lower` or `higher`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Better::Lower => "lower",
-            Better::Higher => "higher",
-        }
-    }
-
     /// The change, head/base - 1, at which a metric is worse by `threshold`: where
     /// higher is better it is a fall, for the base is then so much more than the
     /// head.
@@ -99,7 +104,13 @@ impl Better {
 
     /// The direction of a name.
     pub fn of(name: &str) -> Option<Self> {
-        [Better::Lower, Better::Higher].into_iter().find(|better| better.name() == name)
+        [Better::Lower, Better::Higher].into_iter().find(|better| better.to_string() == name)
+    }
+}
+
+impl fmt::Display for Better {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -130,7 +141,9 @@ impl Metric {
     #[must_use]
     pub fn with(self, units: &Units) -> Self {
         match units.get(&self.name) {
-            Some((unit, better)) => Metric { unit: unit.clone(), better: *better, ..self },
+            Some(Quantity { unit, better }) => {
+                Metric { unit: unit.clone(), better: *better, ..self }
+            }
             None => self,
         }
     }
@@ -233,8 +246,17 @@ impl KnownMetric {
     }
 }
 
-/// The units and directions of metrics, by their names.
-pub type Units = BTreeMap<String, (Unit, Better)>;
+/// What the values of a metric are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quantity {
+    /// Their unit.
+    pub unit: Unit,
+    /// Which of them are better.
+    pub better: Better,
+}
+
+/// What the values of metrics are, by their names.
+pub type Units = BTreeMap<String, Quantity>;
 
 /// The metric that gates when none is named.
 pub(crate) const DEFAULT_METRIC: &str = "wall_time";

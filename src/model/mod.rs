@@ -8,6 +8,8 @@ pub mod metric;
 pub mod noise;
 pub mod notice;
 pub mod outcome;
+pub mod revision;
 pub mod row;
+pub mod shard;
 pub mod side;
 pub mod target;

@@ -7,7 +7,7 @@ pub use run::RunNotice;
 pub use settings::{DifferentKey, RunDiffers};
 
 use crate::model::estimator::Estimator;
-use crate::model::gate::Waiver;
+use crate::model::gate::{Waived, Waiver};
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
 use crate::model::outcome::Removed;
@@ -175,6 +175,20 @@ pub enum Notice {
     OneLook,
 }
 
+impl Notice {
+    /// Whether it says how a branch changes its own gate.
+    pub fn is_about_settings(&self) -> bool {
+        matches!(
+            self,
+            Notice::PolicyDiffers { .. }
+                | Notice::RunDiffers(_)
+                | Notice::ConfiguredBase { .. }
+                | Notice::NewWaiver { .. }
+                | Notice::Told { .. }
+        )
+    }
+}
+
 /// Something about the result of a metric that gates. Changes are fractions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
@@ -187,12 +201,10 @@ pub enum Remark {
     Waived {
         /// The change.
         change: Option<f64>,
-        /// The threshold without the waiver.
-        threshold: f64,
-        /// Whether the change is beyond that.
+        /// Whether the change is beyond the threshold without the waiver.
         needed: bool,
         /// The waiver.
-        waiver: Waiver,
+        waiver: Waived,
         /// The metric's direction.
         better: Better,
     },

@@ -1,15 +1,37 @@
-//! The question, the answer, and what a finished comparison says.
+//! What came of a comparison, or of an analysis of samples: one model of both.
+//! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
 use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::estimator::Estimator;
-use crate::model::gate::Waiver;
-use crate::model::metric::Metric;
+use crate::model::gate::{Gate, Waived};
+use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
+use crate::model::notice::Notice;
+use crate::model::revision::Sides;
+use crate::model::shard::Shard;
+use crate::model::side::Pair;
+
+/// Displays an enum by the name under which it is serialized.
+macro_rules! display_serialized {
+    ($($name:ty),+) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.serialize(f)
+            }
+        }
+    )+};
+}
+
+display_serialized!(Verdict, OnDoubt, StoppedBy, Status, Method, Judgement);
 
 /// The answer to the question "did it get slower by more than the threshold?",
 /// for one metric or for all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The change is below the threshold.
     NoRegression,
@@ -24,19 +46,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::NoRegression => "no-regression",
-            Verdict::Regression => "regression",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Identical => "identical",
-            Verdict::NoBaseline => "no-baseline",
-        }
-    }
-
-    /// One verdict of those of the gating metrics: any regression makes a
-    /// regression, else any open one leaves it open.
+    /// The verdict on all metrics that gate: a regression if there is one, else
+    /// inconclusive if there is one.
     pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut overall = Verdict::NoRegression;
         for verdict in verdicts {
@@ -50,14 +61,9 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// What a gate makes of an answer that is neither yes nor no.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnDoubt {
     /// Let it pass.
     #[default]
@@ -67,9 +73,10 @@ pub enum OnDoubt {
 }
 
 /// Why sampling stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StoppedBy {
-    /// Every question was answered.
+    /// Every metric that gates had its verdict.
     Verdict,
     /// The time was over.
     TimeLimit,
@@ -83,22 +90,9 @@ pub enum StoppedBy {
     NoBaseline,
 }
 
-impl StoppedBy {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StoppedBy::Verdict => "verdict",
-            StoppedBy::TimeLimit => "time-limit",
-            StoppedBy::MaxPairs => "max-pairs",
-            StoppedBy::Interrupt => "interrupt",
-            StoppedBy::Identical => "identical",
-            StoppedBy::NoBaseline => "no-baseline",
-        }
-    }
-}
-
 /// How the two sides stand in one benchmark, or in one metric of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Both have it.
     Compared,
@@ -108,19 +102,34 @@ pub enum Status {
     Removed,
 }
 
-impl Status {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Compared => "compared",
-            Status::New => "new",
-            Status::Removed => "removed",
-        }
-    }
+/// How samples were compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// By the rule of `compare`: valid however often it is looked at.
+    Sequential,
+    /// By Student's and Fieller's intervals of pairs: valid for one look.
+    Paired,
+    /// By Welch's and Fieller's intervals: valid for one look.
+    Welch,
+    /// By BenchmarkTools' judgement, which promises nothing.
+    Judge,
+}
+
+/// BenchmarkTools' word on a ratio of two estimates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// Less than 1 by more than the tolerance.
+    Improvement,
+    /// Neither.
+    Invariant,
+    /// More than 1 by more than the tolerance, or no number.
+    Regression,
 }
 
 /// What gates on the base and is not measured on the head.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// The benchmark.
     pub benchmark: String,
@@ -129,9 +138,10 @@ pub struct Removed {
 }
 
 /// What the pairs so far say. Nothing in it is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many pairs there were.
+    #[serde(skip)]
     pub pairs: u64,
     /// The base's estimate, in the metric's unit: its mean, geometric mean or median.
     pub base: Option<f64>,
@@ -148,58 +158,108 @@ pub struct Summary {
     pub upper: Option<f64>,
 }
 
-/// What is said of one metric of one benchmark.
-#[derive(Clone, Debug, PartialEq)]
+/// The difference of two means with its bounds, in the unit of the values.
+/// Serialized, it is an array: lower bound, estimate, upper bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 3]", into = "[f64; 3]")]
+pub struct Difference {
+    /// Its lower bound.
+    pub lower: f64,
+    /// Mean of the head minus mean of the base.
+    pub estimate: f64,
+    /// Its upper bound.
+    pub upper: f64,
+}
+
+impl From<Difference> for [f64; 3] {
+    fn from(Difference { lower, estimate, upper }: Difference) -> Self {
+        [lower, estimate, upper]
+    }
+}
+
+impl From<[f64; 3]> for Difference {
+    fn from([lower, estimate, upper]: [f64; 3]) -> Self {
+        Difference { lower, estimate, upper }
+    }
+}
+
+/// The result of one metric of one benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricResult {
-    /// The metric.
-    pub metric: Metric,
+    /// The metric's name.
+    pub name: String,
     /// Whether both sides measure it.
     pub status: Status,
-    /// The limit of the change, a fraction, where the metric gates.
-    pub threshold: Option<f64>,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether it decides, which it does where it has a threshold; of a removed
+    /// one, whether it would on the base.
+    pub gates: bool,
     /// The numbers: estimates in the metric's unit, the change and its bounds
     /// as fractions. Of a gating metric they are those of the pair that
     /// decided it.
+    #[serde(flatten)]
     pub summary: Summary,
-    /// The plain mean's numbers of the same pairs, whichever the estimator; none of
-    /// minima.
-    pub mean: Option<Summary>,
-    /// The verdict, where the metric gates.
+    /// The largest change for the worse that passes, a fraction.
+    pub threshold: Option<f64>,
+    /// The verdict, where the metric gates and this is not a shard.
     pub verdict: Option<Verdict>,
     /// Whether the change passes, and is beyond the warning level.
     pub warned: bool,
-    /// The waiver that the threshold comes from, and the threshold without it.
-    pub waiver: Option<(Waiver, f64)>,
+    /// The waiver that the threshold comes from.
+    pub waiver: Option<Waived>,
+    /// The plain mean's numbers of the same pairs, whichever the estimator; none of
+    /// minima.
+    pub mean: Option<Summary>,
+    /// The difference of the means, of samples that are looked at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+    /// BenchmarkTools' word, where that decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
     /// The change of the typical run, where a slow tail made the estimate.
+    #[serde(skip)]
     pub overruled: Option<f64>,
     /// How many pairs have exactly the threshold's change and count for neither
     /// side.
+    #[serde(skip)]
     pub ties: u64,
     /// What about the noise matters, where the metric gates; none before the
     /// end of the sampling.
+    #[serde(skip)]
     pub findings: Vec<Finding>,
     /// Another estimator that would have needed less than half of the pairs
     /// for its verdict, and how many.
+    #[serde(skip)]
     pub earlier: Option<(Estimator, u64)>,
 }
 
 impl MetricResult {
-    /// One of which nothing else is to be said.
+    /// The result of a metric that both sides measure, with nothing more to say
+    /// of it.
     pub fn new(
         metric: Metric,
         threshold: Option<f64>,
         summary: Summary,
         verdict: Option<Verdict>,
     ) -> Self {
+        let Metric { name, unit, better } = metric;
         MetricResult {
-            metric,
+            name,
             status: Status::Compared,
-            threshold,
+            unit,
+            better,
+            gates: threshold.is_some(),
             summary,
-            mean: None,
+            threshold,
             verdict,
             warned: false,
             waiver: None,
+            mean: None,
+            difference: None,
+            judgement: None,
             overruled: None,
             ties: 0,
             findings: Vec::new(),
@@ -207,20 +267,32 @@ impl MetricResult {
         }
     }
 
+    /// The same result of a metric that gates, whose verdict is given elsewhere.
+    #[must_use]
+    pub fn gated(self, gate: &Gate) -> Self {
+        let threshold = Some(gate.limit());
+        MetricResult { gates: true, threshold, waiver: gate.waived(), ..self }
+    }
+
+    /// The metric.
+    pub fn metric(&self) -> Metric {
+        Metric { name: self.name.clone(), unit: self.unit.clone(), better: self.better }
+    }
+
     /// Whether it gates, and both sides measure it.
     pub fn decides(&self) -> bool {
-        self.threshold.is_some() && self.status == Status::Compared
+        self.gates && self.status == Status::Compared
     }
 
     /// The change beyond which the metric has regressed, where it gates: the
     /// threshold, or the fall that it allows where higher is better.
     pub fn limit(&self) -> Option<f64> {
-        Some(self.metric.better.limit(self.threshold?))
+        Some(self.better.limit(self.threshold?))
     }
 }
 
-/// What is said of one benchmark.
-#[derive(Clone, Debug, PartialEq)]
+/// The results of one benchmark, or of two labels that are compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResult {
     /// Its name.
     pub name: String,
@@ -228,8 +300,22 @@ pub struct BenchmarkResult {
     pub status: Status,
     /// How many whole pairs were measured.
     pub pairs: u64,
+    /// The labels of its sides, of samples.
+    #[serde(flatten)]
+    pub labels: Option<Pair<String>>,
+    /// How they were compared, of samples.
+    #[serde(rename = "rule", skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
     /// Its metrics.
     pub metrics: Vec<MetricResult>,
+}
+
+impl BenchmarkResult {
+    /// A benchmark of which nothing was measured.
+    pub fn new(name: &str, status: Status) -> Self {
+        let (name, metrics) = (name.to_owned(), Vec::new());
+        BenchmarkResult { name, status, pairs: 0, labels: None, method: None, metrics }
+    }
 }
 
 /// What the sampling of all benchmarks gave.
@@ -258,18 +344,129 @@ impl Sampled {
 }
 
 /// What decides: the settings that a branch must not loosen unseen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// 1 minus the chance of a wrong verdict, between 0.5 and 1.
     pub confidence: f64,
     /// How a change is estimated.
     pub estimator: Estimator,
     /// What to do when the limit comes before the verdict.
+    #[serde(skip)]
     pub on_inconclusive: OnDoubt,
     /// What to do without a base to compare with.
+    #[serde(skip)]
     pub on_no_baseline: OnDoubt,
     /// What to do where the head lacks what gates on the base.
+    #[serde(skip)]
     pub on_removed: OnDoubt,
+}
+
+/// The limits of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// How long sampling may take.
+    pub time: Duration,
+    /// How many pairs of each benchmark there may be.
+    pub pairs: Option<u64>,
+}
+
+/// What came of a comparison, or of an analysis of samples. A field that is
+/// `None` where nobody knows it of samples says so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The overall verdict; none of a shard that measured, for all shards together
+    /// give it, and of samples for which nobody gave a threshold.
+    pub verdict: Option<Verdict>,
+    /// The two commits; none of samples.
+    #[serde(flatten)]
+    pub sides: Option<Sides>,
+    /// The compiler of the head, if something was built; none of samples.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub toolchain: Option<Option<String>>,
+    /// What decided.
+    #[serde(flatten)]
+    pub policy: Policy,
+    /// The seed of the order, of a shard that of the whole; none of samples.
+    pub seed: Option<u64>,
+    /// The part that this is of a comparison of several machines, if it is one;
+    /// none of samples.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub shard: Option<Option<Shard>>,
+    /// Why sampling stopped.
+    pub stopped_by: StoppedBy,
+    /// Seconds from the start of the first measured pair to the end of the last;
+    /// none of samples.
+    pub elapsed_seconds: Option<f64>,
+    /// Seconds from the call to the first measured pair; none of samples.
+    pub prepare_seconds: Option<f64>,
+    /// How many rows of samples were read; none of a comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// The benchmarks.
+    pub benchmarks: Vec<BenchmarkResult>,
+    /// What gates on the base and is not measured on the head.
+    pub removed: Vec<Removed>,
+    /// What limited the sampling.
+    #[serde(skip)]
+    pub limits: Limits,
+    /// The keys of the tables in which the sides differ and that change which
+    /// benchmarks run.
+    #[serde(skip)]
+    pub selecting: Vec<String>,
+    /// What the user should know. The words, and so their place in the JSON, are
+    /// the binary's.
+    #[serde(skip)]
+    pub notices: Vec<Notice>,
+}
+
+/// Tells a field that is null from one that is not there.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl Outcome {
+    /// What samples come to, before anything is said of their benchmarks.
+    pub(crate) fn of_samples(
+        verdict: Option<Verdict>,
+        policy: Policy,
+        stopped_by: StoppedBy,
+        rows: u64,
+    ) -> Self {
+        Outcome {
+            verdict,
+            sides: None,
+            toolchain: None,
+            policy,
+            seed: None,
+            shard: None,
+            stopped_by,
+            elapsed_seconds: None,
+            prepare_seconds: None,
+            rows: Some(rows),
+            benchmarks: Vec::new(),
+            removed: Vec::new(),
+            limits: Limits::default(),
+            selecting: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// All metrics with their benchmarks.
+    pub fn metrics(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
+        self.benchmarks.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)))
+    }
+
+    /// The metrics that decide.
+    pub fn gates(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
+        self.metrics().filter(|(_, metric)| metric.decides())
+    }
+
+    /// Whole pairs of all benchmarks.
+    pub fn pairs(&self) -> u64 {
+        self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()
+    }
 }
 
 #[cfg(test)]
@@ -280,21 +477,22 @@ mod tests {
     #[test]
     fn names_are_those_of_the_published_schema() {
         let schema = include_str!("../../docs/schema.json");
-        let verdicts = [NoRegression, Regression, Inconclusive, Verdict::Identical];
-        let listed = [
-            [verdicts.map(Verdict::name).as_slice(), &[Verdict::NoBaseline.name()]].concat(),
-            [StoppedBy::Verdict, StoppedBy::TimeLimit, StoppedBy::MaxPairs, StoppedBy::Interrupt]
-                .into_iter()
-                .chain([StoppedBy::Identical, StoppedBy::NoBaseline])
-                .map(StoppedBy::name)
-                .collect(),
-            [Status::Compared, Status::New, Status::Removed].map(Status::name).to_vec(),
-        ];
-        for names in listed {
-            let quoted = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
+        let holds = |names: &[&dyn fmt::Display]| {
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             assert!(schema.contains(&quoted.join(", ")), "{quoted:?}");
-        }
-        assert_eq!(format!("{NoRegression}"), "no-regression");
+        };
+        holds(&[
+            &NoRegression,
+            &Regression,
+            &Inconclusive,
+            &Verdict::Identical,
+            &Verdict::NoBaseline,
+        ]);
+        use StoppedBy::{Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
+        holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt, &Identical, &NoBaseline]);
+        holds(&[&Status::Compared, &Status::New, &Status::Removed]);
+        holds(&[&Method::Sequential, &Method::Paired, &Method::Welch, &Method::Judge]);
+        holds(&[&Better::Lower, &Better::Higher]);
     }
 
     #[test]
@@ -311,16 +509,13 @@ mod tests {
     }
     #[test]
     fn what_was_sampled_is_that_of_all_benchmarks() {
-        let benchmark = |pairs, verdict| BenchmarkResult {
-            name: "parse".to_owned(),
-            status: Status::Compared,
-            pairs,
-            metrics: [None, verdict]
-                .map(|verdict| {
-                    let metric = Metric::named("wall_time");
-                    MetricResult::new(metric, Some(0.02), Summary::default(), verdict)
-                })
-                .to_vec(),
+        let benchmark = |pairs, verdict| {
+            let metric = |verdict| {
+                let metric = Metric::named("wall_time");
+                MetricResult::new(metric, Some(0.02), Summary::default(), verdict)
+            };
+            let metrics = vec![metric(None), metric(verdict)];
+            BenchmarkResult { pairs, metrics, ..BenchmarkResult::new("parse", Status::Compared) }
         };
         let sampled = |verdict| Sampled {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::engine::schedule::Shard;
+use crate::model::estimator::Estimator;
+use crate::model::outcome::StoppedBy;
+use crate::model::shard::Shard;
 use crate::settings::table::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.
@@ -49,7 +51,7 @@ pub enum Misfit {
         /// The file.
         file: String,
         /// Why it has none.
-        why: &'static str,
+        why: StoppedBy,
     },
     /// Rows are missing, or were added.
     #[error("{file} has {found} rows, but {measured} were measured")]
@@ -116,7 +118,7 @@ fn are(numbers: &[u64]) -> String {
 
 /// Where something stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The file, as it was named.
     pub file: String,
     /// The line, counted from 1.
@@ -131,7 +133,7 @@ pub enum Error {
     #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
     Row {
         /// Where it stands.
-        place: Place,
+        place: Position,
         /// Its column, counted from 1.
         column: usize,
         /// The column's name.
@@ -164,7 +166,7 @@ pub enum Error {
     OneLabel(String),
     /// Labels, but not two that belong together.
     #[error("no two labels belong together: {}", list(.0))]
-    NoCouple(Vec<String>),
+    NoPair(Vec<String>),
     /// A base that no row has.
     #[error("no row has the label `{base}`")]
     NoBase {
@@ -196,7 +198,7 @@ pub enum Error {
     )]
     Late {
         /// Where it stands.
-        place: Place,
+        place: Position,
         /// The label.
         label: String,
     },
@@ -207,7 +209,7 @@ pub enum Error {
     #[error("the `{estimator}` can't be had: {why}")]
     NeedsPairs {
         /// The estimator.
-        estimator: &'static str,
+        estimator: Estimator,
         /// Why there are no pairs.
         why: String,
     },
@@ -225,7 +227,7 @@ impl Error {
             Error::NoBase { base, labels } => Some(among(base, labels)),
             Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
             Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
-            Error::NoCouple(_) => Some("name one of them with `--base`".to_owned()),
+            Error::NoPair(_) => Some("name one of them with `--base`".to_owned()),
             Error::Late { .. } => Some(
                 "the error is shared among all labels: give the files by their names, which are \
                  read for labels first"

@@ -1,9 +1,9 @@
-//! The labels, in order of appearance, and which of them are compared.
+//! The labels in the order in which they appear, which of them are compared,
+//! and whether the rows of those pair.
 
 use std::collections::HashMap;
 
-use super::versus::Couple;
-use super::{Error, Spec, Sums};
+use super::Error;
 use crate::model::side::{Pair, Side};
 
 /// Above this many labels they are looked up in a map.
@@ -15,67 +15,107 @@ const MOST: usize = 20_000;
 /// The most sums: one for each metric of each label.
 const MOST_SUMS: usize = 1_000_000;
 
-/// A label and its runs.
+/// A label.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) name: String,
-    pub(super) sums: Vec<Sums>,
-    /// How many rows it had.
-    rows: u64,
-    /// The first of them.
-    first: Vec<Option<f64>>,
-    /// The couples that it is in, and as what.
-    couples: Vec<(usize, Side)>,
+    seen: Seen,
+    /// The pairs of labels that it is in, by number, and as what.
+    pub(super) pairs: Vec<(usize, Side)>,
 }
 
-impl Label {
-    pub(super) fn is_compared(&self) -> bool {
-        !self.couples.is_empty()
+/// The rows of a label so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    None,
+    /// One, in the file that is being read.
+    One,
+    Several,
+}
+
+/// Two labels that are compared. Their rows pair as long as every two of them
+/// hold one of each label.
+#[derive(Clone, Debug)]
+pub(super) struct LabelPair {
+    /// The benchmark.
+    pub(super) name: String,
+    /// The numbers of the labels.
+    pub(super) labels: Pair<usize>,
+    /// The side of a row whose other side has not come yet.
+    pub(super) half: Option<Side>,
+    /// The line from which on the rows do not pair.
+    pub(super) broken: Option<u64>,
+}
+
+/// What a row means for the pairs of two labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is the first of a pair.
+    First,
+    /// It completes a pair, of which this side came first.
+    Second(Side),
+    /// It belongs to no pair, and no later one does.
+    Unpaired,
+}
+
+impl LabelPair {
+    /// Takes a row of one of its labels.
+    pub(super) fn take(&mut self, side: Side, line: u64) -> Role {
+        match self.half.take() {
+            _ if self.broken.is_some() => Role::Unpaired,
+            None => {
+                self.half = Some(side);
+                Role::First
+            }
+            Some(first) if first != side => Role::Second(first),
+            Some(_) => {
+                self.broken = Some(line);
+                Role::Unpaired
+            }
+        }
+    }
+
+    /// Whether every row is half of a pair that is complete.
+    pub(super) fn is_whole(&self) -> bool {
+        self.half.is_none() && self.broken.is_none()
     }
 }
 
 /// All labels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
+    /// The label that all others are compared with, where one is named.
+    base: Option<String>,
     pub(super) all: Vec<Label>,
-    pub(super) couples: Vec<Couple>,
+    pub(super) pairs: Vec<LabelPair>,
     numbers: HashMap<Vec<u8>, usize>,
-    /// The latest label that is not a side of a benchmark.
+    /// The latest label that does not name a side of a benchmark.
     plain: Option<usize>,
 }
 
 impl Labels {
-    /// The number of a label; a new one is entered. True when that made
-    /// couples.
-    pub(super) fn number(
-        &mut self,
-        label: &[u8],
-        spec: &Spec,
-        metrics: usize,
-        line: u64,
-    ) -> (usize, bool) {
+    pub(super) fn new(base: Option<String>) -> Self {
+        Labels { base, ..Labels::default() }
+    }
+
+    /// The number of a label. A new one is entered, with the pairs that it makes
+    /// with earlier ones.
+    pub(super) fn number(&mut self, label: &[u8], line: u64) -> usize {
         if self.all.len() <= FEW {
             let found = self.all.iter().position(|known| known.name.as_bytes() == label);
             if let Some(number) = found {
-                return (number, false);
+                return number;
             }
         }
         if let Some(&number) = self.numbers.get(label) {
-            return (number, false);
+            return number;
         }
-        let name = String::from_utf8_lossy(label).into_owned();
         let number = self.all.len();
         self.numbers.insert(label.to_vec(), number);
-        self.all.push(Label {
-            name,
-            sums: vec![Sums::new(); metrics],
-            rows: 0,
-            first: Vec::new(),
-            couples: Vec::new(),
-        });
-        let before = self.couples.len();
-        self.couple(number, spec, line);
-        (number, self.couples.len() > before)
+        let name = String::from_utf8_lossy(label).into_owned();
+        self.all.push(Label { name, seen: Seen::None, pairs: Vec::new() });
+        self.pair_up(number, line);
+        number
     }
 
     /// That there are not more than anybody would look at.
@@ -84,105 +124,74 @@ impl Labels {
         if self.all.len() > most { Err(Error::Crowd { most }) } else { Ok(()) }
     }
 
-    /// Makes the couples that a new label is in.
-    fn couple(&mut self, number: usize, spec: &Spec, line: u64) {
-        let name = self.all[number].name.clone();
-        if let Some(base) = &spec.base {
+    /// Enters the pairs that a new label is in.
+    fn pair_up(&mut self, new: usize, line: u64) {
+        let name = self.all[new].name.clone();
+        if let Some(base) = &self.base {
             let is_base = name == *base;
-            let others = self.all[..number].iter().enumerate();
+            let others = self.all[..new].iter().enumerate();
             let others = others.filter(|(_, other)| is_base || other.name == *base);
             for other in others.map(|(other, _)| other).collect::<Vec<_>>() {
-                let labels = match is_base {
-                    true => Pair { base: number, head: other },
-                    false => Pair { base: other, head: number },
-                };
-                self.join(self.title(labels), labels, spec, line);
+                let (base, head) = if is_base { (new, other) } else { (other, new) };
+                self.join(None, Pair { base, head }, line);
             }
-            return;
-        }
-        let Some((benchmark, side)) = side_of(&name) else {
+        } else if let Some((benchmark, side)) = side_of(&name) {
+            let partner = format!("{benchmark}/{}", side.other());
+            if let Some(other) = self.all.iter().position(|label| label.name == partner) {
+                let labels = Pair::both(|of| if of == side { new } else { other });
+                self.join(Some(benchmark), labels, line);
+            }
+        } else if let Some(other) = self.plain.replace(new) {
             // The sides of the only benchmark go by their names, too.
-            if let Some(other) = self.plain.replace(number) {
-                let is_base = name == Side::Base.name();
-                let labels = match is_base && self.all[other].name == Side::Head.name() {
-                    true => Pair { base: number, head: other },
-                    false => Pair { base: other, head: number },
-                };
-                self.join(self.title(labels), labels, spec, line);
-            }
-            return;
-        };
-        let partner = format!("{benchmark}/{}", side.other());
-        if let Some(other) = self.all.iter().position(|label| label.name == partner) {
-            let labels = match side {
-                Side::Base => Pair { base: number, head: other },
-                Side::Head => Pair { base: other, head: number },
-            };
-            self.join(benchmark.to_owned(), labels, spec, line);
+            let swapped = name == Side::Base.name() && self.all[other].name == Side::Head.name();
+            let (base, head) = if swapped { (new, other) } else { (other, new) };
+            self.join(None, Pair { base, head }, line);
         }
     }
 
-    fn title(&self, labels: Pair<usize>) -> String {
+    fn join(&mut self, benchmark: Option<&str>, labels: Pair<usize>, line: u64) {
         let Pair { base, head } = labels.map(|number| &self.all[number].name);
-        format!("{head} vs {base}")
-    }
-
-    fn join(&mut self, name: String, labels: Pair<usize>, spec: &Spec, line: u64) {
-        let number = self.couples.len();
-        let mut couple = Couple::new(name, labels, spec);
+        let name = benchmark.map_or_else(|| format!("{head} vs {base}"), str::to_owned);
+        let mut pair = LabelPair { name, labels, half: None, broken: None };
         for side in Side::BOTH {
             let label = &mut self.all[labels[side]];
-            label.couples.push((number, side));
-            // What the earlier one had before the later one came.
-            match label.rows {
-                0 => {}
-                1 => drop(couple.take(side, &label.first, line)),
-                _ => couple.part(line),
+            label.pairs.push((self.pairs.len(), side));
+            // The rows that the earlier label had before the later one came.
+            match label.seen {
+                Seen::None => {}
+                Seen::One => pair.half = Some(side),
+                Seen::Several => pair.broken = Some(line),
             }
         }
-        self.couples.push(couple);
+        self.pairs.push(pair);
     }
 
-    /// Takes a row. True when that completed a pair.
-    pub(super) fn take(
-        &mut self,
-        number: usize,
-        values: &[Option<f64>],
-        line: u64,
-        logarithms: bool,
-    ) -> bool {
-        let label = &mut self.all[number];
-        if label.rows == 0 {
-            label.first = values.to_vec();
-        }
-        label.rows += 1;
-        for (sums, value) in label.sums.iter_mut().zip(values) {
-            if let Some(value) = value {
-                sums.push(*value, logarithms);
-            }
-        }
-        let mut paired = false;
-        for &(couple, side) in &self.all[number].couples {
-            paired |= self.couples[couple].take(side, values, line);
-        }
-        paired
+    /// Counts a row of a label, and says whether it is the label's first.
+    pub(super) fn count(&mut self, number: usize) -> bool {
+        let seen = &mut self.all[number].seen;
+        let is_first = *seen == Seen::None;
+        *seen = if is_first { Seen::One } else { Seen::Several };
+        is_first
     }
 
     /// A further file begins: no pair reaches over that.
-    pub(super) fn next_file(&mut self, metrics: usize) {
-        for label in &mut self.all {
-            label.sums.resize(metrics, Sums::new());
-            // One row of an earlier file pairs with none of a later one.
-            label.rows *= 2;
+    pub(super) fn next_file(&mut self) {
+        for label in self.all.iter_mut().filter(|label| label.seen == Seen::One) {
+            label.seen = Seen::Several;
         }
-        for couple in &mut self.couples {
-            couple.forget_half();
+        for pair in &mut self.pairs {
+            pair.half = None;
         }
     }
 
-    /// Sides of a benchmark without the other one.
+    /// The names of the labels.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|label| label.name.as_str())
+    }
+
+    /// Labels that nothing is compared with.
     pub(super) fn alone(&self) -> impl Iterator<Item = &str> {
-        let alone = self.all.iter().filter(|label| !label.is_compared());
+        let alone = self.all.iter().filter(|label| label.pairs.is_empty());
         alone.map(|label| label.name.as_str())
     }
 }

@@ -2,33 +2,30 @@
 
 use std::io::Read;
 
-use super::labels::Labels;
-use super::rows::{self, Taker};
-use super::{Error, Flow, Spec};
-use crate::model::estimator::Estimator;
+use super::labels::{Labels, Role};
+use super::rows::{self, RowSink};
+use super::{Error, Flow};
 use crate::model::metric::{Metric, Unit, Units};
 use crate::model::side::{Pair, Side};
 
 /// All rows of all labels, in memory: 8 bytes a value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
-    /// Says which labels are compared.
-    spec: Spec,
+    units: Units,
     metrics: Vec<Metric>,
     labels: Labels,
     /// Of each label, of each metric, the values in the order of its rows. NaN
     /// stands for none and never leaves this file.
     values: Vec<Vec<Vec<f64>>>,
-    /// Of each label, its rows before the file that is being read.
-    earlier: Vec<usize>,
-    couples: Vec<Recorded>,
+    /// Of each two labels that are compared, in the order of `labels.pairs`.
+    comparisons: Vec<RecordedPairs>,
     /// Of the columns of the file that is being read, the metrics' numbers.
     columns: Vec<usize>,
 }
 
-/// Two labels that are compared.
+/// The pairs of two labels that are compared.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedPairs {
     /// The benchmark, as an analysis calls it.
     pub name: String,
     /// The numbers of the labels.
@@ -36,33 +33,15 @@ pub struct Recorded {
     /// The pairs in their order: which side came first, and the rows of the
     /// labels. None where the rows do not pair throughout.
     pub pairs: Vec<(Side, Pair<usize>)>,
-    half: Option<(Side, usize)>,
-    parted: bool,
+    /// The row whose other side has not come yet.
+    half: usize,
 }
 
 impl Recording {
     /// An empty one. Labels are compared as in an analysis: each with `base`
     /// where that is given. `units` are those that are not the usual ones.
     pub fn new(base: Option<String>, units: Units) -> Self {
-        let spec = Spec {
-            judges: false,
-            gates: None,
-            named: Vec::new(),
-            confidence: 0.95,
-            estimator: Estimator::Mean,
-            chosen: false,
-            base,
-            units,
-        };
-        Recording {
-            spec,
-            metrics: Vec::new(),
-            labels: Labels::default(),
-            values: Vec::new(),
-            earlier: Vec::new(),
-            couples: Vec::new(),
-            columns: Vec::new(),
-        }
+        Recording { units, labels: Labels::new(base), ..Recording::default() }
     }
 
     /// Keeps the rows of a file.
@@ -84,13 +63,10 @@ impl Recording {
             }));
         }
         for label in &mut self.values {
-            let rows = label.first().map_or(0, Vec::len);
+            let rows = rows_of(label);
             label.resize_with(self.metrics.len(), || vec![f64::NAN; rows]);
         }
-        self.earlier = self.values.iter().map(|label| label.first().map_or(0, Vec::len)).collect();
-        for couple in &mut self.couples {
-            couple.half = None;
-        }
+        self.labels.next_file();
     }
 
     /// Keeps a run: its values, in the order of the metrics it began with.
@@ -99,49 +75,31 @@ impl Recording {
     }
 
     fn take(&mut self, label: &[u8], cells: &[Option<f64>]) {
-        let (number, coupled) = self.labels.number(label, &self.spec, 0, 0);
+        let number = self.labels.number(label, 0);
         if number == self.values.len() {
             self.values.push(vec![Vec::new(); self.metrics.len()]);
-            self.earlier.push(0);
         }
-        if coupled {
-            self.enter_couples();
+        for pair in &self.labels.pairs[self.comparisons.len()..] {
+            let (name, labels) = (pair.name.clone(), pair.labels);
+            self.comparisons.push(RecordedPairs { name, labels, pairs: Vec::new(), half: 0 });
         }
-        let row = self.values[number].first().map_or(0, Vec::len);
-        for values in &mut self.values[number] {
-            values.push(f64::NAN);
-        }
+        let values = &mut self.values[number];
+        let row = rows_of(values);
+        values.iter_mut().for_each(|values| values.push(f64::NAN));
         for (&column, cell) in self.columns.iter().zip(cells) {
-            self.values[number][column][row] = cell.unwrap_or(f64::NAN);
+            values[column][row] = cell.unwrap_or(f64::NAN);
         }
-        for couple in &mut self.couples {
-            let side = Side::BOTH.into_iter().find(|&side| couple.labels[side] == number);
-            if let Some(side) = side {
-                couple.take(side, row);
-            }
-        }
-    }
-
-    /// Enters the couples that a new label made.
-    fn enter_couples(&mut self) {
-        for couple in &self.labels.couples[self.couples.len()..] {
-            let mut recorded = Recorded {
-                name: couple.name.clone(),
-                labels: couple.labels,
-                pairs: Vec::new(),
-                half: None,
-                parted: false,
-            };
-            // What the earlier one had before the later one came.
-            for side in Side::BOTH {
-                let number = couple.labels[side];
-                match self.values[number].first().map_or(0, Vec::len) {
-                    0 => {}
-                    1 if self.earlier[number] == 0 => recorded.half = Some((side, 0)),
-                    _ => recorded.parted = true,
+        self.labels.count(number);
+        for &(pair, side) in &self.labels.all[number].pairs {
+            let comparison = &mut self.comparisons[pair];
+            match self.labels.pairs[pair].take(side, 0) {
+                Role::First => comparison.half = row,
+                Role::Second(first) => {
+                    let rows = Pair::both(|of| if of == first { comparison.half } else { row });
+                    comparison.pairs.push((first, rows));
                 }
+                Role::Unpaired => comparison.pairs.clear(),
             }
-            self.couples.push(recorded);
         }
     }
 
@@ -152,12 +110,12 @@ impl Recording {
 
     /// The labels, in the order in which they appeared.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
-        self.labels.all.iter().map(|label| label.name.as_str())
+        self.labels.names()
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> u64 {
-        self.values.iter().map(|label| label.first().map_or(0, Vec::len) as u64).sum()
+        self.values.iter().map(|label| rows_of(label) as u64).sum()
     }
 
     /// Whether the rows are those of another one, to the last digit, and that is
@@ -176,15 +134,21 @@ impl Recording {
     }
 
     /// The labels that are compared.
-    pub fn couples(&self) -> &[Recorded] {
-        &self.couples
+    pub fn comparisons(&self) -> &[RecordedPairs] {
+        &self.comparisons
+    }
+
+    /// The first benchmark that has a row which is not half of a pair.
+    pub(crate) fn unpaired(&self) -> Option<&str> {
+        let pair = self.labels.pairs.iter().find(|pair| !pair.is_whole())?;
+        Some(&pair.name)
     }
 
     /// The sides of a benchmark: the only ones, or those of that name.
-    pub fn couple(&self, benchmark: &str) -> Option<&Recorded> {
-        match self.couples.as_slice() {
+    pub fn comparison(&self, benchmark: &str) -> Option<&RecordedPairs> {
+        match self.comparisons.as_slice() {
             [only] => Some(only),
-            several => several.iter().find(|couple| couple.name == benchmark),
+            several => several.iter().find(|comparison| comparison.name == benchmark),
         }
     }
 
@@ -200,12 +164,12 @@ impl Recording {
     /// which side came first, and both values.
     pub fn pairs(
         &self,
-        couple: &Recorded,
+        comparison: &RecordedPairs,
         metric: &str,
     ) -> impl Iterator<Item = (Side, Pair<f64>)> {
         let column = self.metrics.iter().position(|known| known.name == metric);
-        let pairs = column.map_or(&[][..], |_| couple.pairs.as_slice());
-        let labels = couple.labels;
+        let pairs = column.map_or(&[][..], |_| comparison.pairs.as_slice());
+        let labels = comparison.labels;
         pairs.iter().filter_map(move |&(first, rows)| {
             let value = |side: Side| self.values[labels[side]][column.unwrap_or(0)][rows[side]];
             let pair = Pair::both(value);
@@ -214,36 +178,14 @@ impl Recording {
     }
 }
 
-impl Recorded {
-    /// Whether all its rows pair.
-    pub fn is_whole(&self) -> bool {
-        !self.parted && self.half.is_none()
-    }
-
-    fn take(&mut self, side: Side, row: usize) {
-        if self.parted {
-            return;
-        }
-        match self.half.take() {
-            None => self.half = Some((side, row)),
-            Some((other, _)) if other == side => {
-                self.parted = true;
-                self.pairs = Vec::new();
-            }
-            Some((first, earlier)) => {
-                let rows = match first {
-                    Side::Base => Pair { base: earlier, head: row },
-                    Side::Head => Pair { base: row, head: earlier },
-                };
-                self.pairs.push((first, rows));
-            }
-        }
-    }
+/// How many rows a label has.
+fn rows_of(label: &[Vec<f64>]) -> usize {
+    label.first().map_or(0, Vec::len)
 }
 
-impl Taker for Recording {
+impl RowSink for Recording {
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
-        let units = self.spec.units.clone();
+        let units = self.units.clone();
         self.begin(metrics.iter().map(|name| Metric::named(name).with(&units)));
         Ok(metrics.iter().map(|name| Metric::named(name).unit == Unit::Unknown).collect())
     }
@@ -272,7 +214,7 @@ mod tests {
     }
 
     fn pairs(recording: &Recording, metric: &str) -> Vec<(Side, f64, f64)> {
-        let pairs = recording.pairs(&recording.couples()[0], metric);
+        let pairs = recording.pairs(&recording.comparisons()[0], metric);
         pairs.map(|(first, pair)| (first, pair.base, pair.head)).collect()
     }
 
@@ -314,6 +256,6 @@ mod tests {
         }
         let read = recording(&["benchmark,t\nhead,2\nbase,1\n"]);
         assert_eq!(pairs(&live, "t"), pairs(&read, "t"));
-        assert_eq!(live.couple("any").unwrap().labels, Pair { base: 1, head: 0 });
+        assert_eq!(live.comparison("any").unwrap().labels, Pair { base: 1, head: 0 });
     }
 }

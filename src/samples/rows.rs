@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::error::{Error, Place};
+use super::error::{Error, Position};
 use super::number;
 
 /// How much is read at once.
@@ -27,8 +27,8 @@ pub enum Flow {
     Stop,
 }
 
-/// Who takes the rows.
-pub(super) trait Taker {
+/// Takes the rows of a file, header first.
+pub(super) trait RowSink {
     /// The metrics of the columns that follow, in their order; returns of each
     /// whether its values may be negative.
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error>;
@@ -45,13 +45,13 @@ pub(super) trait Taker {
 pub(super) fn read(
     source: &mut dyn Read,
     file: &str,
-    taker: &mut impl Taker,
+    sink: &mut impl RowSink,
 ) -> Result<Flow, Error> {
     let mut parser = Parser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
     let mut buffer = vec![0; CHUNK];
     let mut filled = 0;
     loop {
-        if taker.wait() == Flow::Stop {
+        if sink.wait() == Flow::Stop {
             return Ok(Flow::Stop);
         }
         // One byte is kept for the end that the last line may lack.
@@ -81,7 +81,7 @@ pub(super) fn read(
             let newline = buffer[latest.clone()].iter().rposition(|&byte| byte == b'\n');
             newline.map_or(0, |at| latest.start + at + 1)
         };
-        if parser.lines(&buffer[..last], taker)? == Flow::Stop {
+        if parser.lines(&buffer[..last], sink)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
         buffer.copy_within(last..filled, 0);
@@ -105,7 +105,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     /// Takes whole lines, each with its end.
-    fn lines(&mut self, mut text: &[u8], taker: &mut impl Taker) -> Result<Flow, Error> {
+    fn lines(&mut self, mut text: &[u8], sink: &mut impl RowSink) -> Result<Flow, Error> {
         while !text.is_empty() {
             self.line += 1;
             if let [b'\n', rest @ ..] | [b'\r', b'\n', rest @ ..] = text {
@@ -113,10 +113,10 @@ impl Parser<'_> {
                 continue;
             }
             if self.header.is_empty() {
-                text = self.header(text, taker)?;
+                text = self.header(text, sink)?;
                 continue;
             }
-            let (flow, rest) = self.row(text, taker)?;
+            let (flow, rest) = self.row(text, sink)?;
             if flow == Flow::Stop {
                 return Ok(flow);
             }
@@ -125,7 +125,7 @@ impl Parser<'_> {
         Ok(Flow::Go)
     }
 
-    fn header<'t>(&mut self, text: &'t [u8], taker: &mut impl Taker) -> Result<&'t [u8], Error> {
+    fn header<'t>(&mut self, text: &'t [u8], sink: &mut impl RowSink) -> Result<&'t [u8], Error> {
         let (line, rest) = cut_line(text);
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let cells = split(line);
@@ -152,7 +152,7 @@ impl Parser<'_> {
         if cells.len() == 1 {
             return Err(self.bad(2, "there is no metric".to_owned()));
         }
-        self.signed = taker.header(&cells[1..])?;
+        self.signed = sink.header(&cells[1..])?;
         self.values = vec![None; cells.len() - 1];
         self.header = cells;
         Ok(rest)
@@ -162,7 +162,7 @@ impl Parser<'_> {
     fn row<'t>(
         &mut self,
         text: &'t [u8],
-        taker: &mut impl Taker,
+        sink: &mut impl RowSink,
     ) -> Result<(Flow, &'t [u8]), Error> {
         let quoted;
         let (label, mut at) = if text[0] == b'"' {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         }
         match &text[at..] {
             [b'\n', rest @ ..] | [b'\r', b'\n', rest @ ..] => {
-                Ok((taker.row(label, &self.values, self.line)?, rest))
+                Ok((sink.row(label, &self.values, self.line)?, rest))
             }
             _ => {
                 let what = format!("the row goes on, but the header has {}", self.width());
@@ -240,7 +240,7 @@ impl Parser<'_> {
     #[cold]
     fn bad(&self, column: usize, what: String) -> Error {
         let name = self.header.get(column - 1).cloned();
-        let place = Place { file: self.file.to_owned(), line: self.line };
+        let place = Position { file: self.file.to_owned(), line: self.line };
         Error::Row { place, column, name, what }
     }
 }
@@ -299,7 +299,7 @@ mod tests {
     #[derive(Default)]
     struct Notes(Vec<String>);
 
-    impl Taker for Notes {
+    impl RowSink for Notes {
         fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
             self.0.push(metrics.join("|"));
             Ok(vec![false; metrics.len()])

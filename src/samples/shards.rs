@@ -5,126 +5,144 @@
 //! [`MetricTest`] as in a comparison on one machine, in the order and with the
 //! weights of [`machines`](crate::stats::machines).
 
+use serde_json::{Value, json};
+
+use super::companion::{BenchmarkGate, Companion, SeededShard};
 use super::error::{Error, Misfit};
-use super::findings::{Branch, Findings, Method, Versus};
-use super::recording::{Recorded, Recording};
+use super::recording::{RecordedPairs, Recording};
 use crate::engine::remarks::remarks;
-use crate::engine::schedule::Shard;
 use crate::engine::test::{MetricTest, estimator};
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Status, StoppedBy, Summary, Verdict};
+use crate::model::outcome::{
+    BenchmarkResult, Method, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
+};
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::machines::{in_turn, weights};
 
-/// What one machine measured, and what is known of it.
+/// What one machine measured.
 #[derive(Debug)]
 pub struct Part {
     /// The file, as it is called in messages.
     pub file: String,
     /// Which part it is.
-    pub shard: Shard,
-    /// The seed of its order.
-    pub order: u64,
-    /// Commits, compiler, programs, settings: what all parts must have alike, each
-    /// with its name.
-    pub alike: Vec<(&'static str, String)>,
-    /// What decides, each with the name of its benchmark.
-    pub gates: Vec<(String, Gate)>,
-    /// What was known without a run, each with the name of its benchmark.
-    pub exact: Vec<(String, MetricResult)>,
-    /// What the branch changes of its own gate.
-    pub branch: Branch,
-    /// Why there was nothing to measure.
-    pub nothing: Option<StoppedBy>,
-    /// How many rows were written.
-    pub rows: u64,
+    pub shard: SeededShard,
+    /// What stands beside the file.
+    pub companion: Companion,
     /// The rows.
     pub recording: Recording,
 }
 
-/// How the parts are judged.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judging {
-    /// 1 minus the chance of a wrong verdict.
-    pub confidence: f64,
-    /// How a change is estimated.
-    pub estimator: Estimator,
-    /// Whether there is a verdict although parts are missing.
-    pub allow_missing: bool,
+impl Part {
+    /// Why there was nothing to measure, if there was not.
+    fn nothing(&self) -> Option<StoppedBy> {
+        let why = self.companion.stopped_by;
+        matches!(why, StoppedBy::Identical | StoppedBy::NoBaseline).then_some(why)
+    }
 }
 
 /// Puts the pairs of all parts to one question for each metric of each benchmark.
 ///
 /// # Errors
 /// Where the parts do not make one comparison: see [`Misfit`].
-pub fn combine(mut parts: Vec<Part>, judging: Judging) -> Result<Findings, Error> {
-    parts.sort_by_key(|part| part.shard);
+pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Error> {
+    parts.sort_by_key(|part| part.shard.shard);
     let nothing = nothing(&parts)?;
     check_alike(&parts)?;
     let missing = missing(&parts);
-    if !missing.is_empty() && !judging.allow_missing {
-        let of = parts.first().map_or(0, |part| part.shard.of);
+    if !missing.is_empty() && !allow_missing {
+        let of = parts.first().map_or(0, |part| part.shard.shard.of);
         return Err(Misfit::Missing { numbers: missing, of }.into());
     }
-    let mut findings = match nothing {
-        Some(nothing) => of_nothing(nothing, judging.estimator),
+    let Some(first) = parts.first() else { return Err(Error::NoRow) };
+    let mut outcome = match nothing {
+        Some(stopped_by) => {
+            let verdict = match stopped_by {
+                StoppedBy::NoBaseline => Verdict::NoBaseline,
+                _ => Verdict::Identical,
+            };
+            Outcome::of_samples(Some(verdict), first.companion.policy(), stopped_by, 0)
+        }
         None => {
             parts.iter().try_for_each(check_rows)?;
             check_copies(&parts)?;
-            judge(&parts, judging)
+            judge(&parts, &first.companion)
         }
     };
-    if let Some(first) = parts.into_iter().next() {
-        findings.branch = first.branch;
+    outcome.removed = first.companion.removed();
+    outcome.selecting.clone_from(&first.companion.selecting);
+    let mut notices = Vec::new();
+    if !missing.is_empty() {
+        notices.push(Notice::MissingShards { numbers: missing });
     }
-    let Branch { removed, told, .. } = &findings.branch;
-    let told = told.iter().map(|text| Notice::Told { text: text.clone() });
-    let removed = (!removed.is_empty()).then(|| Notice::Removed(removed.clone()));
-    let missing = (!missing.is_empty()).then_some(Notice::MissingShards { numbers: missing });
-    let first: Vec<Notice> = missing.into_iter().chain(told).chain(removed).collect();
-    findings.notices.splice(0..0, first);
-    Ok(findings)
+    let told = first.companion.told.iter();
+    notices.extend(told.map(|text| Notice::Told { text: text.clone() }));
+    if !outcome.removed.is_empty() {
+        notices.push(Notice::Removed(outcome.removed.clone()));
+    }
+    outcome.notices.splice(0..0, notices);
+    Ok(outcome)
+}
+
+/// What all parts must have alike, each with its name, in the order in which it
+/// is compared.
+fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
+    let Companion { base, head, .. } = companion;
+    let toolchain = companion.toolchain.as_deref().unwrap_or("none");
+    [
+        ("base commits", json!(base.commit)),
+        ("base trees", json!(base.tree)),
+        ("head commits", json!(head.commit)),
+        ("head trees", json!(head.tree)),
+        ("toolchains", json!(toolchain)),
+        ("benchmarks or options", json!(companion.programs)),
+        ("estimators", json!(companion.estimator)),
+        ("confidences", json!(companion.confidence)),
+        ("metrics or thresholds", json!(companion.gates)),
+        ("units", json!(companion.units)),
+        ("answers to `on-inconclusive`", json!(companion.on_inconclusive)),
+        ("answers to `on-no-baseline`", json!(companion.on_no_baseline)),
+        ("answers to `on-removed`", json!(companion.on_removed)),
+        ("removed benchmarks or metrics", json!(companion.removed)),
+        ("notices of the tables", json!(companion.told)),
+    ]
 }
 
 /// That the parts are parts of one comparison, each of them once.
 fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
     let Some(first) = parts.first() else { return Ok(()) };
     for part in &parts[1..] {
-        let differ = |what: &'static str, here: String, there: String| Misfit::Differ {
-            what,
-            files: [first.file.clone(), part.file.clone()],
-            values: [here, there],
+        let differ = |what: &'static str, values: [String; 2]| {
+            Err(Misfit::Differ { what, files: [first.file.clone(), part.file.clone()], values })
         };
-        if part.shard.of != first.shard.of {
-            let number = |part: &Part| part.shard.of.to_string();
-            return Err(differ("numbers of shards", number(first), number(part)));
+        let numbers = [first, part].map(|part| part.shard.shard.of);
+        if numbers[0] != numbers[1] {
+            return differ("numbers of shards", numbers.map(|number| number.to_string()));
         }
-        for ((what, here), (_, there)) in first.alike.iter().zip(&part.alike) {
+        for ((what, here), (_, there)) in
+            shared(&first.companion).into_iter().zip(shared(&part.companion))
+        {
             if here != there {
-                return Err(differ(what, here.clone(), there.clone()));
+                let text = |value: Value| value.as_str().map_or(value.to_string(), str::to_owned);
+                return differ(what, [here, there].map(text));
             }
         }
-        let exact = |part: &Part| -> Vec<(String, String, Option<f64>, Option<f64>)> {
-            let gating = part.exact.iter().filter(|(_, result)| result.threshold.is_some());
-            let values = |(name, result): &(String, MetricResult)| {
-                let summary = result.summary;
-                (name.clone(), result.metric.name.clone(), summary.base, summary.head)
-            };
-            gating.map(values).collect()
-        };
-        if part.nothing.is_none() && first.nothing.is_none() && exact(part) != exact(first) {
-            let text = |part: &Part| format!("{:?}", exact(part));
-            return Err(differ("programs", text(first), text(part)));
+        let exact = [first, part].map(|part| {
+            let exact = part.companion.exact.iter();
+            let values = exact.map(|of| (&of.benchmark, &of.metric, Some(of.base), Some(of.head)));
+            values.collect::<Vec<_>>()
+        });
+        if first.nothing().is_none() && exact[0] != exact[1] {
+            return differ("programs", exact.map(|values| format!("{values:?}")));
         }
     }
     for two in parts.windows(2) {
-        if two[0].shard == two[1].shard {
+        if two[0].shard.shard == two[1].shard.shard {
             let files = [two[0].file.clone(), two[1].file.clone()];
-            return Err(Misfit::Twice { shard: two[0].shard, files });
+            return Err(Misfit::Twice { shard: two[0].shard.shard, files });
         }
     }
     Ok(())
@@ -134,8 +152,9 @@ fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
 fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
     for (number, part) in parts.iter().enumerate() {
         for other in &parts[..number] {
-            let same = part.rows > 0 && part.recording.holds_the_rows_of(&other.recording);
-            if part.order == other.order || same {
+            let has_rows = part.companion.rows > 0;
+            let same = has_rows && part.recording.holds_the_rows_of(&other.recording);
+            if part.shard.seed == other.shard.seed || same {
                 let files = [other.file.clone(), part.file.clone()];
                 return Err(Misfit::Copy { files });
             }
@@ -146,134 +165,98 @@ fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
 
 /// The numbers of the parts that are not there.
 fn missing(parts: &[Part]) -> Vec<u64> {
-    let of = parts.first().map_or(0, |part| part.shard.of);
-    (1..=of).filter(|number| parts.iter().all(|part| part.shard.number != *number)).collect()
+    let of = parts.first().map_or(0, |part| part.shard.shard.of);
+    let is_there = |number: &u64| parts.iter().any(|part| part.shard.shard.number == *number);
+    (1..=of).filter(|number| !is_there(number)).collect()
 }
 
 /// Why none of them measured anything, if that is so: not true of some only.
 fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
-    let first = parts.first().and_then(|part| part.nothing);
-    match parts.iter().find(|part| part.nothing != first) {
-        Some(other) => {
-            let idle = parts.iter().find(|part| part.nothing.is_some()).unwrap_or(other);
-            let why = idle.nothing.map_or("", StoppedBy::name);
-            Err(Misfit::Nothing { file: idle.file.clone(), why })
-        }
-        None => Ok(first),
+    let first = parts.first().and_then(Part::nothing);
+    if parts.iter().all(|part| part.nothing() == first) {
+        return Ok(first);
     }
-}
-
-fn of_nothing(stopped_by: StoppedBy, estimator: Estimator) -> Findings {
-    let verdict = match stopped_by {
-        StoppedBy::NoBaseline => Verdict::NoBaseline,
-        _ => Verdict::Identical,
-    };
-    let (rows, versus, notices, branch) = (0, Vec::new(), Vec::new(), Branch::default());
-    Findings { estimator, verdict: Some(verdict), stopped_by, rows, versus, branch, notices }
+    let idle = parts.iter().find_map(|part| Some((part, part.nothing()?)));
+    let error = |(part, why): (&Part, _)| Err(Misfit::Nothing { file: part.file.clone(), why });
+    idle.map_or(Ok(None), error)
 }
 
 /// That a part's rows are all there, and pair.
 fn check_rows(part: &Part) -> Result<(), Misfit> {
-    let found = part.recording.rows();
-    let file = || part.file.clone();
-    if found != part.rows {
-        return Err(Misfit::Rows { file: file(), found, measured: part.rows });
+    let (found, measured) = (part.recording.rows(), part.companion.rows);
+    let file = part.file.clone();
+    if found != measured {
+        return Err(Misfit::Rows { file, found, measured });
     }
-    match part.recording.couples().iter().find(|couple| !couple.is_whole()) {
-        Some(couple) => Err(Misfit::Unpaired { file: file(), benchmark: couple.name.clone() }),
+    match part.recording.unpaired() {
+        Some(benchmark) => Err(Misfit::Unpaired { file, benchmark: benchmark.to_owned() }),
         None => Ok(()),
     }
 }
 
-fn judge(parts: &[Part], judging: Judging) -> Findings {
-    let mut versus: Vec<Versus> = Vec::new();
-    let first = &parts[0];
-    let levels = Levels::new(judging.confidence, first.gates.len());
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in &first.gates {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
+fn judge(parts: &[Part], companion: &Companion) -> Outcome {
+    let policy = companion.policy();
+    let levels = Levels::new(policy.confidence, companion.gates.len());
+    let mut benchmarks: Vec<BenchmarkResult> = Vec::new();
+    for BenchmarkGate { benchmark, .. } in &companion.gates {
+        if benchmarks.iter().all(|known| known.name != *benchmark) {
+            benchmarks.push(result(parts, benchmark, companion, levels));
         }
     }
-    for name in names {
-        let gates: Vec<&Gate> =
-            first.gates.iter().filter(|(of, _)| of == name).map(|(_, gate)| gate).collect();
-        versus.push(benchmark(parts, name, &gates, judging.estimator, levels));
+    for exact in &companion.exact {
+        let known = benchmarks.iter().position(|known| known.name == exact.benchmark);
+        let at = known.unwrap_or_else(|| {
+            benchmarks.push(empty(&exact.benchmark));
+            benchmarks.len() - 1
+        });
+        benchmarks[at].metrics.push(exact.result(&companion.units));
     }
-    for (name, result) in &first.exact {
-        match versus.iter_mut().find(|versus| versus.result.name == *name) {
-            Some(versus) => versus.add(result.clone()),
-            None => {
-                let mut own = empty(name);
-                own.add(result.clone());
-                versus.push(own);
-            }
-        }
-    }
-    let metrics = versus.iter().flat_map(|versus| &versus.result.metrics);
+    let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
     let verdict = Verdict::overall(metrics.filter_map(|metric| metric.verdict));
-    let open = verdict == Verdict::Inconclusive;
-    Findings {
-        estimator: judging.estimator,
-        verdict: Some(verdict),
-        stopped_by: if open { StoppedBy::MaxPairs } else { StoppedBy::Verdict },
-        rows: parts.iter().map(|part| part.rows).sum(),
-        notices: remarks(versus.iter().map(|versus| &versus.result)),
-        branch: Branch::default(),
-        versus,
-    }
+    let stopped_by = match verdict {
+        Verdict::Inconclusive => StoppedBy::MaxPairs,
+        _ => StoppedBy::Verdict,
+    };
+    let rows = parts.iter().map(|part| part.companion.rows).sum();
+    let notices = remarks(&benchmarks);
+    let outcome = Outcome::of_samples(Some(verdict), policy, stopped_by, rows);
+    Outcome { benchmarks, notices, ..outcome }
 }
 
 /// A benchmark of which nothing is said yet.
-fn empty(name: &str) -> Versus {
-    let result = BenchmarkResult {
-        name: name.to_owned(),
-        status: Status::Compared,
-        pairs: 0,
-        metrics: Vec::new(),
-    };
-    let labels = Pair::both(|side: Side| side.name().to_owned());
-    Versus { labels, method: Method::Sequential, result, findings: Vec::new() }
+fn empty(name: &str) -> BenchmarkResult {
+    BenchmarkResult {
+        labels: Some(Pair::both(|side: Side| side.name().to_owned())),
+        method: Some(Method::Sequential),
+        ..BenchmarkResult::new(name, Status::Compared)
+    }
 }
 
-impl Versus {
-    fn add(&mut self, result: MetricResult) {
-        self.result.metrics.push(result.clone());
-        self.findings.push(result.into());
+/// The result of a benchmark whose metrics are sampled.
+fn result(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> BenchmarkResult {
+    let mut result = empty(name);
+    let recorded: Vec<(&Recording, &RecordedPairs)> = parts
+        .iter()
+        .filter_map(|part| Some((&part.recording, part.recording.comparison(name)?)))
+        .collect();
+    result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
+    let Some((recording, comparison)) = recorded.first() else { return result };
+    let names: Vec<&str> = recording.labels().collect();
+    result.labels = Some(comparison.labels.map(|number| names[number].to_owned()));
+    for metric in recording.metrics() {
+        let pairs = |(recording, comparison): &(&Recording, &RecordedPairs)| {
+            recording.pairs(comparison, &metric.name).collect()
+        };
+        let machines: Machines = recorded.iter().map(pairs).collect();
+        let mut gates = companion.gates.iter().filter(|of| of.benchmark == name);
+        let gate = gates.find(|of| of.gate.metric == metric.name).map(|of| &of.gate);
+        result.metrics.push(ask(metric, gate, &machines, companion.estimator, levels));
     }
+    result
 }
 
 /// The pairs of a metric on each machine, each with the side that was first.
 type Machines = Vec<Vec<(Side, Pair<f64>)>>;
-
-fn benchmark(
-    parts: &[Part],
-    name: &str,
-    gates: &[&Gate],
-    estimator: Estimator,
-    levels: Levels,
-) -> Versus {
-    let mut versus = empty(name);
-    let couples: Vec<(&Recording, &Recorded)> = parts
-        .iter()
-        .filter_map(|part| Some((&part.recording, part.recording.couple(name)?)))
-        .collect();
-    versus.result.pairs = couples.iter().map(|(_, couple)| couple.pairs.len() as u64).sum();
-    if let Some((recording, couple)) = couples.first() {
-        let names: Vec<&str> = recording.labels().collect();
-        versus.labels = couple.labels.map(|number| names[number].to_owned());
-    }
-    let metrics = couples.first().map_or(&[][..], |(recording, _)| recording.metrics());
-    for metric in metrics {
-        let pairs = |(recording, couple): &(&Recording, &Recorded)| {
-            recording.pairs(couple, &metric.name).collect()
-        };
-        let machines: Machines = couples.iter().map(pairs).collect();
-        let gate = gates.iter().find(|gate| gate.metric == metric.name);
-        versus.add(ask(metric, gate.copied(), &machines, estimator, levels));
-    }
-    versus
-}
 
 /// One metric, to its verdict or to its last pair.
 fn ask(

@@ -8,6 +8,8 @@ mod values;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 pub use choice::Choice;
 use choice::target;
 use gates::waivers;
@@ -20,7 +22,7 @@ use crate::model::dialect::Dialect;
 use crate::model::estimator::{Estimator, UnknownEstimator};
 use crate::model::gate::{Gate, Waiver};
 use crate::model::metric::{Units, unfit};
-use crate::model::outcome::Policy;
+use crate::model::outcome::{Limits, Policy};
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::table::{Scale, Table};
 
@@ -82,7 +84,8 @@ impl Error {
 }
 
 /// Where a benchmark comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// An executable that cargo builds.
     Target(Target, BuildOptions),
@@ -95,35 +98,44 @@ pub enum Subject {
     },
 }
 
-/// A benchmark to compare.
-#[derive(Clone, Debug, PartialEq)]
+/// A benchmark to compare. What is written down beside its samples is what
+/// shapes a run; what decides and what is shown stands elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// Its name in the outputs.
     pub name: String,
     /// The package, by name.
     pub package: String,
     /// What is run.
+    #[serde(rename = "run")]
     pub subject: Subject,
     /// With which arguments.
     pub args: Vec<String>,
     /// How its runs are called and read; else what its executable shows.
     pub harness: Option<Dialect>,
     /// The metrics that gate.
+    #[serde(skip)]
     pub gates: Vec<Gate>,
     /// Slowdowns that are accepted today.
+    #[serde(skip)]
     pub waivers: Vec<Waiver>,
     /// Those whose last day is over.
+    #[serde(skip)]
     pub expired: Vec<Waiver>,
     /// Whether nobody named them, so that the only metric that there is may
     /// stand in for the usual one.
+    #[serde(skip)]
     pub stands_in: bool,
     /// Units and directions that are not the usual ones.
+    #[serde(skip)]
     pub units: Units,
     /// The metrics that are measured and shown besides.
+    #[serde(skip)]
     pub shown: Vec<String>,
     /// How many runs of each side come first, unmeasured.
     pub warmup: u32,
     /// How long one run may take.
+    #[serde(skip)]
     pub run_timeout: Duration,
     /// How its runs are made and what surrounds them.
     pub measuring: Measuring,
@@ -134,15 +146,6 @@ impl Benchmark {
     pub fn asked(&self) -> impl Iterator<Item = &String> {
         self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
     }
-}
-
-/// The limits of a comparison.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
-    /// How long sampling may take.
-    pub time: Duration,
-    /// How many pairs of each benchmark there may be.
-    pub pairs: Option<u64>,
 }
 
 /// What the tables and flags of a comparison come to.

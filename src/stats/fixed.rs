@@ -14,6 +14,7 @@ use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
 use super::ratio::{paired, unpaired};
 use super::welch::Welch;
+use crate::model::outcome::Difference;
 
 /// Two samples, as far as their sums go.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +31,6 @@ pub(crate) struct Confidence {
     /// Of the lower bound.
     pub lower: f64,
     /// Of the upper bound.
-    pub upper: f64,
-}
-
-/// A difference with its bounds, in the unit of the values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Difference {
-    /// Mean of the head minus mean of the base.
-    pub estimate: f64,
-    /// Its lower bound.
-    pub lower: f64,
-    /// Its upper bound.
     pub upper: f64,
 }
 

@@ -7,28 +7,7 @@
 //!
 //! BenchmarkTools.jl 1.8.0, `ratio` and `judge` in its `src/trials.jl`.
 
-use std::fmt;
-
-/// What is said of a ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Judgement {
-    /// Less than 1 by more than the tolerance.
-    Improvement,
-    /// Neither.
-    Invariant,
-    /// More than 1 by more than the tolerance, or no number.
-    Regression,
-}
-
-impl fmt::Display for Judgement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Judgement::Improvement => "improvement",
-            Judgement::Invariant => "invariant",
-            Judgement::Regression => "regression",
-        })
-    }
-}
+use crate::model::outcome::Judgement;
 
 /// Head over base; 1 where they are equal, also of zero and zero.
 pub fn ratio(base: f64, head: f64) -> f64 {

@@ -10,12 +10,12 @@ use super::{Program, Request, Work, configuration, lockfile, settings};
 use crate::error::{Error, Kind};
 use crate::exec::process::{Helper, Interrupt};
 use crate::model::notice::Notice;
+use crate::model::revision::Revision;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark};
 use crate::workspace::Event;
 use crate::workspace::cache::{Artifact, Lock};
 use crate::workspace::cargo::{self, Workspace};
-use crate::workspace::git::Revision;
 use crate::workspace::git::worktree::Store;
 
 /// A revision, ready to be run.

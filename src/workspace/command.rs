@@ -22,11 +22,11 @@ use super::{Program, Work, clock, fault};
 use crate::error::{Error, Kind};
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::system::digest;
+use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::Event;
 use crate::workspace::cargo::Workspace;
-use crate::workspace::git::Revision;
 use crate::workspace::git::worktree::Store;
 
 /// The subcommands of cargo that build, and track what they build from.

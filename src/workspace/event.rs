@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::git::Revision;
-use super::git::base::Sides;
 use crate::model::notice::Notice;
+use crate::model::revision::{Revision, Sides};
 use crate::model::side::Side;
 
 /// Something happened on the way to two executables.

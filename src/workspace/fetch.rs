@@ -6,9 +6,10 @@ use std::ffi::OsString;
 use super::{Work, base_request};
 use crate::error::{Error, Kind};
 use crate::model::notice::Notice;
+use crate::model::revision::{Rule, Sides};
 use crate::settings::table::Table;
 use crate::workspace::Event;
-use crate::workspace::git::base::{Request as BaseRequest, Rule, Sides};
+use crate::workspace::git::base::Request as BaseRequest;
 use crate::workspace::git::{self, Repo};
 
 /// By how many commits a shallow clone is deepened, step by step; after that

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use super::Work;
 use crate::error::{Error, Kind};
 use crate::exec::system::digest_file;
+use crate::model::revision::Revision;
 use crate::model::side::Side;
+use crate::workspace::git;
 use crate::workspace::git::filters::{Filtered, Pointer};
 use crate::workspace::git::worktree::Store;
-use crate::workspace::git::{self, Revision};
 
 /// The bytes of paths that one call of git gets.
 const LONGEST: usize = 50_000;

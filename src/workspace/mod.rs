@@ -47,14 +47,14 @@ use crate::exec::program::Program;
 use crate::exec::system::canonical;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
+use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{Benchmark, Settings};
 use crate::settings::table::Table;
 use crate::workspace::cache::{Lock, Room};
 use crate::workspace::cargo::Workspace;
-use crate::workspace::git::base::Sides;
+use crate::workspace::git::Repo;
 use crate::workspace::git::worktree::Store;
-use crate::workspace::git::{Repo, Revision};
 
 /// What a comparison is asked to do.
 #[derive(Clone, Debug)]

@@ -10,13 +10,12 @@ use super::{Prepared, Program, State, Work, Workspaces, configuration, identical
 use crate::error::{Error, Kind};
 use crate::exec::process::Command;
 use crate::model::notice::Notice;
+use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::model::target::{BuildOptions, Package, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::Artifact;
 use crate::workspace::cargo::{self, Workspace};
-use crate::workspace::git::Revision;
-use crate::workspace::git::base::Sides;
 use crate::workspace::git::worktree::Store;
 
 /// The artifacts of one side, by the way they were built; the reason where

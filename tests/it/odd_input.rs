@@ -8,7 +8,7 @@ use cargo_cbdr::flows::history::entry::Noted;
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Units;
-use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::outcome::{OnDoubt, Policy, StoppedBy};
 use cargo_cbdr::model::target::{Target, TargetKind};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec};
 use cargo_cbdr::settings::options;
@@ -104,8 +104,13 @@ fn samples() {
         judges: false,
         gates: None,
         named: Vec::new(),
-        confidence: 0.95,
-        estimator,
+        policy: Policy {
+            confidence: 0.95,
+            estimator,
+            on_inconclusive: OnDoubt::Pass,
+            on_no_baseline: OnDoubt::Pass,
+            on_removed: OnDoubt::Pass,
+        },
         chosen: false,
         base: None,
         units: Units::new(),
@@ -118,7 +123,7 @@ fn samples() {
             let kept = recording.read(&mut &*text, "it");
             assert!(kept.is_ok() || read.is_err(), "{kept:?}");
             if read.is_ok() && analysis.check().is_ok() {
-                analysis.findings(StoppedBy::Verdict);
+                analysis.outcome(StoppedBy::Verdict);
             }
             read.is_ok()
         });

@@ -19,7 +19,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use cargo_cbdr::engine::schedule::Shard;
+use cargo_cbdr::model::shard::Shard;
 
 use crate::ui::text;
 

@@ -1,8 +1,7 @@
 //! The exit codes.
 
-use cargo_cbdr::Report;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::outcome::{OnDoubt, Removed, Verdict};
+use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +39,17 @@ impl Exit {
         }
     }
 
-    /// How an analysis ends, which may have been asked for no verdict.
-    pub(crate) fn of_samples(verdict: Option<Verdict>, on_inconclusive: OnDoubt) -> Self {
+    /// How a search for a commit ends.
+    pub(crate) fn of_search(verdict: Verdict, on_inconclusive: OnDoubt) -> Self {
         match verdict {
-            Some(Verdict::Regression) => Exit::Regression,
-            Some(Verdict::Inconclusive) => Exit::doubt(on_inconclusive),
+            Verdict::Regression => Exit::Regression,
+            Verdict::Inconclusive => Exit::doubt(on_inconclusive),
             _ => Exit::Success,
         }
     }
 
     /// What neither yes nor no comes to.
-    pub(crate) fn doubt(policy: OnDoubt) -> Self {
+    fn doubt(policy: OnDoubt) -> Self {
         if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
     }
 
@@ -65,28 +64,20 @@ impl Exit {
         }
     }
 
-    /// How a comparison ends.
-    pub(crate) fn of(report: &Report) -> Self {
-        let is_new = |b: &cargo_cbdr::model::outcome::BenchmarkResult| {
-            b.status == cargo_cbdr::model::outcome::Status::New
-        };
-        let Some(verdict) = report.decided() else { return Exit::Success };
-        let exit = match verdict {
-            Verdict::Regression => Exit::Regression,
-            Verdict::Inconclusive => Exit::doubt(report.policy.on_inconclusive),
-            Verdict::NoBaseline => Exit::doubt(report.policy.on_no_baseline),
-            _ if report.sampled.benchmarks.iter().any(is_new) => {
-                Exit::doubt(report.policy.on_no_baseline)
-            }
+    /// How a comparison or an analysis ends, which need not have a verdict.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let policy = &outcome.policy;
+        let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
+        let exit = match outcome.verdict {
+            None => return Exit::Success,
+            Some(Verdict::Regression) => Exit::Regression,
+            Some(Verdict::Inconclusive) => Exit::doubt(policy.on_inconclusive),
+            Some(Verdict::NoBaseline) => Exit::doubt(policy.on_no_baseline),
+            _ if has_new => Exit::doubt(policy.on_no_baseline),
             _ => Exit::Success,
         };
-        exit.unless_removed(&report.removed, report.policy.on_removed)
-    }
-
-    /// What success comes to where something was removed.
-    pub(crate) fn unless_removed(self, removed: &[Removed], policy: OnDoubt) -> Self {
-        match self {
-            Exit::Success if !removed.is_empty() => Exit::doubt(policy),
+        match exit {
+            Exit::Success if !outcome.removed.is_empty() => Exit::doubt(policy.on_removed),
             exit => exit,
         }
     }

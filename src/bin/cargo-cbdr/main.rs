@@ -6,7 +6,8 @@ mod exit;
 mod output;
 mod page;
 mod plot;
-mod report;
+mod render;
+mod samples;
 mod ui;
 
 use cargo_cbdr::exec::process::{Helper, die_of};

@@ -1,5 +1,5 @@
-//! What commands write to: files that are replaced whole at the end ([`Whole`]),
-//! and rows that wait beside their file until there are no more ([`Rows`]).
+//! What commands write to: files that are replaced whole at the end ([`OutputFile`]),
+//! and rows that wait beside their file until there are no more ([`RowsFile`]).
 //! Until then, what is in a file stays there.
 
 use std::fs::File;
@@ -9,20 +9,14 @@ use std::path::{Path, PathBuf};
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::{Interrupt, RunError};
 use cargo_cbdr::exec::system::{Place, is_pipe};
+use cargo_cbdr::samples::Companion;
 
 use crate::ui::{Failure, about};
-
-/// What is put after a file's name for the rows of a comparison that is not
-/// over.
-const PARTIAL: &str = "partial";
-
-/// What is put after the name of a file with rows for what describes them.
-const COMPANION: &str = "json";
 
 /// A file that is to be written at the end, proved to be writable at the
 /// beginning.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct OutputFile {
     path: PathBuf,
     target: Target,
 }
@@ -35,7 +29,7 @@ enum Target {
     Stream(File),
 }
 
-impl Whole {
+impl OutputFile {
     /// Makes sure that it can be written; what is there stays as it is. A pipe
     /// is waited for until somebody reads it.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
@@ -46,7 +40,7 @@ impl Whole {
             place.check().map_err(|error| unwritten(path, &error))?;
             Target::File(place)
         };
-        Ok(Whole { path: path.to_owned(), target })
+        Ok(OutputFile { path: path.to_owned(), target })
     }
 
     /// Puts it there.
@@ -68,10 +62,10 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     place.check().map_err(|error| unwritten(path, &error))
 }
 
-/// Rows, on disk as soon as they are there. They stand in `FILE.partial` until
+/// RowsFile, on disk as soon as they are there. They stand in `FILE.partial` until
 /// they are complete; then that file takes the place of `FILE`.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowsFile {
     path: PathBuf,
     target: Waiting,
     /// How many bytes of whole rows there are.
@@ -92,21 +86,21 @@ enum Waiting {
     },
 }
 
-impl Rows {
+impl RowsFile {
     /// Makes sure that all of its files can be written; what is there stays.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
             Waiting::Stream(stream(&place, path, interrupt)?)
         } else {
-            let partial = with(place.path(), PARTIAL);
+            let partial = partial(place.path());
             place.check().map_err(|error| unwritten(path, &error))?;
             check(&partial)?;
-            check(&companion(&partial))?;
-            check(&companion(path))?;
+            check(&Companion::path(&partial))?;
+            check(&Companion::path(path))?;
             Waiting::File { place, partial, file: None }
         };
-        Ok(Rows { path: path.to_owned(), target, length: 0, has_failed: false })
+        Ok(RowsFile { path: path.to_owned(), target, length: 0, has_failed: false })
     }
 
     /// Whether rows could not be written.
@@ -148,16 +142,16 @@ impl Rows {
 
     /// Puts the rows in their place, with what describes them beside them,
     /// unless they went to a stream.
-    pub(crate) fn finish(mut self, about: Option<&str>) -> io::Result<()> {
+    pub(crate) fn finish(mut self, description: Option<&str>) -> io::Result<()> {
         self.push(&[])?;
         let Waiting::File { place, partial, file } = self.target else { return Ok(()) };
         drop(file);
-        let beside = companion(&self.path);
+        let beside = Companion::path(&self.path);
         let companion = find(&beside)?;
         let error = |error| unwritten(&beside, &error);
         // With both written there is but one moment in which the two do not
         // belong together.
-        let staged = about.map(|text| companion.stage(text.as_bytes())).transpose();
+        let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
         place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
         staged.map_or(Ok(()), |staged| staged.publish()).map_err(error)
@@ -165,15 +159,15 @@ impl Rows {
 
     /// Leaves the rows where they are; where that is, if there are any. What
     /// describes them comes beside them.
-    pub(crate) fn keep(self, about: Option<&str>) -> io::Result<Option<PathBuf>> {
+    pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
         if self.length == 0 {
             return std::fs::remove_file(&partial)
                 .map(|()| None)
                 .map_err(|error| unwritten(&partial, &error));
         }
-        if let Some(text) = about {
-            let beside = companion(&partial);
+        if let Some(text) = description {
+            let beside = Companion::path(&partial);
             let written = find(&beside)?.replace(text.as_bytes());
             written.map_err(|error| unwritten(&beside, &error))?;
         }
@@ -184,7 +178,7 @@ impl Rows {
 /// Makes the file for rows that are not complete. What describes older ones
 /// goes.
 fn begin(partial: &Path) -> io::Result<File> {
-    match std::fs::remove_file(companion(partial)) {
+    match std::fs::remove_file(Companion::path(partial)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
@@ -196,27 +190,22 @@ fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
     file.write_all(rows).map_err(|error| io::Error::other(unwritten(path, &error).to_string()))
 }
 
-/// The file beside a file with rows that describes them.
-pub(crate) fn companion(rows: &Path) -> PathBuf {
-    with(rows, COMPANION)
-}
-
-fn with(path: &Path, ending: &str) -> PathBuf {
+/// The file beside a file with rows that holds them until there are no more.
+fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
+    name.push(".partial");
     PathBuf::from(name)
 }
 
-/// All files that [`Rows`] write at some time, as the user would call them.
+/// All files that [`RowsFile`] write at some time, as the user would call them.
 pub(crate) fn files_of_rows(path: &Path) -> io::Result<Vec<PathBuf>> {
     let place = find(path)?;
     if place.is_stream() {
         return Ok(vec![path.to_owned()]);
     }
-    let partial = with(place.path(), PARTIAL);
-    let beside = companion(&partial);
-    Ok(vec![path.to_owned(), companion(path), partial, beside])
+    let partial = partial(place.path());
+    let beside = Companion::path(&partial);
+    Ok(vec![path.to_owned(), Companion::path(path), partial, beside])
 }
 
 /// Refuses two outputs on one path, however it is spelled, and one on a path

@@ -49,6 +49,7 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::metric::Quantity;
     use crate::model::metric::Unit;
 
     fn run(values: &[(&str, f64)]) -> Vec<Reading> {
@@ -63,7 +64,10 @@ mod tests {
 
     #[test]
     fn the_best_follows_the_direction() {
-        let units = Units::from([("rate".to_owned(), (Unit::Unknown, Better::Higher))]);
+        let units = Units::from([(
+            "rate".to_owned(),
+            Quantity { unit: Unit::Unknown, better: Better::Higher },
+        )]);
         let runs = vec![run(&[("t", 2.0), ("rate", 5.0)]), run(&[("t", 1.0), ("rate", 9.0)])];
         assert_eq!(best(runs, &units), run(&[("t", 1.0), ("rate", 9.0)]));
     }

@@ -219,12 +219,11 @@ impl Meters {
         let pairs = results.iter().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
         let is_done = |of: &Pass| {
             let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
-            let mut own = all.filter(|m| pass(&m.metric.name) == Some(*of));
+            let mut own = all.filter(|m| pass(&m.name) == Some(*of));
             // Nothing is decided here of a shard.
-            let open = |m: &MetricResult| {
-                m.threshold.is_some() && m.verdict.is_none_or(|v| v == Verdict::Inconclusive)
-            };
-            match own.clone().any(|m| m.threshold.is_some()) {
+            let open =
+                |m: &MetricResult| m.gates && m.verdict.is_none_or(|v| v == Verdict::Inconclusive);
+            match own.clone().any(|m| m.gates) {
                 true => !own.any(open),
                 false => pairs >= SHOWN_PAIRS,
             }

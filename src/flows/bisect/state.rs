@@ -15,7 +15,7 @@ pub struct Step {
     /// The commit.
     pub commit: String,
     /// What it was found to be.
-    pub outcome: Outcome,
+    pub outcome: CommitOutcome,
     /// Why it could not be tried, or was not measured.
     pub why: Option<String>,
     /// What was measured, where something was.
@@ -25,7 +25,7 @@ pub struct Step {
 /// What a commit was found to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CommitOutcome {
     /// No slower than the good one by more than the threshold.
     Good,
     /// Slower.
@@ -36,23 +36,23 @@ pub enum Outcome {
     Unusable,
 }
 
-impl Outcome {
+impl CommitOutcome {
     /// What the search makes of it.
     pub fn mark(self) -> Mark {
         match self {
-            Outcome::Good => Mark::Good,
-            Outcome::Bad => Mark::Bad,
-            Outcome::Inconclusive | Outcome::Unusable => Mark::Skip,
+            CommitOutcome::Good => Mark::Good,
+            CommitOutcome::Bad => Mark::Bad,
+            CommitOutcome::Inconclusive | CommitOutcome::Unusable => Mark::Skip,
         }
     }
 
     /// Its name in the outputs.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Good => "good",
-            Outcome::Bad => "bad",
-            Outcome::Inconclusive => "inconclusive",
-            Outcome::Unusable => "unusable",
+            CommitOutcome::Good => "good",
+            CommitOutcome::Bad => "bad",
+            CommitOutcome::Inconclusive => "inconclusive",
+            CommitOutcome::Unusable => "unusable",
         }
     }
 }

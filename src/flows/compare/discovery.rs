@@ -166,8 +166,7 @@ impl Discovery {
             return;
         }
         if !matches!(results.as_slice(), [only] if only.name == program) {
-            let (name, metrics) = (program.to_owned(), Vec::new());
-            results.push(BenchmarkResult { name, status: Status::Compared, pairs: 0, metrics });
+            results.push(BenchmarkResult::new(program, Status::Compared));
         }
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);

@@ -9,10 +9,11 @@ use crate::error::{Error, Kind};
 use crate::exec::process::{Helper, Interrupt};
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
+use crate::model::revision::{Revision, Rule, Sides};
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
-use crate::workspace::git::base::{Request as BaseRequest, Rule, Sides};
+use crate::workspace::git::base::Request as BaseRequest;
 use crate::workspace::git::line::Parents;
-use crate::workspace::git::{self, Repo, Revision};
+use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};
 
 /// What is asked of the past.

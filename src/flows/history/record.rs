@@ -10,10 +10,11 @@ use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
+use crate::model::revision::Revision;
 use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::git::{Repo, Revision};
+use crate::workspace::git::Repo;
 use crate::workspace::{self, Alone, Request};
 
 /// What to record.

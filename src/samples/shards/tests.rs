@@ -1,6 +1,6 @@
 use super::*;
-use crate::engine::test::exact;
 use crate::model::metric::Units;
+use crate::samples::companion::ExactMetric;
 use crate::samples::{Analysis, Flow, Spec};
 
 /// Rows of so many pairs, of which the head takes `factor` times as long, on a
@@ -21,53 +21,67 @@ fn part(number: u64, of: u64, text: &str) -> Part {
     if !text.is_empty() {
         recording.read(&mut text.as_bytes(), "it").unwrap();
     }
-    Part {
-        file: format!("{number}.csv"),
-        shard: Shard { number, of },
-        order: number,
-        alike: vec![("head commits", "a".to_owned())],
-        gates: vec![("it".to_owned(), Gate::new("t", 0.02))],
-        exact: Vec::new(),
-        branch: Branch::default(),
-        nothing: None,
-        rows: recording.rows(),
-        recording,
+    let side = |commit: &str| json!({"rev": "it", "commit": commit, "tree": "t", "dirty": false});
+    let companion = json!({
+        "schema": 1, "base": side("b"), "head": side("a"), "toolchain": null, "programs": [],
+        "seed": 7, "shard": {"number": number, "of": of, "seed": number}, "confidence": 0.95,
+        "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
+        "on_inconclusive": "pass", "on_no_baseline": "pass", "on_removed": "pass", "removed": [],
+        "selecting": [], "told": [], "thresholds": [], "gates": [gate("it", 0.02)], "exact": [],
+        "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
+    });
+    let companion: Companion = serde_json::from_value(companion).unwrap();
+    let shard = companion.shard.unwrap();
+    Part { file: format!("{number}.csv"), shard, companion, recording }
+}
+
+fn gate(benchmark: &str, threshold: f64) -> Value {
+    let gate = BenchmarkGate { benchmark: benchmark.to_owned(), gate: Gate::new("t", threshold) };
+    json!(gate)
+}
+
+/// The size of a program that gates.
+fn size(benchmark: &str, head: f64, threshold: f64) -> ExactMetric {
+    ExactMetric {
+        benchmark: benchmark.to_owned(),
+        metric: "size".to_owned(),
+        base: 1.0,
+        head,
+        threshold,
+        warned: false,
+        waiver: None,
     }
 }
 
-const JUDGING: Judging =
-    Judging { confidence: 0.95, estimator: Estimator::Mean, allow_missing: false };
-
 fn misfit(parts: Vec<Part>) -> Misfit {
-    match combine(parts, JUDGING) {
+    match combine(parts, false) {
         Err(Error::Shards(misfit)) => misfit,
         other => panic!("{other:?}"),
     }
 }
 
-fn result(findings: &Findings) -> &MetricResult {
-    &findings.versus[0].findings[0].result
+fn summary(outcome: &Outcome) -> Summary {
+    outcome.benchmarks[0].metrics[0].summary
 }
 
 #[test]
 fn one_machine_alone_says_what_its_samples_say() {
     let text = rows(40, 3.0, 1.012, 0);
-    let combined = combine(vec![part(1, 1, &text)], JUDGING).unwrap();
+    let combined = combine(vec![part(1, 1, &text)], false).unwrap();
     let spec = Spec {
         judges: false,
         gates: Some(vec![Gate::new("t", 0.02)]),
         named: Vec::new(),
-        confidence: 0.95,
-        estimator: Estimator::Mean,
+        policy: part(1, 1, "").companion.policy(),
         chosen: true,
         base: None,
         units: Units::new(),
     };
     let mut alone = Analysis::new(spec, 1);
     alone.read(&mut text.as_bytes(), "it", &mut |_| Flow::Go).unwrap();
-    let alone = alone.findings(StoppedBy::MaxPairs);
+    let alone = alone.outcome(StoppedBy::MaxPairs);
     assert_eq!((combined.verdict, combined.stopped_by), (alone.verdict, alone.stopped_by));
-    let (combined, alone) = (result(&combined).summary, result(&alone).summary);
+    let (combined, alone) = (summary(&combined), summary(&alone));
     assert_eq!((combined.pairs, combined.base), (alone.pairs, alone.base));
     for (one, other) in [(combined.lower, alone.lower), (combined.upper, alone.upper)] {
         assert!((one.unwrap() - other.unwrap()).abs() < 1e-12, "{one:?} {other:?}");
@@ -78,11 +92,11 @@ fn one_machine_alone_says_what_its_samples_say() {
 fn a_slower_machine_counts_no_more_than_another() {
     let both = |level: f64| {
         let parts = vec![part(1, 2, &rows(9, 1.0, 1.1, 0)), part(2, 2, &rows(9, level, 1.1, 4))];
-        combine(parts, JUDGING).unwrap()
+        combine(parts, false).unwrap()
     };
     let (alike, slower) = (both(1.0), both(8.0));
     assert_eq!(slower.verdict, Some(Verdict::Regression));
-    let (alike, slower) = (result(&alike).summary, result(&slower).summary);
+    let (alike, slower) = (summary(&alike), summary(&slower));
     assert!((alike.lower.unwrap() - slower.lower.unwrap()).abs() < 1e-12);
     assert!(slower.base.unwrap() > 3.0, "the estimates are in seconds, of all machines");
     assert!(slower.pairs < 18);
@@ -94,8 +108,8 @@ fn the_order_of_the_files_does_not_matter() {
         let one = |number: u64| part(number, 3, &rows(6, number as f64, 1.1, number as u32));
         numbers.map(one).into_iter().collect()
     };
-    let forwards = combine(parts([1, 2, 3]), JUDGING).unwrap();
-    assert_eq!(combine(parts([3, 1, 2]), JUDGING).unwrap(), forwards);
+    let forwards = combine(parts([1, 2, 3]), false).unwrap();
+    assert_eq!(combine(parts([3, 1, 2]), false).unwrap(), forwards);
 }
 
 #[test]
@@ -103,9 +117,9 @@ fn what_is_missing_is_named_and_may_be_allowed() {
     let parts = || vec![part(2, 4, &rows(20, 1.0, 1.0, 0))];
     assert_eq!(misfit(parts()), Misfit::Missing { numbers: vec![1, 3, 4], of: 4 });
     assert_eq!(misfit(parts()).to_string(), "of 4 shards 1, 3 and 4 are missing");
-    let findings = combine(parts(), Judging { allow_missing: true, ..JUDGING }).unwrap();
-    assert_eq!(findings.verdict, Some(Verdict::NoRegression));
-    assert_eq!(findings.notices[0], Notice::MissingShards { numbers: vec![1, 3, 4] });
+    let outcome = combine(parts(), true).unwrap();
+    assert_eq!(outcome.verdict, Some(Verdict::NoRegression));
+    assert_eq!(outcome.notices[0], Notice::MissingShards { numbers: vec![1, 3, 4] });
 }
 
 #[test]
@@ -116,20 +130,23 @@ fn parts_of_different_things_are_refused() {
         change(&mut second);
         misfit(vec![part(1, 2, &a), second])
     };
-    let other = two(&|part| part.alike[0].1 = "b".to_owned());
+    let other = two(&|part| part.companion.head.commit = "b".to_owned());
     assert_eq!(other.to_string(), "1.csv and 2.csv have different head commits: a and b");
-    assert!(matches!(two(&|part| part.shard.of = 3), Misfit::Differ { .. }));
-    assert!(matches!(two(&|part| part.shard.number = 1), Misfit::Twice { .. }));
-    assert!(matches!(two(&|part| part.order = 1), Misfit::Copy { .. }));
+    assert!(matches!(two(&|part| part.shard.shard.of = 3), Misfit::Differ { .. }));
+    assert!(matches!(two(&|part| part.shard.shard.number = 1), Misfit::Twice { .. }));
+    assert!(matches!(two(&|part| part.shard.seed = 1), Misfit::Copy { .. }));
     assert!(matches!(misfit(vec![part(1, 2, &a), part(2, 2, &a)]), Misfit::Copy { .. }));
-    assert!(matches!(two(&|part| part.rows += 1), Misfit::Rows { found: 18, measured: 19, .. }));
+    assert!(matches!(
+        two(&|part| part.companion.rows += 1),
+        Misfit::Rows { found: 18, measured: 19, .. }
+    ));
     let counts = "benchmark,t\nbase,7\nhead,7\nhead,7\nbase,7\n";
-    combine(vec![part(1, 2, counts), part(2, 2, counts)], JUDGING).unwrap();
-    let size = exact(Metric::named("size"), Some(&Gate::new("size", 0.0)), 1.0, 1.0);
-    let sized = two(&|part| part.exact.push(("it".to_owned(), size.clone())));
-    assert!(matches!(sized, Misfit::Differ { what: "programs", .. }), "{sized}");
-    let idle = two(&|part| part.nothing = Some(StoppedBy::Identical));
-    assert!(matches!(idle, Misfit::Nothing { why: "identical", .. }));
+    combine(vec![part(1, 2, counts), part(2, 2, counts)], false).unwrap();
+    let sized = two(&|part| part.companion.exact.push(size("it", 1.0, 0.0)));
+    let said = r#"different programs: [] and [("it", "size", Some(1.0), Some(1.0))]"#;
+    assert!(sized.to_string().ends_with(said), "{sized}");
+    let idle = two(&|part| part.companion.stopped_by = StoppedBy::Identical);
+    assert_eq!(idle.to_string(), "2.csv has no samples (identical), but others have");
 }
 
 #[test]
@@ -156,33 +173,34 @@ fn several_benchmarks_share_the_alarms_and_known_answers_count() {
     };
     let parts = |size: f64| -> Vec<Part> {
         let one = |number: u64| {
-            let of_both = ["a", "b"].map(|name| (name.to_owned(), Gate::new("t", 0.05)));
-            let size = exact(Metric::named("size"), Some(&Gate::new("size", 0.05)), 1.0, size);
             // Not the same rows twice.
-            let text = text(1.0 + 0.001 * number as f64);
-            Part {
-                gates: of_both.to_vec(),
-                exact: vec![("program".to_owned(), size)],
-                ..part(number, 2, &text)
-            }
+            let mut part = part(number, 2, &text(1.0 + 0.001 * number as f64));
+            let of_both = ["a", "b"].map(|name| gate(name, 0.05));
+            part.companion.gates = serde_json::from_value(json!(of_both)).unwrap();
+            part.companion.exact = vec![self::size("program", size, 0.05)];
+            part
         };
         vec![one(1), one(2)]
     };
-    let findings = combine(parts(1.0), JUDGING).unwrap();
-    let names: Vec<&str> = findings.versus.iter().map(|v| v.result.name.as_str()).collect();
+    let outcome = combine(parts(1.0), false).unwrap();
+    let names: Vec<&str> = outcome.benchmarks.iter().map(|of| of.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "program"]);
-    assert_eq!(findings.verdict, Some(Verdict::NoRegression));
-    assert_eq!(findings.versus[0].labels.head, "a/head");
-    assert_eq!(combine(parts(1.1), JUDGING).unwrap().verdict, Some(Verdict::Regression));
+    assert_eq!(outcome.verdict, Some(Verdict::NoRegression));
+    assert_eq!(outcome.benchmarks[0].labels.as_ref().unwrap().head, "a/head");
+    assert_eq!(combine(parts(1.1), false).unwrap().verdict, Some(Verdict::Regression));
 }
 
 #[test]
 fn where_no_machine_had_anything_to_measure_that_is_the_answer() {
-    let idle = |number, nothing| Part { nothing: Some(nothing), ..part(number, 2, "") };
+    let idle = |number, stopped_by| {
+        let mut part = part(number, 2, "");
+        part.companion.stopped_by = stopped_by;
+        part
+    };
     for (nothing, verdict) in
         [(StoppedBy::Identical, Verdict::Identical), (StoppedBy::NoBaseline, Verdict::NoBaseline)]
     {
-        let findings = combine(vec![idle(1, nothing), idle(2, nothing)], JUDGING).unwrap();
-        assert_eq!((findings.verdict, findings.rows), (Some(verdict), 0));
+        let outcome = combine(vec![idle(1, nothing), idle(2, nothing)], false).unwrap();
+        assert_eq!((outcome.verdict, outcome.rows), (Some(verdict), Some(0)));
     }
 }

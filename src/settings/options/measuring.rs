@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::Error;
 use super::values::{percent, words};
 use crate::model::estimator::Estimator;
@@ -12,7 +14,7 @@ use crate::settings::table::{Count, Table};
 const MIN_OF: u32 = 5;
 
 /// How runs are made and what surrounds them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measuring {
     /// How many runs make a measurement.
     pub repetitions: Repetitions,
@@ -26,8 +28,12 @@ pub struct Measuring {
     /// Whether each pair's environment is of another length.
     pub env_padding: bool,
     /// The processors to run on: none in particular, one, or two for a duet.
+    /// Where and beside what a run takes place is the machine's affair, and not
+    /// written down.
+    #[serde(skip)]
     pub cpus: Vec<u16>,
     /// How much nicer than its parent a run is.
+    #[serde(skip)]
     pub nice: i8,
     /// The file that standard input comes from, from the package's folder.
     pub stdin: Option<PathBuf>,
@@ -38,6 +44,7 @@ pub struct Measuring {
     pub page_cache_files: Vec<PathBuf>,
     /// The share of the machine, 0 to 1, that others may keep busy when a pair
     /// begins.
+    #[serde(skip)]
     pub max_busy: Option<f64>,
     /// The words of the commands around runs.
     pub hooks: Hooks,
@@ -48,7 +55,8 @@ pub struct Measuring {
 }
 
 /// How many runs make a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Repetitions {
     /// As many as the clocks of the metrics that gate ask for.
     Auto,
@@ -57,7 +65,8 @@ pub enum Repetitions {
 }
 
 /// The page cache before each run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PageCache {
     /// Left as it is.
     Alone,
@@ -68,7 +77,7 @@ pub enum PageCache {
 }
 
 /// The words of commands that are run in a side's package folder, unmeasured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hooks {
     /// Before each run.
     pub prepare: Option<Vec<String>>,

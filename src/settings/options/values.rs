@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Error;
 use crate::model::dialect::Dialect;
-use crate::model::metric::{Better, Metric, Unit, Units};
+use crate::model::metric::{Better, Metric, Quantity, Unit, Units};
 use crate::model::outcome::OnDoubt;
 use crate::settings::table::{Scale, Table};
 
@@ -86,7 +86,7 @@ pub(super) fn units(table: &Table) -> Result<Units, Error> {
             })?,
         };
         let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
-        Ok((name.clone(), (unit, better)))
+        Ok((name.clone(), Quantity { unit, better }))
     };
     table.units.iter().flatten().map(unit).collect()
 }

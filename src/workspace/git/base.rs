@@ -2,8 +2,8 @@
 
 use git2::{ErrorCode, Oid, Repository};
 
-use super::{Error, Repo, Revision};
-use crate::model::side::Side;
+use super::{Error, Repo};
+use crate::model::revision::{Origin, Revision, Rule, Sides};
 
 /// The variables in which continuous integration names a pull request's
 /// target branch.
@@ -11,19 +11,6 @@ pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TA
 
 /// The bases tried when none is named.
 const USUAL: [&str; 3] = ["origin/HEAD", "main", "master"];
-
-/// Where the name of the base came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The command line.
-    Argument,
-    /// The table in `Cargo.toml`.
-    Configuration,
-    /// A variable of the continuous integration.
-    Variable(&'static str),
-    /// It is one of the usual names.
-    Usual,
-}
 
 impl Origin {
     /// Ready to follow the name.
@@ -56,46 +43,6 @@ pub struct Request {
     pub dirty: bool,
     /// The head against itself.
     pub aa: bool,
-}
-
-/// How the base commit follows from BASE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// It is the merge-base of BASE and the head.
-    MergeBase,
-    /// The head is a merge onto BASE (a CI merge ref): its first parent.
-    FirstParent,
-    /// BASE itself, as asked.
-    Exact,
-    /// The head itself, as asked.
-    Itself,
-}
-
-/// The two commits, and why these.
-#[derive(Clone, Debug)]
-pub struct Sides {
-    /// The base; its `rev` is BASE's name.
-    pub base: Revision,
-    /// The head; a dirty one has its commit's tree until it is snapshot.
-    pub head: Revision,
-    /// How the base commit was found.
-    pub rule: Rule,
-    /// Where BASE's name came from.
-    pub origin: Origin,
-    /// Whether the head lies on BASE: no commit to compare.
-    pub head_is_base: bool,
-    /// Whether BASE is not in this clone, and the rule was taken on trust.
-    pub base_is_guessed: bool,
-}
-
-impl Sides {
-    /// The revision of a side.
-    pub fn of(&self, side: Side) -> &Revision {
-        match side {
-            Side::Base => &self.base,
-            Side::Head => &self.head,
-        }
-    }
 }
 
 impl Repo {

@@ -19,6 +19,8 @@ pub mod worktree;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::model::revision::Revision;
+
 /// An error of libgit2's, in its own words alone: its `Display` adds the
 /// error's class and code.
 #[derive(Debug, thiserror::Error)]
@@ -261,19 +263,6 @@ fn quoted(word: &str) -> String {
 /// The first ten digits of a commit's id, as it is shown to people.
 pub fn abbreviated(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
-}
-
-/// A commit, or the working tree on top of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Revision {
-    /// Its name as it was given or found.
-    pub rev: String,
-    /// The commit, in hexadecimal.
-    pub commit: String,
-    /// The tree that is checked out, in hexadecimal.
-    pub tree: String,
-    /// Whether the tree is that of the working tree, not of the commit.
-    pub dirty: bool,
 }
 
 /// The user's repository.

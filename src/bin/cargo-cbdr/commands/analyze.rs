@@ -12,16 +12,15 @@ use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{OnDoubt, StoppedBy};
-use cargo_cbdr::samples::{Analysis, Findings, Flow, Recording, Spec};
+use cargo_cbdr::model::outcome::{Outcome, Policy, StoppedBy};
+use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec, units_beside};
 use cargo_cbdr::settings::options::{self, threshold_flag};
 use cargo_cbdr::settings::table::Table;
 
 use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
-use crate::report;
-use crate::report::outcome::Outcome;
-use crate::report::outputs::{self, Outputs, Wanted};
+use crate::render;
+use crate::render::outputs::{self, Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
 /// How often what is known so far is shown.
@@ -29,49 +28,36 @@ const REDRAW: Duration = Duration::from_millis(100);
 
 /// Says what the samples show.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let (spec, on_inconclusive) = spec(args)?;
+    let spec = spec(args)?;
     if args.combine {
-        return super::combine::run(args, interrupt);
+        return super::combine::run(args, &spec, interrupt);
     }
     let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
     let sources = sources(args)?;
     let mut ui = Ui::new();
-    let outcome = analyse(&spec, &sources, interrupt, &mut ui);
+    let result = analyse(&spec, &sources, interrupt, &mut ui);
     ui.end();
-    let findings = match outcome {
+    let outcome = match result {
         // Too early for anything to be said.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
             return Ok(Exit::interrupted(interrupt));
         }
-        outcome => outcome?,
+        result => result?,
     };
     // The summary says itself how often it may be looked at.
-    let notices = findings.notices.iter().filter(|notice| **notice != Notice::OneLook);
+    let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
-    let outcome = Outcome::of_samples(&findings, &spec, on_inconclusive);
-    give(args.format, outputs, &outcome, &findings, &spec)?;
-    match (findings.stopped_by, interrupt.signal()) {
+    give(args.format, outputs, &outcome)?;
+    match (outcome.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
-        _ => Ok(Exit::of_samples(findings.verdict, on_inconclusive)),
+        _ => Ok(Exit::of(&outcome)),
     }
 }
 
 /// Writes the files that were asked for, and prints.
-pub(super) fn give(
-    format: Format,
-    outputs: Outputs,
-    outcome: &Outcome<'_>,
-    findings: &Findings,
-    spec: &Spec,
-) -> Result<(), Failure> {
-    outputs.write(outcome, &Recording::new(None, Units::new()))?;
-    let printed = outputs::print(
-        format,
-        outcome,
-        || report::findings::print(findings, spec),
-        || report::findings::print_json(findings, spec),
-    );
-    outputs::printed(printed)?;
+pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Result<(), Failure> {
+    outputs.write(outcome, &Recording::default())?;
+    outputs::printed(render::print(format, outcome))?;
     Ok(())
 }
 
@@ -108,8 +94,8 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
     }
 }
 
-/// What is asked, and what an open question means.
-pub(super) fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
+/// What is asked.
+pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let judges = args.rule == Rule::Judge;
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
     let usual = match (judges, args.samples.threshold.is_empty()) {
@@ -146,24 +132,22 @@ pub(super) fn spec(args: &Analyze) -> Result<(Spec, OnDoubt), Failure> {
         let what = "that estimator needs pairs and a threshold: give `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
-    let spec = Spec {
+    Ok(Spec {
         judges,
         gates,
         named: args.samples.metric.clone(),
-        confidence: policy.confidence,
-        estimator,
+        policy: Policy { estimator, ..policy },
         chosen: args.samples.estimator.is_some(),
         base: args.samples.base.clone(),
         units: units(&args.samples.files)?,
-    };
-    Ok((spec, policy.on_inconclusive))
+    })
 }
 
 /// What stands beside the files; of a metric in several, what the first says.
 pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
     let mut units = Units::new();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
-        for (metric, scale) in report::about::units_beside(path)? {
+        for (metric, scale) in units_beside(path)? {
             units.entry(metric).or_insert(scale);
         }
     }
@@ -175,7 +159,7 @@ fn analyse(
     sources: &[Source],
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<Findings, Failure> {
+) -> Result<Outcome, Failure> {
     let mut analysis = Analysis::new(spec.clone(), sources.len());
     if analysis.wants_scouting() && sources.iter().all(|source| source.regular) {
         let again = |source: &Source| -> std::io::Result<(String, Box<dyn Read>)> {
@@ -194,7 +178,7 @@ fn analyse(
         let mut drawn = Instant::now();
         let mut wait = |analysis: &Analysis| {
             if !source.regular && ui.is_live() && drawn.elapsed() >= REDRAW {
-                ui.samples(&analysis.findings(StoppedBy::MaxPairs));
+                ui.samples(&analysis.outcome(StoppedBy::MaxPairs));
                 drawn = Instant::now();
             }
             match interrupt.wait_readable(&source.file) {
@@ -210,5 +194,5 @@ fn analyse(
         }
     }
     analysis.check().map_err(Error::from)?;
-    Ok(analysis.findings(stopped_by))
+    Ok(analysis.outcome(stopped_by))
 }

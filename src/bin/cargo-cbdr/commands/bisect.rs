@@ -11,7 +11,7 @@ use super::observe::random_seed;
 use super::request::{checked, request};
 use crate::cli::{Bisect, Printed};
 use crate::exit::Exit;
-use crate::report;
+use crate::render;
 use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit that the arguments ask for.
@@ -55,8 +55,8 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         outcome => outcome?,
     };
     match args.format {
-        Printed::Human => report::outputs::printed(report::bisect::print(&report))?,
-        Printed::Json => report::outputs::printed(report::bisect::print_json(&report))?,
+        Printed::Human => render::outputs::printed(render::bisect::print(&report))?,
+        Printed::Json => render::outputs::printed(render::bisect::print_json(&report))?,
     }
-    Ok(Exit::of_samples(Some(report.verdict), report.on_inconclusive))
+    Ok(Exit::of_search(report.verdict, report.on_inconclusive))
 }

@@ -11,7 +11,7 @@ use cargo_cbdr::workspace::git::Repo;
 use super::request::cache_dir;
 use crate::cli;
 use crate::exit::Exit;
-use crate::report::grid;
+use crate::render::grid;
 use crate::ui::{Failure, Ui, text};
 
 pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
-use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
@@ -16,9 +15,8 @@ use super::request::{cache_dir, checked};
 use super::{capture, environment};
 use crate::cli::{Compare, From};
 use crate::exit::Exit;
-use crate::report;
-use crate::report::outcome::Outcome;
-use crate::report::outputs::{self, Outputs, Wanted};
+use crate::render;
+use crate::render::outputs::{self, Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison that the arguments ask for.
@@ -37,32 +35,27 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
         }
         outputs => outputs?,
     };
-    let mut recording = Recording::new(None, Units::new());
+    let mut recording = Recording::default();
     let kept = outputs.want_runs().then_some(&mut recording);
-    let outcome = observed(&options, samples, kept, helper, interrupt, &mut ui);
+    let result = observed(&options, samples, kept, helper, interrupt, &mut ui);
     ui.end();
-    let (report, kept) = match outcome {
+    let (compared, kept) = match result {
         Err(Failure::Library(error)) if error.is_interrupt() => {
             return Ok(Exit::interrupted(interrupt));
         }
-        outcome => outcome?,
+        result => result?,
     };
-    let outcome = Outcome::of(&report);
-    let written = outputs.write(&outcome, &recording);
-    let printed = outputs::print(
-        args.format,
-        &outcome,
-        || report::human::print(&report),
-        || report::json::print(&report),
-    );
+    let outcome = &compared.outcome;
+    let written = outputs.write(outcome, &recording);
+    let printed = render::print(args.format, outcome);
     // After a hangup there may be no terminal to print to.
-    if report.sampled.stopped_by == StoppedBy::Interrupt {
+    if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
     kept?;
     written?;
     outputs::printed(printed)?;
-    Ok(Exit::of(&report))
+    Ok(Exit::of(outcome))
 }
 
 fn options(args: &Compare, folder: PathBuf) -> Result<Options, Failure> {

@@ -15,7 +15,7 @@ use cargo_cbdr::{Error, Options};
 use super::capture;
 use super::observe::{observed, random_seed};
 use crate::exit::Exit;
-use crate::report;
+use crate::render;
 use crate::ui::{Failure, Ui, about};
 
 /// The files of the first commit.
@@ -60,23 +60,25 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
         capture: capture()?,
     };
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
-    let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
+    let result = observed(&options, None, None, helper, interrupt, &mut ui);
     ui.end();
-    let (report, kept) = match outcome {
+    let (compared, kept) = match result {
         Err(Failure::Library(error)) if error.is_interrupt() => {
             return Ok(Exit::interrupted(interrupt));
         }
-        outcome => outcome?,
+        result => result?,
     };
-    let printed = writeln!(out).and_then(|()| report::human::print(&report));
+    let outcome = compared.outcome;
+    let printed = writeln!(out).and_then(|()| render::human::print(&outcome));
     // After a hangup there may be no terminal to print to.
-    if report.sampled.stopped_by == StoppedBy::Interrupt {
+    if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
     kept?;
     printed?;
-    if report.verdict != Verdict::Regression {
-        let what = format!("the demo planted a slowdown, but found: {}", report.verdict);
+    if outcome.verdict != Some(Verdict::Regression) {
+        let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);
+        let what = format!("the demo planted a slowdown, but found: {verdict}");
         return Err(Failure::Demo(what));
     }
     writeln!(

@@ -10,7 +10,7 @@ use cargo_cbdr::settings::table::Table;
 use super::observe::random_seed;
 use crate::cli::{Doctor, Shape};
 use crate::exit::Exit;
-use crate::report;
+use crate::render;
 use crate::ui::{Failure, Ui, text};
 
 /// The word by which this program makes itself work.
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Resu
         outcome => {
             let checkup = outcome?;
             match args.format {
-                Shape::Human => report::doctor::print(&checkup)?,
-                Shape::Json => report::doctor::print_json(&checkup)?,
+                Shape::Human => render::doctor::print(&checkup)?,
+                Shape::Json => render::doctor::print_json(&checkup)?,
             }
             Ok(Exit::Success)
         }

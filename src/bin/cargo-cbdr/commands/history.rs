@@ -11,9 +11,9 @@ use cargo_cbdr::workspace::git::line::Parents;
 use super::request::{checked, request};
 use crate::cli::{self, Printed};
 use crate::exit::Exit;
-use crate::output::Whole;
-use crate::report;
-use crate::report::outputs::printed;
+use crate::output::OutputFile;
+use crate::render;
+use crate::render::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Does what the arguments ask for.
@@ -65,8 +65,8 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
     let failed = recorded.results.iter().filter(|result| result.error.is_some()).count();
     ui.status("Recorded", &text::recorded(&recorded));
     match args.format {
-        Printed::Human => printed(report::history::print_recorded(&recorded))?,
-        Printed::Json => printed(report::history::print_recorded_json(&recorded))?,
+        Printed::Human => printed(render::history::print_recorded(&recorded))?,
+        Printed::Json => printed(render::history::print_recorded_json(&recorded))?,
     }
     Ok(if failed > 0 { Exit::Failed } else { Exit::Success })
 }
@@ -90,8 +90,8 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
     let report = check::check(&options, helper, interrupt)?;
     say_skipped(&report.skipped);
     match args.format {
-        Printed::Human => printed(report::history::print_check(&report))?,
-        Printed::Json => printed(report::history::print_check_json(&report))?,
+        Printed::Human => printed(render::history::print_check(&report))?,
+        Printed::Json => printed(render::history::print_check_json(&report))?,
     }
     Ok(Exit::of_check(&report))
 }
@@ -104,8 +104,10 @@ fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
         parents: parents(args.all_parents),
         benchmark: args.benchmark.clone(),
     };
-    let html =
-        args.html.as_deref().map(|path| Ok::<_, Failure>((path, Whole::new(path, interrupt)?)));
+    let html = args
+        .html
+        .as_deref()
+        .map(|path| Ok::<_, Failure>((path, OutputFile::new(path, interrupt)?)));
     let html = html.transpose()?;
     let listing = series::list(&options)?;
     say_skipped(&listing.skipped);
@@ -114,7 +116,7 @@ fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
             file.write(&crate::page::history::page(&listing))?;
             Ui::new().status("Wrote", &path.display().to_string());
         }
-        None => report::history::print_list(&listing)?,
+        None => render::history::print_list(&listing)?,
     }
     Ok(Exit::Success)
 }
@@ -139,7 +141,7 @@ fn annotate(args: &cli::Annotate) -> Result<Exit, Failure> {
 fn export(args: &cli::Export) -> Result<Exit, Failure> {
     let (all, skipped) = history::everything(&request(Table::default(), None, None)?)?;
     say_skipped(&skipped);
-    let left_out = report::history_export::print(&all, args.format)?;
+    let left_out = render::history_export::print(&all, args.format)?;
     if left_out > 0 {
         let count = text::count(left_out as u64, "metric");
         Ui::new().warn(&format!("{count} in a unit that Conbench does not know, left out"));

@@ -6,13 +6,13 @@ use std::path::Path;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::samples::{Recording, csv};
-use cargo_cbdr::{Options, Report};
+use cargo_cbdr::{Compared, Options};
 
-use crate::report;
+use crate::samples::SamplesFiles;
 use crate::ui::{Failure, Ui};
 
 /// Compares, shows what happens and keeps the samples: in files, and in
-/// `recording` where somebody needs them afterwards. Beside the report, whether
+/// `recording` where somebody needs them afterwards. Beside the result, whether
 /// the files could be written: a comparison goes on without them, but does not
 /// end as though they were there.
 pub(crate) fn observed(
@@ -22,8 +22,8 @@ pub(crate) fn observed(
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<(Report, Result<(), Failure>), Failure> {
-    let mut file = report::samples::File::new(samples, interrupt)?;
+) -> Result<(Compared, Result<(), Failure>), Failure> {
+    let mut files = SamplesFiles::new(samples, interrupt)?;
     let mut kept = Ok(());
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
@@ -39,12 +39,12 @@ pub(crate) fn observed(
             }
             _ => {}
         }
-        let taken = file.take(&event);
+        let taken = files.take(&event);
         if kept.is_ok() {
             kept = taken;
         }
     });
-    let left = file.end(result.as_ref().ok());
+    let left = files.end(result.as_ref().ok());
     if let Ok(Some(path)) = &left {
         ui.end();
         ui.status("Keeping", &format!("the samples so far, as `{}`", path.display()));

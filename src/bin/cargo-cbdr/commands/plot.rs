@@ -13,8 +13,7 @@ use super::analyze;
 use crate::cli::{Analyze, Format, Plot, Rule};
 use crate::exit::Exit;
 use crate::plot;
-use crate::report::outcome::Outcome;
-use crate::report::outputs::{Outputs, Wanted};
+use crate::render::outputs::{Outputs, Wanted};
 use crate::ui::Failure;
 
 /// Columns of what is no terminal.
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     }
     let metrics = metrics(&recording, &args.samples.metric)?;
     if args.vega {
-        crate::report::json::print_line(&plot::vega::specification(&recording, &metrics))?;
+        crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
         return Ok(Exit::Success);
     }
     plot::print(&mut anstream::stdout().lock(), &recording, &metrics, width())?;
@@ -66,8 +65,7 @@ fn paint(
         on_inconclusive: None,
         format: Format::Human,
     };
-    let (spec, on_inconclusive) = analyze::spec(&asked)?;
-    let mut analysis = Analysis::new(spec.clone(), texts.len());
+    let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
     if analysis.wants_scouting() {
         let all = texts.iter().map(|(name, text)| {
             let text: Box<dyn Read> = Box::new(Cursor::new(text.clone()));
@@ -79,8 +77,7 @@ fn paint(
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
     }
     analysis.check().map_err(Error::from)?;
-    let findings = analysis.findings(StoppedBy::MaxPairs);
-    outputs.write(&Outcome::of_samples(&findings, &spec, on_inconclusive), recording)?;
+    outputs.write(&analysis.outcome(StoppedBy::MaxPairs), recording)?;
     Ok(Exit::Success)
 }
 

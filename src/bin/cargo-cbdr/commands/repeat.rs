@@ -1,15 +1,15 @@
 //! `cargo cbdr compare --aa --repeat N`: the whole gate, many times on no
 //! change at all.
 
+use cargo_cbdr::Options;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
-use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::{Options, Report};
+use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
 use super::observe::observed;
 use crate::cli::Format;
 use crate::exit::Exit;
-use crate::report;
-use crate::ui::{Failure, Ui, text};
+use crate::render::{self, words};
+use crate::ui::{Failure, Ui};
 
 /// The seeds stay below this, so that JSON can hold them.
 const SEEDS: u64 = 1 << 53;
@@ -28,22 +28,23 @@ pub(crate) fn run(
         let what = "many comparisons are printed as `--format human` or `json` only";
         return Err(Failure::Arguments(what.to_owned()));
     }
-    let mut reports: Vec<Report> = Vec::new();
+    let mut outcomes: Vec<Outcome> = Vec::new();
     let mut stopped = false;
     let mut failed = Ok(());
     for time in 1..=times {
-        let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
+        let result = observed(&options, None, None, helper, interrupt, &mut ui);
         ui.end();
-        match outcome {
+        match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
             Err(failure) => failed = Err(failure),
-            Ok((report, kept)) => {
+            Ok((compared, kept)) => {
                 failed = kept;
-                stopped = report.sampled.stopped_by == StoppedBy::Interrupt;
+                let outcome = compared.outcome;
+                stopped = outcome.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
-                    let verdict = text::outcome(&report);
-                    ui.status("Compared", &format!("{time} of {times}: {verdict}"));
-                    reports.push(report);
+                    let brief = words::brief(&outcome);
+                    ui.status("Compared", &format!("{time} of {times}: {brief}"));
+                    outcomes.push(outcome);
                 }
             }
         }
@@ -56,14 +57,14 @@ pub(crate) fn run(
     }
     // What was done counts, whatever became of the rest.
     let printed = match format {
-        _ if reports.is_empty() && failed.is_err() => Ok(()),
-        Format::Json => report::json::print_all(&reports),
-        _ => report::repeated::print(&reports),
+        _ if outcomes.is_empty() && failed.is_err() => Ok(()),
+        Format::Json => render::json::print_repeated(&outcomes),
+        _ => render::human::print_repeated(&outcomes),
     };
     if stopped {
         return Ok(Exit::interrupted(interrupt));
     }
     failed?;
-    report::outputs::printed(printed)?;
+    render::outputs::printed(printed)?;
     Ok(Exit::Success)
 }

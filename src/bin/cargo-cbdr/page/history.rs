@@ -12,8 +12,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::chart::{self, Area, BAND, BASE, Drawn, Frame, INK, LIMIT, Plane};
 use super::{document, sentence};
 use crate::plot::axis::Axis;
-use crate::report::escape::line;
-use crate::report::history::heading;
+use crate::render::escape::line;
+use crate::render::history::heading;
 use crate::ui::text;
 
 /// The page.

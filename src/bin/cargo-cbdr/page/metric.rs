@@ -1,6 +1,6 @@
 //! One metric of one benchmark: three pictures and the numbers.
 
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
@@ -9,29 +9,29 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{answer, funnel, histogram, ratios};
 use crate::plot::bins::at;
-use crate::report::escape::line;
-use crate::report::outcome::Outcome;
+use crate::render::escape::line;
+use crate::render::words;
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
 type Figure = Option<(Result<String, String>, Option<String>)>;
 
 pub(super) fn article(
-    outcome: &Outcome<'_>,
+    outcome: &Outcome,
     recording: &Recording,
     benchmark: &BenchmarkResult,
     result: &MetricResult,
 ) -> Markup {
-    let name = &result.metric.name;
-    let couple = recording.couple(&benchmark.name);
-    let values = couple.map_or(Pair::default(), |couple| {
-        Pair::both(|side| recording.values(couple.labels[side], name).flatten().collect())
+    let name = &result.name;
+    let comparison = recording.comparison(&benchmark.name);
+    let values = comparison.map_or(Pair::default(), |comparison| {
+        Pair::both(|side| recording.values(comparison.labels[side], name).flatten().collect())
     });
     let pairs: Vec<(Side, Pair<f64>)> =
-        couple.map_or(Vec::new(), |couple| recording.pairs(couple, name).collect());
+        comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     let all: Vec<&str> = recording.labels().collect();
-    let labels = couple.map_or(Pair { base: "base", head: "head" }, |couple| {
-        couple.labels.map(|label| all[label])
+    let labels = comparison.map_or(Pair { base: "base", head: "head" }, |comparison| {
+        comparison.labels.map(|label| all[label])
     });
     // The benchmark's name is said above.
     let prefix = format!("{}/", benchmark.name);
@@ -41,9 +41,9 @@ pub(super) fn article(
         _ => None,
     };
     let question = funnel::Question {
-        estimator: outcome.estimator,
-        better: result.metric.better,
-        levels: Levels::new(outcome.confidence, outcome.gates().count()),
+        estimator: outcome.policy.estimator,
+        better: result.better,
+        levels: Levels::new(outcome.policy.confidence, outcome.gates().count()),
         threshold: result.threshold,
         limit: result.limit(),
         decided,
@@ -56,7 +56,7 @@ pub(super) fn article(
                 (answer(result))
             }
             div.figures {
-                (figure("Distributions", histogram::draw(&values, &result.metric.unit), html! {
+                (figure("Distributions", histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins; the lines are densities."
                 }))
                 (figure("Closing in", closing, closing_in(outcome, &question, pairs.len() as u64)))
@@ -81,7 +81,7 @@ fn key(labels: &Pair<String>, what: &str) -> Markup {
     }
 }
 
-fn closing_in(outcome: &Outcome<'_>, question: &funnel::Question, pairs: u64) -> Markup {
+fn closing_in(outcome: &Outcome, question: &funnel::Question, pairs: u64) -> Markup {
     let late = question.decided.is_some_and(|decided| decided < pairs);
     html! {
         span.key {
@@ -128,7 +128,7 @@ fn numbers(
     pairs: u64,
 ) -> Markup {
     let sides = values.as_ref().map(|values| Spread::of(values, result));
-    let [_, base, head, change, interval, mean, _] = crate::report::human::cells(result);
+    let [_, base, head, change, interval, mean, _] = words::cells(result);
     let rows =
         |pick: fn(&Spread) -> &str| [pick(&sides.base).to_owned(), pick(&sides.head).to_owned()];
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
@@ -195,7 +195,7 @@ impl Spread {
         let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         let deviation = (square / (count - 1.0)).sqrt() / mean;
         let value = |value: f64| match value.is_finite() {
-            true => text::value(value, &result.metric.unit),
+            true => text::value(value, &result.unit),
             false => "-".to_owned(),
         };
         Spread {

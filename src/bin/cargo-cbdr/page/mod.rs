@@ -10,14 +10,13 @@ mod metric;
 mod ratios;
 
 use cargo_cbdr::exec::machine::{self, Description};
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 use cargo_cbdr::samples::Recording;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::report::escape::line;
-use crate::report::markdown::facts;
-use crate::report::outcome::{Outcome, rank};
-use crate::report::scale::Scale;
+use crate::render::escape::line;
+use crate::render::scale::Scale;
+use crate::render::words::{self, facts, rank};
 use crate::ui::text;
 
 const STYLE: &str = include_str!("style.css");
@@ -26,8 +25,8 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = include_str!("policy.txt");
 
 /// The page.
-pub(crate) fn page(outcome: &Outcome<'_>, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&outcome.headline()));
+pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
+    let title = format!("cargo cbdr: {}", line(&words::headline(outcome)));
     let body = html! {
         (verdict(outcome))
         (notices(outcome))
@@ -64,14 +63,14 @@ fn document(title: &str, body: &Markup) -> String {
 }
 
 /// The verdict, and why it is that one.
-fn verdict(outcome: &Outcome<'_>) -> Markup {
+fn verdict(outcome: &Outcome) -> Markup {
     html! {
         header class=(tone(outcome.verdict)) {
-            @if let Some(sides) = outcome.sides {
+            @if let Some(sides) = &outcome.sides {
                 p.sides { (line(&text::sides(sides))) }
             }
-            h1 { (outcome.headline()) }
-            p.reason { (sentence(&outcome.reason)) }
+            h1 { (words::headline(outcome)) }
+            p.reason { (sentence(&words::reason(outcome))) }
         }
     }
 }
@@ -89,9 +88,9 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 /// What came of a metric: its verdict, or why it has none.
 fn answer(result: &MetricResult) -> Markup {
     let answer = match (result.verdict, result.status) {
-        (Some(verdict), _) => verdict.name(),
-        (None, Status::Compared) => "not a gate",
-        (None, status) => status.name(),
+        (Some(verdict), _) => verdict.to_string(),
+        (None, Status::Compared) => "not a gate".to_owned(),
+        (None, status) => status.to_string(),
     };
     html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
 }
@@ -110,13 +109,13 @@ fn sentence(text: &str) -> Markup {
     }
 }
 
-fn notices(outcome: &Outcome<'_>) -> Markup {
+fn notices(outcome: &Outcome) -> Markup {
     html! {
         @if !outcome.notices.is_empty() {
             section.notices {
                 h2 { "Notices" }
                 ul {
-                    @for notice in &outcome.notices { li { (sentence(notice)) } }
+                    @for notice in words::notices(outcome) { li { (sentence(&notice)) } }
                 }
             }
         }
@@ -124,7 +123,7 @@ fn notices(outcome: &Outcome<'_>) -> Markup {
 }
 
 /// All metrics in a table, each interval on one scale.
-fn glance(outcome: &Outcome<'_>) -> Markup {
+fn glance(outcome: &Outcome) -> Markup {
     let all: Vec<(&BenchmarkResult, &MetricResult)> = outcome.metrics().collect();
     let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
@@ -159,22 +158,22 @@ fn glance(outcome: &Outcome<'_>) -> Markup {
                     @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
                     span.swatch.zero {} "no change"
                 }
-                p.small { (sentence(&outcome.meaning)) }
+                p.small { (sentence(&words::meaning(outcome))) }
             }
         }
     }
 }
 
 fn row(
-    outcome: &Outcome<'_>,
+    outcome: &Outcome,
     scale: &Scale,
     benchmark: &BenchmarkResult,
     result: &MetricResult,
 ) -> Markup {
-    let [_, base, head, change, interval, ..] = crate::report::human::cells(result);
+    let [_, base, head, change, interval, ..] = words::cells(result);
     html! {
-        tr.gates[result.threshold.is_some()] {
-            th { code { (line(&outcome.full_name(benchmark, result))) } }
+        tr.gates[result.gates] {
+            th { code { (line(&words::full_name(outcome, benchmark, result))) } }
             td.number data-name="base" { (base) }
             td.number data-name="head" { (head) }
             td.number data-name="change" { (change) }
@@ -205,8 +204,8 @@ fn bar(scale: &Scale, result: &MetricResult) -> Markup {
 }
 
 /// The benchmarks, those first of which there is more to be seen.
-fn sections(outcome: &Outcome<'_>, recording: &Recording) -> Markup {
-    let mut benchmarks = outcome.benchmarks.clone();
+fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
+    let mut benchmarks: Vec<&BenchmarkResult> = outcome.benchmarks.iter().collect();
     benchmarks.sort_by_key(|b| b.metrics.iter().map(rank).min().unwrap_or(u8::MAX));
     let mut all: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
     all.sort_by_key(|metric| rank(metric));
@@ -248,14 +247,14 @@ const OPEN: usize = 4;
 
 /// What there is of a benchmark; `drawn` are all metrics that are drawn.
 fn content(
-    outcome: &Outcome<'_>,
+    outcome: &Outcome,
     recording: &Recording,
     benchmark: &BenchmarkResult,
     drawn: &[&MetricResult],
 ) -> Markup {
     let shown = |metric: &&MetricResult| drawn.iter().any(|other| std::ptr::eq(*other, *metric));
     let (mut gates, others): (Vec<_>, Vec<_>) =
-        benchmark.metrics.iter().filter(shown).partition(|metric| metric.threshold.is_some());
+        benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
     gates.sort_by_key(|metric| rank(metric));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
@@ -279,7 +278,7 @@ fn content(
 }
 
 /// What was compared, how, and on which machine.
-fn method(outcome: &Outcome<'_>) -> Markup {
+fn method(outcome: &Outcome) -> Markup {
     let mut facts = facts(outcome);
     let command = facts.pop().map(|(_, command)| command).unwrap_or_default();
     html! {
@@ -315,5 +314,5 @@ fn described(machine: &Description) -> String {
 }
 
 fn now() -> String {
-    crate::report::now().replace('T', " ").replace('Z', " UTC")
+    crate::render::now().replace('T', " ").replace('Z', " UTC")
 }

@@ -3,7 +3,7 @@
 
 use cargo_cbdr::model::metric::Unit;
 
-use crate::report::escape::line;
+use crate::render::escape::line;
 use crate::ui::text;
 
 /// How the values of an axis are written.

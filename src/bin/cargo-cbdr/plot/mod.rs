@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::samples::Recording;
 
-use crate::report::escape::line;
+use crate::render::escape::line;
 use crate::ui::text;
 use axis::Axis;
 use bins::Bins;
@@ -85,7 +85,7 @@ fn histogram(
 
 /// The labels' numbers: each base before what is compared with it.
 fn order(recording: &Recording, labels: usize) -> Vec<usize> {
-    let compared = recording.couples().iter().flat_map(|c| [c.labels.base, c.labels.head]);
+    let compared = recording.comparisons().iter().flat_map(|c| [c.labels.base, c.labels.head]);
     let mut order = Vec::new();
     for label in compared.chain(0..labels) {
         if !order.contains(&label) {

@@ -172,8 +172,8 @@ fn count_line(snapshot: &Snapshot, gating: &[(&BenchmarkResult, &MetricResult)])
 
 fn name(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     match snapshot.benchmarks.len() {
-        1 => metric.metric.name.clone(),
-        _ => format!("{} {}", benchmark.name, metric.metric.name),
+        1 => metric.name.clone(),
+        _ => format!("{} {}", benchmark.name, metric.name),
     }
 }
 
@@ -297,10 +297,9 @@ mod tests {
         let open = Some(Verdict::Inconclusive);
         let result = MetricResult::new(metric, Some(0.02), summary, open);
         let benchmark = BenchmarkResult {
-            name: "sum".into(),
-            status: Status::Compared,
             pairs: 12,
             metrics: vec![result],
+            ..BenchmarkResult::new("sum", Status::Compared)
         };
         Snapshot { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
     }

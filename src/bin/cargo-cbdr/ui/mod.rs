@@ -12,7 +12,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::error::system_hint;
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::samples::{Findings, MetricFinding};
+use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::{Error, workspace};
 
 use crate::exit::Exit;
@@ -226,13 +226,10 @@ impl Ui {
     }
 
     /// Shows what samples say so far.
-    pub(crate) fn samples(&mut self, findings: &Findings) {
-        let all = findings.versus.iter().flat_map(|v| v.findings.iter().map(move |f| (v, f)));
-        let gates = |finding: &MetricFinding| finding.result.threshold.is_some();
-        let any = all.clone().any(|(_, finding)| gates(finding));
-        let shown = all.filter(|(_, finding)| !any || gates(finding));
-        let lines =
-            shown.map(|(versus, finding)| text::sample_line(versus, finding, findings.rows));
+    pub(crate) fn samples(&mut self, outcome: &Outcome) {
+        let any = outcome.metrics().any(|(_, metric)| metric.gates);
+        let shown = outcome.metrics().filter(|(_, metric)| !any || metric.gates);
+        let lines = shown.map(|(of, metric)| text::sample_line(of, metric, outcome.rows));
         self.live.show(lines.collect());
     }
 

@@ -2,7 +2,7 @@
 
 mod work;
 
-use cargo_cbdr::model::gate::Waiver;
+use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{DifferentKey, Notice, Remark, RunDiffers, Unlikely};
 use cargo_cbdr::model::outcome::Removed;
@@ -105,8 +105,8 @@ fn remark(remark: &Remark) -> String {
         Remark::Warned { change } => {
             format!("changed by {}, which passes, but is beyond the warning level", shown(*change))
         }
-        Remark::Waived { change, threshold, needed, waiver, better } => {
-            let Waiver { ceiling, reason, expires, issue, .. } = waiver;
+        Remark::Waived { change, needed, waiver, better } => {
+            let Waived { threshold, ceiling, reason, expires, issue, .. } = waiver;
             let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
             let passes = if *needed { "waived" } else { "passes without its waiver" };
             format!(

@@ -1,16 +1,14 @@
 //! The words: numbers, commits and notices as a person reads them.
 
-use cargo_cbdr::Report;
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::flows::bisect::Progress;
 use cargo_cbdr::flows::bisect::state::Step;
 use cargo_cbdr::flows::history::record::Recorded;
-use cargo_cbdr::model::metric::{Better, Unit};
-use cargo_cbdr::model::outcome::{MetricResult, Removed, Verdict};
-use cargo_cbdr::samples::{MetricFinding, Versus};
-use cargo_cbdr::workspace::git::base::{Origin, Rule, Sides};
+use cargo_cbdr::model::metric::Unit;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Verdict};
+use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
+use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
-use cargo_cbdr::workspace::git::{Revision, abbreviated};
 
 pub(crate) use super::calm::{clean, is_hidden, line};
 
@@ -38,43 +36,6 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
-/// What became of a metric that was decided, held against its threshold:
-/// `changed by +5.00%, more than +2.00%`. Where higher is better a threshold
-/// allows a fall, and that is said.
-pub(crate) fn against_threshold(result: &MetricResult) -> String {
-    let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
-    let regressed = result.verdict == Some(Verdict::Regression);
-    let beyond = if regressed { "more" } else { "less" };
-    let size = |fraction: f64| percent(fraction.abs()).trim_start_matches('+').to_owned();
-    let threshold = size(result.threshold.unwrap_or_default());
-    match (result.metric.better, change) {
-        (Better::Lower, change) => {
-            let change = change.map_or("?".to_owned(), percent);
-            format!("changed by {change}, {beyond} than {}", percent(limit))
-        }
-        (Better::Higher, Some(change)) if change < 0.0 => format!(
-            "fell by {}, {beyond} than the {} that its threshold of {threshold} allows",
-            size(change),
-            size(limit)
-        ),
-        (Better::Higher, change) => format!(
-            "rose {}, where its threshold of {threshold} allows a fall of {}",
-            change.map_or("from zero".to_owned(), |change| format!("by {}", size(change))),
-            size(limit)
-        ),
-    }
-}
-
-/// How much was removed: `1 benchmark removed`; none where nothing was.
-pub(crate) fn removed_count(removed: &[Removed]) -> Option<String> {
-    let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
-    let benchmarks = removed.len() as u64 - metrics;
-    let some = |number: u64, noun| (number > 0).then(|| count(number, noun));
-    let parts: Vec<_> =
-        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
-}
-
 /// What was removed, by name, at most `most` of it.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     let one = |removed: &Removed| match &removed.metric {
@@ -86,21 +47,6 @@ pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
         names.push(format!("{left} more"));
     }
     names.join(", ")
-}
-
-/// What a verdict is not about, to be said behind it: what was removed, and the
-/// keys of the tables that differ and change which benchmarks run.
-pub(crate) fn not_asked(removed: &[Removed], selecting: &[&str]) -> String {
-    const MOST: usize = 10;
-    let mut said = String::new();
-    if let Some(count) = removed_count(removed) {
-        said += &format!("; {count}: {}", removed_names(removed, MOST));
-    }
-    if !selecting.is_empty() {
-        let keys = list(selecting.iter().map(|key| format!("`{}`", line(key))));
-        said += &format!("; base and head set what is run differently: {keys}");
-    }
-    said
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -216,20 +162,6 @@ pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 1e6).round() / 1e6
 }
 
-/// What a comparison came to, in a few words.
-pub(crate) fn outcome(report: &Report) -> String {
-    let metrics = report.sampled.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let change = |metric: &MetricResult| {
-        let summary = &metric.summary;
-        let change = summary.change.map_or("?".to_owned(), percent);
-        format!("{} {change} {}", line(&metric.metric.name), interval(summary.lower, summary.upper))
-    };
-    let gating = metrics.filter(|metric| metric.decides()).map(change);
-    let changes = gating.collect::<Vec<_>>().join(", ");
-    let pairs = count(report.sampled.pairs(), "pair");
-    format!("{}, {changes}, {pairs}, {}", report.verdict, seconds(report.sampled.elapsed))
-}
-
 /// What was recorded, in a line.
 pub(crate) fn recorded(recorded: &Recorded) -> String {
     let count = count(recorded.results.len() as u64, "result");
@@ -307,23 +239,24 @@ pub(crate) fn sides(sides: &Sides) -> String {
 }
 
 /// What a metric of two labels shows so far.
-pub(crate) fn sample_line(versus: &Versus, finding: &MetricFinding, rows: u64) -> String {
-    let result = &finding.result;
-    let change = result.summary.change.map_or("?".to_owned(), percent);
-    let interval = interval(result.summary.lower, result.summary.upper);
-    let verdict = match result.verdict {
+pub(crate) fn sample_line(
+    benchmark: &BenchmarkResult,
+    metric: &MetricResult,
+    rows: Option<u64>,
+) -> String {
+    let change = metric.summary.change.map_or("?".to_owned(), percent);
+    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {verdict}"),
     };
-    let (name, metric) = (line(&versus.result.name), line(&result.metric.name));
-    format!("  {name} {metric} {change} {interval}; {}{verdict}", count(rows, "row"))
+    let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
+    format!("  {name} {} {change} {interval}; {rows}{verdict}", line(&metric.name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::model::metric::Metric;
-    use cargo_cbdr::model::outcome::Summary;
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {
@@ -337,48 +270,6 @@ mod tests {
         ];
         for (fraction, expected) in table {
             assert_eq!(percent(fraction), expected);
-        }
-    }
-
-    #[test]
-    fn a_change_is_held_against_its_threshold_in_the_direction_that_is_worse() {
-        let said = |better, change, verdict| {
-            let summary = Summary { change, ..Summary::default() };
-            let metric = Metric { better, ..Metric::named("rate") };
-            against_threshold(&MetricResult::new(metric, Some(0.02), summary, Some(verdict)))
-        };
-        let (bad, good) = (Verdict::Regression, Verdict::NoRegression);
-        let table = [
-            (Better::Lower, Some(0.05), bad, "changed by +5.00%, more than +2.00%"),
-            (Better::Lower, Some(-0.01), good, "changed by -1.00%, less than +2.00%"),
-            (Better::Lower, None, bad, "changed by ?, more than +2.00%"),
-            (
-                Better::Higher,
-                Some(-0.03),
-                bad,
-                "fell by 3.00%, more than the 1.96% that its threshold of 2.00% allows",
-            ),
-            (
-                Better::Higher,
-                Some(-0.01),
-                good,
-                "fell by 1.00%, less than the 1.96% that its threshold of 2.00% allows",
-            ),
-            (
-                Better::Higher,
-                Some(0.04),
-                good,
-                "rose by 4.00%, where its threshold of 2.00% allows a fall of 1.96%",
-            ),
-            (
-                Better::Higher,
-                None,
-                good,
-                "rose from zero, where its threshold of 2.00% allows a fall of 1.96%",
-            ),
-        ];
-        for (better, change, verdict, expected) in table {
-            assert_eq!(said(better, change, verdict), expected);
         }
     }
 

@@ -1,9 +1,10 @@
 use git2::Oid;
 
 use super::Scratch;
+use crate::model::revision::{Origin, Rule, Sides};
 use crate::model::side::Side;
 use crate::workspace::git::Error;
-use crate::workspace::git::base::{Origin, Request, Rule, Sides, VARIABLES};
+use crate::workspace::git::base::{Request, VARIABLES};
 
 /// BASE on the command line.
 fn on(base: &str) -> Request {

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use git2::Oid;
 
 use super::{Scratch, write};
+use crate::model::revision::Revision;
 use crate::model::side::Side;
-use crate::workspace::git::Revision;
 use crate::workspace::git::filters::Filtered;
 use crate::workspace::git::worktree::Store;
 

@@ -121,9 +121,9 @@ fn changed_paths_are_those_of_both_trees() {
     // The working tree as it is, whose tree only the store has.
     scratch.write("dirty", "6");
     let tree = repo.snapshot(&store).unwrap();
-    let snapshot = crate::workspace::git::Revision { tree, dirty: true, ..second.clone() };
+    let snapshot = crate::model::revision::Revision { tree, dirty: true, ..second.clone() };
     assert_eq!(store.changed_paths(&second, &snapshot).unwrap(), ["dirty"]);
-    let gone = crate::workspace::git::Revision { tree: "1".repeat(40), ..second };
+    let gone = crate::model::revision::Revision { tree: "1".repeat(40), ..second };
     assert!(store.changed_paths(&first, &gone).is_err());
 }
 

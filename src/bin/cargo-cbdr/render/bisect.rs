@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use cargo_cbdr::flows::bisect::Report;
-use cargo_cbdr::flows::bisect::state::{Outcome, Step};
+use cargo_cbdr::flows::bisect::state::{CommitOutcome, Step};
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
 use super::escape::line;
-use super::json::{commit, print_line};
+use super::json::print_line;
 use crate::ui::{text, verdict_style};
 
 /// Prints the answer.
@@ -62,8 +62,8 @@ fn effort(report: &Report) -> String {
         text::count(runs, "measured run"),
     ];
     for (skipped, what) in [
-        (count(|step| step.outcome == Outcome::Inconclusive), "inconclusive"),
-        (count(|step| step.outcome == Outcome::Unusable), "that could not be built or run"),
+        (count(|step| step.outcome == CommitOutcome::Inconclusive), "inconclusive"),
+        (count(|step| step.outcome == CommitOutcome::Unusable), "that could not be built or run"),
     ] {
         if skipped > 0 {
             parts.push(format!("{skipped} {what}"));
@@ -81,9 +81,9 @@ pub(crate) fn print_json(report: &Report) -> std::io::Result<()> {
     let guilty = |commit: &Commit| json!({ "commit": commit.id, "summary": commit.summary, "author": commit.author });
     let object: Value = json!({
         "schema": 1,
-        "verdict": report.verdict.name(),
-        "good": commit(&report.good),
-        "bad": commit(&report.bad),
+        "verdict": report.verdict,
+        "good": report.good,
+        "bad": report.bad,
         "guilty": report.guilty.iter().map(guilty).collect::<Vec<_>>(),
         "confidence": report.confidence,
         "runs": 2 * pairs(report),

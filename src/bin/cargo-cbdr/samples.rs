@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
-use cargo_cbdr::{Report, workspace};
+use cargo_cbdr::{Compared, workspace};
 
-use super::about::About;
-use crate::output;
-use crate::ui::Failure;
+use crate::output::RowsFile;
+use crate::ui::{Failure, notices};
 
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
 /// The files that are being written.
-pub(crate) struct File<'a> {
+pub(crate) struct SamplesFiles<'a> {
     /// That of the user, if one is wanted.
-    wanted: Option<output::Rows>,
+    wanted: Option<RowsFile>,
     /// The one in the cache.
-    kept: Option<output::Rows>,
+    kept: Option<RowsFile>,
     rows: CsvText,
     count: u64,
     interrupt: &'a Interrupt,
 }
 
-impl<'a> File<'a> {
+impl<'a> SamplesFiles<'a> {
     /// Makes sure that the file that the user wants, if any, can be written:
     /// before anything is built, so that a bad path costs nobody a measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
-        let wanted = wanted.map(|path| output::Rows::new(path, interrupt)).transpose()?;
-        Ok(File { wanted, kept: None, rows: CsvText::default(), count: 0, interrupt })
+        let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
+        Ok(SamplesFiles { wanted, kept: None, rows: CsvText::default(), count: 0, interrupt })
     }
 
     /// Writes what an event brings. A file that can't be written is given up,
@@ -42,7 +42,7 @@ impl<'a> File<'a> {
     pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
             Event::Workspace(workspace::Event::Prepared { room, .. }) => {
-                self.kept = Some(output::Rows::new(&room.join(KEPT), self.interrupt)?);
+                self.kept = Some(RowsFile::new(&room.join(KEPT), self.interrupt)?);
             }
             // The header waits for the first row.
             Event::Sampling(plan) => {
@@ -69,21 +69,29 @@ impl<'a> File<'a> {
     }
 
     /// Puts the rows of a comparison that is over in their place, with what it
-    /// was beside those that the user wanted. Rows that are not all there, of a
+    /// was beside those that the user wanted. CsvRows that are not all there, of a
     /// comparison that was stopped or failed or of a file that could not be
     /// written, stay where they are; where those are that the user wanted.
-    pub(crate) fn end(mut self, report: Option<&Report>) -> io::Result<Option<PathBuf>> {
-        let is_over = report.is_some_and(|of| of.sampled.stopped_by != StoppedBy::Interrupt);
+    pub(crate) fn end(mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
+        let is_over = compared.is_some_and(|of| of.outcome.stopped_by != StoppedBy::Interrupt);
         // The header, where there is no row.
         let written = if is_over { self.write() } else { Ok(()) };
-        let about = report.map(|report| About::of(report, self.count).text()).transpose()?;
-        let end = |file: Option<output::Rows>, about: Option<&str>| match file {
+        let companion = compared.and_then(|of| companion(of, self.count));
+        let description = companion.map(|companion| companion.text()).transpose()?;
+        let end = |file: Option<RowsFile>, description: Option<&str>| match file {
             None => Ok(None),
-            Some(file) if is_over && !file.has_failed() => file.finish(about).map(|()| None),
-            Some(file) => file.keep(about),
+            Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
+            Some(file) => file.keep(description),
         };
-        let wanted = end(self.wanted, about.as_deref());
+        let wanted = end(self.wanted, description.as_deref());
         let kept = end(self.kept, None);
         written.and(kept).and(wanted)
     }
+}
+
+/// What stands beside the rows of a comparison.
+fn companion(of: &Compared, rows: u64) -> Option<Companion> {
+    let told = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
+    let told = told.map(notices::notice).collect();
+    Companion::new(&of.outcome, &of.programs, &of.gates, told, rows)
 }

@@ -1,12 +1,12 @@
 //! The results, one file a format.
 
-pub(crate) mod about;
+mod bencher;
+mod benchmark_action;
 pub(crate) mod bisect;
 mod conbench;
 pub(crate) mod doctor;
 pub(crate) mod escape;
 mod export;
-pub(crate) mod findings;
 mod github;
 pub(crate) mod grid;
 pub(crate) mod history;
@@ -14,13 +14,28 @@ pub(crate) mod history_export;
 pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
-pub(crate) mod markdown;
-pub(crate) mod outcome;
+mod markdown;
 pub(crate) mod outputs;
-pub(crate) mod repeated;
-pub(crate) mod samples;
 pub(crate) mod scale;
-mod several;
+pub(crate) mod words;
+
+use std::io::{self, Write};
+
+use cargo_cbdr::model::outcome::Outcome;
+
+use crate::cli::Format;
+
+/// Prints a result to standard output.
+pub(crate) fn print(format: Format, outcome: &Outcome) -> io::Result<()> {
+    let text = match format {
+        Format::Human => return human::print(outcome),
+        Format::Json => return json::print(outcome),
+        Format::Github => return github::print(outcome),
+        Format::Markdown => markdown::comment(outcome),
+        Format::Junit => junit::document(outcome),
+    };
+    io::stdout().lock().write_all(text.as_bytes())
+}
 
 /// The present moment as RFC 3339 has it, to the second. A clock that is set
 /// before 1970 or after 9999, which have no such form, shows the nearest that

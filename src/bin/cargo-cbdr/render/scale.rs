@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn where_higher_is_better_the_limit_is_below() {
         let mut result = result(0.0, None, None);
-        result.metric.better = Better::Higher;
+        result.better = Better::Higher;
         assert!((result.limit().unwrap() + 0.02 / 1.02).abs() < 1e-12);
         result.threshold = None;
         assert_eq!(result.limit(), None);

@@ -76,11 +76,11 @@ fn csv(all: &All) -> std::io::Result<()> {
             out.write_record(common.iter().map(String::as_str).chain(["", "", "", "", ""]))?;
         }
         for series in &entry.measured.metrics {
-            let better = series.better.name();
+            let better = series.better.to_string();
             for (number, value) in series.values.iter().enumerate() {
                 let (number, value) = ((number + 1).to_string(), value.to_string());
                 let (name, unit) = (cell(&series.name), cell(&series.unit));
-                let own = [&*name, &unit, better, &number, &value];
+                let own = [&*name, &unit, &better, &number, &value];
                 out.write_record(common.iter().map(String::as_str).chain(own))?;
             }
         }

@@ -4,21 +4,23 @@
 use std::fmt::{self, Write};
 
 use cargo_cbdr::exec::machine;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, OnDoubt, Status, Verdict};
+use cargo_cbdr::model::outcome::{
+    BenchmarkResult, MetricResult, OnDoubt, Outcome, Status, Verdict,
+};
 
 use super::escape::{line, xml};
-use super::outcome::{Outcome, sentence};
+use super::words::{self, facts, sentence};
 
 /// What became of a case.
 enum Case {
     Passed,
     Skipped(String),
     /// Its type and why.
-    Failed(&'static str, String),
+    Failed(String, String),
 }
 
 /// The document.
-pub(super) fn document(outcome: &Outcome<'_>) -> String {
+pub(super) fn document(outcome: &Outcome) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for (id, benchmark) in outcome.benchmarks.iter().enumerate() {
         // Writing to a string does not fail.
@@ -29,7 +31,7 @@ pub(super) fn document(outcome: &Outcome<'_>) -> String {
 
 fn suite(
     out: &mut String,
-    outcome: &Outcome<'_>,
+    outcome: &Outcome,
     id: usize,
     benchmark: &BenchmarkResult,
 ) -> fmt::Result {
@@ -47,7 +49,7 @@ fn suite(
         attribute(&machine::host()),
         cases.len(),
     )?;
-    for (key, value) in super::markdown::facts(outcome) {
+    for (key, value) in facts(outcome) {
         writeln!(out, "      <property name=\"{key}\" value=\"{}\"/>", xml(&line(&value)))?;
     }
     writeln!(out, "    </properties>")?;
@@ -73,39 +75,38 @@ fn suite(
     }
     let all: Vec<String> = benchmark.metrics.iter().map(|m| sentence(benchmark, m)).collect();
     writeln!(out, "    <system-out>{}</system-out>", xml(&all.join("\n")))?;
-    writeln!(out, "    <system-err>{}</system-err>", xml(&outcome.notices.join("\n")))?;
+    writeln!(out, "    <system-err>{}</system-err>", xml(&words::notices(outcome).join("\n")))?;
     writeln!(out, "  </testsuite>")
 }
 
-fn cases(outcome: &Outcome<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Case)> {
-    let gates = benchmark.metrics.iter().filter(|metric| metric.threshold.is_some());
-    let mut cases: Vec<_> =
-        gates.map(|m| (m.metric.name.clone(), case(outcome, benchmark, m))).collect();
+fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, Case)> {
+    let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
+    let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
     // Of these nothing was measured, but they are not nothing.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => Some(Case::Passed),
         (Status::New, _) => {
             let why = "the base has no such benchmark, or does not build".to_owned();
-            Some(doubtful(outcome.on_no_baseline, Verdict::NoBaseline, why))
+            Some(doubtful(outcome.policy.on_no_baseline, Verdict::NoBaseline, why))
         }
         (Status::Removed, _) => {
             let gates = outcome.removed.iter().any(|one| one.benchmark == benchmark.name);
-            let policy = if gates { outcome.on_removed } else { OnDoubt::Pass };
+            let policy = if gates { outcome.policy.on_removed } else { OnDoubt::Pass };
             Some(removed(policy, "only the base has it".to_owned()))
         }
         (Status::Compared, false) => None,
     };
-    cases.extend(whole.map(|case| (benchmark.status.name().to_owned(), case)));
+    cases.extend(whole.map(|case| (benchmark.status.to_string(), case)));
     cases
 }
 
-fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResult) -> Case {
+fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -> Case {
     let why = sentence(benchmark, metric);
     match metric.verdict {
-        _ if metric.status == Status::Removed => removed(outcome.on_removed, why),
-        Some(Verdict::Regression) => Case::Failed(Verdict::Regression.name(), why),
+        _ if metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
+        Some(Verdict::Regression) => Case::Failed(Verdict::Regression.to_string(), why),
         Some(Verdict::Inconclusive) => {
-            doubtful(outcome.on_inconclusive, Verdict::Inconclusive, why)
+            doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
         }
         // Of a shard, which gives none.
         None => Case::Skipped(why),
@@ -115,14 +116,14 @@ fn case(outcome: &Outcome<'_>, benchmark: &BenchmarkResult, metric: &MetricResul
 
 fn removed(policy: OnDoubt, why: String) -> Case {
     match policy {
-        OnDoubt::Fail => Case::Failed(Status::Removed.name(), why),
+        OnDoubt::Fail => Case::Failed(Status::Removed.to_string(), why),
         OnDoubt::Pass => Case::Skipped(why),
     }
 }
 
 fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> Case {
     match policy {
-        OnDoubt::Fail => Case::Failed(verdict.name(), why),
+        OnDoubt::Fail => Case::Failed(verdict.to_string(), why),
         OnDoubt::Pass => Case::Skipped(format!("{verdict}: {why}")),
     }
 }
@@ -135,7 +136,7 @@ fn attribute(name: &str) -> String {
 
 /// How long the runs of a benchmark took, as far as they measured that.
 fn seconds(benchmark: &BenchmarkResult) -> f64 {
-    let wall = benchmark.metrics.iter().find(|result| result.metric.name == "wall_time");
+    let wall = benchmark.metrics.iter().find(|result| result.name == "wall_time");
     let of_pair = |result: &MetricResult| Some(result.summary.base? + result.summary.head?);
     wall.and_then(of_pair).unwrap_or(0.0) * benchmark.pairs as f64
 }

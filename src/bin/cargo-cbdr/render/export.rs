@@ -1,16 +1,14 @@
 //! Files for services that keep results over time, one file a kind.
 
-mod action;
-mod bencher;
-mod conbench;
-
 use std::path::PathBuf;
 
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::settings::table::nearest;
 use serde_json::Value;
 
-use super::outcome::Outcome;
+use super::{bencher, benchmark_action, conbench};
 
 /// For whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +64,13 @@ impl Kind {
     /// The file's content.
     pub(crate) fn content(
         self,
-        outcome: &Outcome<'_>,
+        outcome: &Outcome,
         recording: &Recording,
     ) -> Result<String, String> {
         let value: Value = match self {
             Kind::Bencher => bencher::value(outcome),
-            Kind::Action => action::value(outcome, cargo_cbdr::model::metric::Better::Lower),
-            Kind::ActionBigger => action::value(outcome, cargo_cbdr::model::metric::Better::Higher),
+            Kind::Action => benchmark_action::value(outcome, Better::Lower),
+            Kind::ActionBigger => benchmark_action::value(outcome, Better::Higher),
             Kind::Conbench => conbench::value(outcome, recording)?,
         };
         Ok(format!("{value:#}\n"))

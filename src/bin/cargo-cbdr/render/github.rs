@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::model::outcome::{OnDoubt, Verdict};
+use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Verdict};
 
 use super::escape::{command_data, command_property};
-use super::markdown;
-use super::outcome::{Outcome, sentence};
+use super::{markdown, words};
 use crate::ui::notices;
 
 /// Where the summary of the job is, if there is one.
@@ -24,40 +23,42 @@ pub(super) fn open_summary(path: &Path) -> io::Result<File> {
 }
 
 /// Appends to the summary of the job.
-pub(super) fn write_summary(mut file: &File, outcome: &Outcome<'_>) -> io::Result<()> {
+pub(super) fn write_summary(mut file: &File, outcome: &Outcome) -> io::Result<()> {
     // In one piece: other steps may write, too.
     file.write_all(format!("{}\n", markdown::summary(outcome)).as_bytes())
 }
 
 /// Prints an annotation for each metric that is no pass, one for each way in which
 /// the branch changes its own gate, and one for the whole.
-pub(super) fn print(outcome: &Outcome<'_>) -> io::Result<()> {
+pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
     for (benchmark, metric) in outcome.gates() {
         let level = match metric.verdict {
             Some(Verdict::Regression) => "error",
-            Some(Verdict::Inconclusive) => doubt(outcome.on_inconclusive),
+            Some(Verdict::Inconclusive) => doubt(outcome.policy.on_inconclusive),
             _ => continue,
         };
-        let verdict = metric.verdict.map_or("", Verdict::name);
-        let title = format!("{verdict}: {} of {}", metric.metric.name, benchmark.name);
-        writeln!(out, "{}", annotation(level, &title, &sentence(benchmark, metric)))?;
+        let verdict = metric.verdict.map(|verdict| verdict.to_string()).unwrap_or_default();
+        let title = format!("{verdict}: {} of {}", metric.name, benchmark.name);
+        writeln!(out, "{}", annotation(level, &title, &words::sentence(benchmark, metric)))?;
     }
-    for notice in &outcome.of_tables {
-        writeln!(out, "{}", annotation("warning", "cargo cbdr: settings", notice))?;
+    for notice in outcome.notices.iter().filter(|notice| notice.is_about_settings()) {
+        let message = notices::notice(notice);
+        writeln!(out, "{}", annotation("warning", "cargo cbdr: settings", &message))?;
     }
     if !outcome.removed.is_empty() {
-        let message = notices::removed(outcome.removed);
-        let annotation = annotation(doubt(outcome.on_removed), "cargo cbdr: removed", &message);
+        let message = notices::removed(&outcome.removed);
+        let annotation =
+            annotation(doubt(outcome.policy.on_removed), "cargo cbdr: removed", &message);
         writeln!(out, "{annotation}")?;
     }
     let level = match outcome.verdict {
-        Some(Verdict::NoBaseline) => doubt(outcome.on_no_baseline),
+        Some(Verdict::NoBaseline) => doubt(outcome.policy.on_no_baseline),
         _ => "notice",
     };
-    let title = format!("cargo cbdr: {}", outcome.headline());
-    writeln!(out, "{}", annotation(level, &title, &outcome.reason))
+    let title = format!("cargo cbdr: {}", words::headline(outcome));
+    writeln!(out, "{}", annotation(level, &title, &words::reason(outcome)))
 }
 
 fn annotation(level: &str, title: &str, message: &str) -> String {

@@ -1,17 +1,16 @@
 //! Bencher's metric format: benchmark, measure, value. Every metric of the
 //! head is a measure in its unit, and its change one with bounds.
 
+use cargo_cbdr::model::outcome::Outcome;
 use serde_json::{Map, Value, json};
 
-use crate::report::outcome::Outcome;
-
-pub(super) fn value(outcome: &Outcome<'_>) -> Value {
+pub(super) fn value(outcome: &Outcome) -> Value {
     let mut benchmarks = Map::new();
     for (benchmark, result) in outcome.metrics() {
         let summary = &result.summary;
         let measures = benchmarks.entry(&benchmark.name).or_insert_with(|| json!({}));
         if let Some(head) = summary.head {
-            measures[&result.metric.name] = json!({ "value": head });
+            measures[&result.name] = json!({ "value": head });
         }
         if let Some(change) = summary.change {
             let mut measure = json!({ "value": change });
@@ -21,7 +20,7 @@ pub(super) fn value(outcome: &Outcome<'_>) -> Value {
                     measure[name] = json!(end);
                 }
             }
-            measures[format!("{}_change", result.metric.name)] = measure;
+            measures[format!("{}_change", result.name)] = measure;
         }
     }
     Value::Object(benchmarks)

@@ -1,17 +1,17 @@
 //! Where the result goes besides the human's or the program's that called.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::Recording;
 
 use super::export::{self, Kind};
-use super::outcome::Outcome;
-use super::{github, junit, markdown};
+use super::github;
 use crate::cli::Format;
-use crate::output::{self, Whole};
+use crate::output::{self, OutputFile};
 use crate::page;
 use crate::ui::{Failure, about};
 
@@ -21,8 +21,8 @@ use crate::ui::{Failure, about};
 pub(crate) struct Outputs {
     /// The summary of a GitHub job.
     summary: Option<File>,
-    page: Option<Whole>,
-    exports: Vec<(Kind, Whole)>,
+    page: Option<OutputFile>,
+    exports: Vec<(Kind, OutputFile)>,
 }
 
 /// Which files are wanted.
@@ -56,10 +56,10 @@ impl Outputs {
             paths.splice(0..0, output::files_of_rows(samples)?);
         }
         output::distinct(&paths, wanted.inputs)?;
-        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, Whole::new(&path, interrupt)?));
+        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, OutputFile::new(&path, interrupt)?));
         Ok(Outputs {
             summary: summary.map(|path| github::open_summary(&path)).transpose()?,
-            page: wanted.page.map(|path| Whole::new(path, interrupt)).transpose()?,
+            page: wanted.page.map(|path| OutputFile::new(path, interrupt)).transpose()?,
             exports: parsed.into_iter().map(open).collect::<Result<_, Failure>>()?,
         })
     }
@@ -70,7 +70,7 @@ impl Outputs {
     }
 
     /// Writes all of them, also when one fails.
-    pub(crate) fn write(self, outcome: &Outcome<'_>, recording: &Recording) -> Result<(), Failure> {
+    pub(crate) fn write(self, outcome: &Outcome, recording: &Recording) -> Result<(), Failure> {
         let mut results: Vec<Result<(), Failure>> = Vec::new();
         if let Some(file) = &self.summary {
             results.push(github::write_summary(file, outcome).map_err(Failure::from));
@@ -84,23 +84,6 @@ impl Outputs {
         }
         results.into_iter().collect()
     }
-}
-
-/// Prints the result in a format, of which two are made by the caller.
-pub(crate) fn print(
-    format: Format,
-    outcome: &Outcome<'_>,
-    human: impl FnOnce() -> io::Result<()>,
-    json: impl FnOnce() -> io::Result<()>,
-) -> io::Result<()> {
-    let text = match format {
-        Format::Human => return human(),
-        Format::Json => return json(),
-        Format::Github => return github::print(outcome),
-        Format::Markdown => markdown::comment(outcome),
-        Format::Junit => junit::document(outcome),
-    };
-    io::stdout().lock().write_all(text.as_bytes())
 }
 
 /// What became of printing a result. A reader that has gone wants no more of

@@ -2,11 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 
 use super::escape::{code, prose, quantity, xml};
-use super::outcome::{self, Outcome};
-use super::{human, scale};
+use super::{scale, words};
 use crate::ui::text;
 
 /// Stands in every comment and is never seen: a bot finds by it the one that
@@ -25,19 +24,19 @@ const NOTICE: usize = 600;
 const CALL: usize = 4000;
 
 /// The whole comment.
-pub(crate) fn comment(outcome: &Outcome<'_>) -> String {
+pub(crate) fn comment(outcome: &Outcome) -> String {
     format!("{MARKER}\n{}", summary(outcome))
 }
 
 /// The comment without the marker.
-pub(super) fn summary(outcome: &Outcome<'_>) -> String {
+pub(super) fn summary(outcome: &Outcome) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = write(&mut out, outcome);
     out
 }
 
-fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
+fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
     let sign = match outcome.verdict {
         Some(Verdict::Regression) => "🔴 ",
         Some(_) if !outcome.removed.is_empty() => "🟡 ",
@@ -45,13 +44,13 @@ fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
         None => "",
     };
-    writeln!(out, "### {sign}cargo cbdr: {}\n", outcome.headline())?;
-    writeln!(out, "<p>{}</p>\n", prose(&cut(&outcome.reason, NOTICE)))?;
+    writeln!(out, "### {sign}cargo cbdr: {}\n", words::headline(outcome))?;
+    writeln!(out, "<p>{}</p>\n", prose(&cut(&words::reason(outcome), NOTICE)))?;
     if outcome.metrics().next().is_some() {
         table(out, outcome)?;
     }
-    let gates = worst_first(outcome).into_iter().filter(|(_, m)| m.threshold.is_some());
-    let named = gates.take(LINES).map(|(b, m)| (short(&outcome.full_name(b, m)), m));
+    let gates = worst_first(outcome).into_iter().filter(|(_, m)| m.gates);
+    let named = gates.take(LINES).map(|(b, m)| (short(&words::full_name(outcome, b, m)), m));
     let lines = scale::lines(&named.collect::<Vec<_>>());
     if !lines.is_empty() {
         writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n")))?;
@@ -68,8 +67,8 @@ fn write(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
     details(out, outcome)
 }
 
-fn table(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
-    let shows_mean = outcome.benchmarks.iter().any(|benchmark| human::shows_mean(benchmark));
+fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
+    let shows_mean = outcome.benchmarks.iter().any(words::shows_mean);
     let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
     writeln!(
         out,
@@ -90,10 +89,10 @@ fn table(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
 type Named<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
 /// All metrics; where they are many, those first that matter most.
-fn worst_first<'a>(outcome: &Outcome<'a>) -> Vec<Named<'a>> {
+fn worst_first<'a>(outcome: &'a Outcome) -> Vec<Named<'a>> {
     let mut all: Vec<Named<'a>> = outcome.metrics().collect();
     if all.len() > LINES {
-        all.sort_by_key(|(_, metric)| outcome::rank(metric));
+        all.sort_by_key(|(_, metric)| words::rank(metric));
     }
     all
 }
@@ -117,19 +116,16 @@ fn row(
     result: &MetricResult,
     shows_mean: bool,
 ) -> fmt::Result {
-    let [_, base, head, change, interval, mean, verdict] = human::cells(result);
+    let [_, base, head, change, interval, mean, verdict] = words::cells(result);
     let (base, head) = (quantity(&base), quantity(&head));
-    let strong = |text: String| match result.threshold {
-        Some(_) => format!("**{text}**"),
-        None => text,
-    };
+    let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
     let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
     let threshold = result.limit().map_or(String::new(), text::percent);
     writeln!(
         out,
         "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
         code(&short(&benchmark.name)),
-        code(&short(&result.metric.name)),
+        code(&short(&result.name)),
         strong(change),
         if verdict.is_empty() { verdict } else { strong(verdict) },
     )
@@ -137,19 +133,20 @@ fn row(
 
 /// What is folded away. One block of HTML, so that nothing in it is taken for
 /// Markdown; a blank line would end it.
-fn details(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
-    let noticed = match outcome.notices.len() {
+fn details(out: &mut String, outcome: &Outcome) -> fmt::Result {
+    let (notices, meaning) = (words::notices(outcome), words::meaning(outcome));
+    let noticed = match notices.len() {
         0 => String::new(),
         number => format!(", and {}", text::count(number as u64, "notice")),
     };
     writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
-    for notice in outcome.notices.iter().take(NOTICES) {
+    for notice in notices.iter().take(NOTICES) {
         writeln!(out, "<li>⚠️ {}</li>", prose(&cut(notice, NOTICE)))?;
     }
-    if !outcome.meaning.is_empty() {
-        writeln!(out, "<li>{}</li>", prose(&outcome.meaning))?;
+    if !meaning.is_empty() {
+        writeln!(out, "<li>{}</li>", prose(&meaning))?;
     }
-    for (name, value) in facts(outcome) {
+    for (name, value) in words::facts(outcome) {
         writeln!(
             out,
             "<li>{name}: <code>{}</code></li>",
@@ -157,26 +154,4 @@ fn details(out: &mut String, outcome: &Outcome<'_>) -> fmt::Result {
         )?;
     }
     writeln!(out, "</ul></details>")
-}
-
-/// What was compared and how, a name and a value each.
-pub(crate) fn facts(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
-    if let Some(sides) = outcome.sides {
-        facts.push(("compared", text::sides(sides)));
-        facts.push(("base commit", sides.base.commit.clone()));
-        facts.push(("head commit", sides.head.commit.clone()));
-    }
-    if let Some(toolchain) = outcome.toolchain {
-        facts.push(("toolchain", toolchain.to_owned()));
-    }
-    facts.push(("confidence", format!("{}%", text::rounded(100.0 * outcome.confidence))));
-    facts.push(("estimator", outcome.estimator.to_string()));
-    facts.push(("stopped by", outcome.stopped_by.name().to_owned()));
-    if let (Some(elapsed), Some(prepared)) = (outcome.elapsed, outcome.prepared) {
-        let (elapsed, prepared) = (text::seconds(elapsed), text::seconds(prepared));
-        facts.push(("time", format!("{elapsed} of sampling, after {prepared} of preparation")));
-    }
-    facts.push(("command", outcome.command.clone()));
-    facts
 }

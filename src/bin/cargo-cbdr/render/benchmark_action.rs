@@ -2,16 +2,17 @@
 //! better in one direction, which the tool's name in the workflow says.
 
 use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::outcome::Outcome;
 use serde_json::{Value, json};
 
-use crate::report::outcome::{Outcome, sentence};
+use super::words::sentence;
 
-pub(super) fn value(outcome: &Outcome<'_>, better: Better) -> Value {
-    let metrics = outcome.metrics().filter(|(_, result)| result.metric.better == better);
+pub(super) fn value(outcome: &Outcome, better: Better) -> Value {
+    let metrics = outcome.metrics().filter(|(_, result)| result.better == better);
     let entries = metrics.filter_map(|(benchmark, result)| {
         Some(json!({
-            "name": format!("{}: {}", benchmark.name, result.metric.name),
-            "unit": result.metric.unit.symbol(),
+            "name": format!("{}: {}", benchmark.name, result.name),
+            "unit": result.unit.symbol(),
             "value": result.summary.head?,
             "extra": sentence(benchmark, result).replace('`', ""),
         }))

@@ -186,7 +186,7 @@ pub(crate) fn print_check_json(report: &Report) -> std::io::Result<()> {
     );
     let object = json!({
         "schema": 1,
-        "verdict": report.verdict.name(),
+        "verdict": report.verdict,
         "commit": report.revision.commit,
         "rev": report.revision.rev,
         "baseline": baseline,
@@ -204,7 +204,7 @@ fn judged(judged: &Judged) -> Json {
         "case": judged.key.case,
         "hardware": judged.key.hardware,
         "context": judged.key.context,
-        "verdict": judged.verdict().name(),
+        "verdict": judged.verdict(),
         "error": judged.error,
         "metrics": judged.metrics.iter().map(score).collect::<Vec<_>>(),
     })
@@ -213,8 +213,8 @@ fn judged(judged: &Judged) -> Json {
 fn score(score: &MetricScore) -> Json {
     json!({
         "name": score.metric.name,
-        "unit": score.metric.unit.symbol(),
-        "better": score.metric.better.name(),
+        "unit": score.metric.unit,
+        "better": score.metric.better,
         "gates": score.gates,
         "value": score.value,
         "mean": score.past.mean,
@@ -223,7 +223,7 @@ fn score(score: &MetricScore) -> Json {
         "commits": score.past.commits,
         "results": score.past.results,
         "outliers": score.past.outliers,
-        "verdict": score.verdict.map(|verdict| verdict.name()),
+        "verdict": score.verdict,
         "reason": score.reason,
     })
 }

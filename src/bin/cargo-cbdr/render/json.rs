@@ -1,0 +1,68 @@
+//! The result as one JSON object, `"schema": 1`, which `docs/schema.json`
+//! describes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use cargo_cbdr::model::outcome::Outcome;
+use serde::Serialize;
+
+use super::{human, words};
+use crate::ui::text;
+
+/// A result, and the notices in sentences.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    notices: Vec<String>,
+}
+
+impl<'a> Document<'a> {
+    fn of(outcome: &'a Outcome) -> Self {
+        Document { schema: 1, outcome, notices: words::notices(outcome) }
+    }
+}
+
+/// Many comparisons.
+#[derive(Serialize)]
+struct Repeated<'a> {
+    schema: u32,
+    repeat: usize,
+    verdicts: BTreeMap<String, u64>,
+    comparisons: Vec<Document<'a>>,
+}
+
+/// Prints the object on a line of its own.
+pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
+    print_line(&Document::of(outcome))
+}
+
+/// Prints one object for many comparisons.
+pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
+    let times = human::times(outcomes);
+    print_line(&Repeated {
+        schema: 1,
+        repeat: outcomes.len(),
+        verdicts: times.map(|(verdict, times)| (verdict.to_string(), times)).into(),
+        comparisons: outcomes.iter().map(Document::of).collect(),
+    })
+}
+
+/// Prints a value on a line of its own. What a terminal obeys or nobody sees
+/// stands there by its number: outside of texts no JSON has such characters.
+pub(crate) fn print_line(value: &impl Serialize) -> io::Result<()> {
+    let mut line = String::new();
+    for c in serde_json::to_string(value)?.chars() {
+        match c {
+            c if text::is_hidden(c) => {
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units);
+                line.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+            c => line.push(c),
+        }
+    }
+    writeln!(io::stdout().lock(), "{line}")
+}

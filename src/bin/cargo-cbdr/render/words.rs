@@ -1,0 +1,375 @@
+//! The words of a result, which are the same in all formats.
+
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::outcome::{
+    BenchmarkResult, Method, MetricResult, Outcome, Removed, Status, StoppedBy, Verdict,
+};
+
+use super::escape::line;
+use crate::ui::{notices, text};
+
+/// The overall verdict in words, and how much of what it could be about is gone.
+pub(crate) fn headline(outcome: &Outcome) -> String {
+    let verdict = match outcome.verdict {
+        Some(Verdict::Regression) => "regression",
+        Some(Verdict::NoRegression) => "no regression",
+        Some(Verdict::Inconclusive) => "inconclusive",
+        Some(Verdict::Identical) => "identical",
+        Some(Verdict::NoBaseline) => "no baseline",
+        None => "estimates only",
+    };
+    match removed_count(&outcome.removed) {
+        Some(removed) => format!("{verdict}, {removed}"),
+        None => verdict.to_owned(),
+    }
+}
+
+/// Why the verdict is what it is, and what it is not about, in one sentence.
+pub(crate) fn reason(outcome: &Outcome) -> String {
+    const MOST: usize = 10;
+    let mut reason = decided_by(outcome);
+    if let Some(count) = removed_count(&outcome.removed) {
+        reason += &format!("; {count}: {}", text::removed_names(&outcome.removed, MOST));
+    }
+    if !outcome.selecting.is_empty() {
+        let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
+        reason += &format!("; base and head set what is run differently: {keys}");
+    }
+    reason
+}
+
+/// What decided. Of samples nobody knows how long they took, and one metric stands
+/// for all.
+fn decided_by(outcome: &Outcome) -> String {
+    let spent = outcome.elapsed_seconds.map(text::seconds);
+    let gates = outcome.gates();
+    let mut alike = gates.clone().filter(|(_, metric)| metric.verdict == outcome.verdict);
+    let number = alike.clone().count();
+    let changed = alike.next().map(|(benchmark, metric)| {
+        let subject = benchmark.labels.as_ref().map_or(&benchmark.name, |labels| &labels.head);
+        format!("{} of {} {}", line(&metric.name), line(subject), against_threshold(metric))
+    });
+    match (outcome.verdict, spent) {
+        (Some(Verdict::Identical), _) => "nothing can have changed".to_owned(),
+        (Some(Verdict::NoBaseline), _) => "there is nothing to compare with".to_owned(),
+        (None, Some(spent)) => match outcome.shard.flatten() {
+            Some(shard) => {
+                let pairs = text::count(outcome.pairs(), "pair");
+                let of = shard.of;
+                format!(
+                    "shard {shard}: {pairs} in {spent}; `analyze --combine` gives the verdict of \
+                     all {of}"
+                )
+            }
+            None => String::new(),
+        },
+        (None, None) => "no threshold was given, so there is no verdict".to_owned(),
+        (Some(Verdict::Inconclusive), Some(spent)) => {
+            let open = match gates.count() {
+                1 => "the interval still holds the threshold".to_owned(),
+                all => format!("{number} of {all} intervals still hold their thresholds"),
+            };
+            format!("{open}; {}", stopped(outcome, &spent))
+        }
+        (Some(Verdict::NoRegression), Some(spent)) if number > 1 => {
+            format!("all {number} changes are below their thresholds (after {spent})")
+        }
+        (Some(verdict), spent) => {
+            let Some(changed) = changed else { return String::new() };
+            match (verdict, spent) {
+                (Verdict::Inconclusive, _) => {
+                    let end = match outcome.stopped_by {
+                        StoppedBy::Interrupt => "interrupted",
+                        _ => "there are no more samples",
+                    };
+                    format!("the interval still holds the threshold; {end}")
+                }
+                (_, None) => changed,
+                (_, Some(spent)) => {
+                    let others = match number {
+                        2 => ", and another one is above its threshold".to_owned(),
+                        3.. => format!(", and {} more are above theirs", number - 1),
+                        _ => String::new(),
+                    };
+                    format!("{changed}{others} (after {spent})")
+                }
+            }
+        }
+    }
+}
+
+/// Why a comparison came to no verdict.
+fn stopped(outcome: &Outcome, spent: &str) -> String {
+    match outcome.stopped_by {
+        StoppedBy::MaxPairs => "the pairs allowed were used up".to_owned(),
+        StoppedBy::Interrupt => format!("interrupted after {spent}"),
+        StoppedBy::Verdict => "a benchmark could not be measured".to_owned(),
+        _ => format!(
+            "the time limit of {} came first",
+            humantime::format_duration(outcome.limits.time)
+        ),
+    }
+}
+
+/// What became of a metric that was decided, held against its threshold:
+/// `changed by +5.00%, more than +2.00%`. Where higher is better a threshold
+/// allows a fall, and that is said.
+fn against_threshold(result: &MetricResult) -> String {
+    let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
+    let regressed = result.verdict == Some(Verdict::Regression);
+    let beyond = if regressed { "more" } else { "less" };
+    let size = |fraction: f64| text::percent(fraction.abs()).trim_start_matches('+').to_owned();
+    let threshold = size(result.threshold.unwrap_or_default());
+    match (result.better, change) {
+        (Better::Lower, change) => {
+            let change = change.map_or("?".to_owned(), text::percent);
+            format!("changed by {change}, {beyond} than {}", text::percent(limit))
+        }
+        (Better::Higher, Some(change)) if change < 0.0 => format!(
+            "fell by {}, {beyond} than the {} that its threshold of {threshold} allows",
+            size(change),
+            size(limit)
+        ),
+        (Better::Higher, change) => format!(
+            "rose {}, where its threshold of {threshold} allows a fall of {}",
+            change.map_or("from zero".to_owned(), |change| format!("by {}", size(change))),
+            size(limit)
+        ),
+    }
+}
+
+/// How much was removed: `1 benchmark removed`; none where nothing was.
+fn removed_count(removed: &[Removed]) -> Option<String> {
+    let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
+    let benchmarks = removed.len() as u64 - metrics;
+    let some = |number: u64, noun| (number > 0).then(|| text::count(number, noun));
+    let parts: Vec<_> =
+        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
+}
+
+/// What the intervals promise, in one or two lines of a terminal; nothing of a
+/// comparison that has none.
+pub(super) fn meaning_in_lines(outcome: &Outcome) -> Vec<String> {
+    let is_comparison = outcome.rows.is_none();
+    if is_comparison && outcome.pairs() == 0 {
+        return Vec::new();
+    }
+    let uses = |method| outcome.benchmarks.iter().any(|of| of.method == Some(method));
+    let estimator = outcome.policy.estimator;
+    if uses(Method::Judge) {
+        let ratio = "The ratio of the estimates, without an interval.";
+        return vec![format!("{ratio} Estimator: {estimator}.")];
+    }
+    let percent = 100.0 * outcome.policy.confidence;
+    let confidence = text::rounded(percent);
+    let bounds = match is_comparison || outcome.verdict.is_some() {
+        true => format!("Each bound holds with {confidence}% confidence"),
+        false => format!("Each interval holds the true value with {confidence}% confidence"),
+    };
+    let shared = match outcome.gates().count() {
+        0 | 1 => String::new(),
+        several => format!(", the lower one for all {several} questions together"),
+    };
+    let for_one_look = uses(Method::Paired) || uses(Method::Welch);
+    let looks = match (is_comparison, uses(Method::Sequential)) {
+        (true, _) => {
+            let both = text::rounded(2.0 * percent - 100.0);
+            format!("however often it is looked at (the two together: {both}%)")
+        }
+        (false, true) if for_one_look => {
+            "however often it is looked at where the rows pair, else for one look".to_owned()
+        }
+        (false, true) => "however often it is looked at".to_owned(),
+        (false, false) => "for one look at samples whose number was chosen beforehand".to_owned(),
+    };
+    vec![format!("{bounds}{shared},"), format!("{looks}. Estimator: {estimator}.")]
+}
+
+/// The same in one line.
+pub(crate) fn meaning(outcome: &Outcome) -> String {
+    meaning_in_lines(outcome).join(" ")
+}
+
+/// The notices in sentences.
+pub(crate) fn notices(outcome: &Outcome) -> Vec<String> {
+    outcome.notices.iter().map(notices::notice).collect()
+}
+
+/// A name for a metric among all: with its benchmark's where there are
+/// several.
+pub(crate) fn full_name(
+    outcome: &Outcome,
+    benchmark: &BenchmarkResult,
+    metric: &MetricResult,
+) -> String {
+    match outcome.benchmarks.len() {
+        0 | 1 => metric.name.clone(),
+        _ => format!("{} {}", benchmark.name, metric.name),
+    }
+}
+
+/// What is said of one metric: its change, its interval, its threshold.
+pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let only = match metric.status {
+        Status::Compared => None,
+        Status::New => Some("head"),
+        Status::Removed => Some("base"),
+    };
+    if let Some(side) = only {
+        return format!("only the {side} of `{}` measures `{}`", benchmark.name, metric.name);
+    }
+    let summary = &metric.summary;
+    let change = summary.change.map_or("?".to_owned(), text::percent);
+    let threshold = metric
+        .limit()
+        .map_or(String::new(), |limit| format!(", threshold {}", text::percent(limit)));
+    format!(
+        "`{}` of `{}` changed by {change}, interval {}{threshold}, {}",
+        metric.name,
+        benchmark.name,
+        text::interval(summary.lower, summary.upper),
+        text::count(benchmark.pairs, "pair"),
+    )
+}
+
+/// What a comparison came to, in a few words.
+pub(crate) fn brief(outcome: &Outcome) -> String {
+    let change = |metric: &MetricResult| {
+        let summary = &metric.summary;
+        let change = summary.change.map_or("?".to_owned(), text::percent);
+        format!("{} {change} {}", line(&metric.name), text::interval(summary.lower, summary.upper))
+    };
+    let changes: Vec<String> = outcome.gates().map(|(_, metric)| change(metric)).collect();
+    let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);
+    let pairs = text::count(outcome.pairs(), "pair");
+    let spent = text::seconds(outcome.elapsed_seconds.unwrap_or_default());
+    format!("{verdict}, {}, {pairs}, {spent}", changes.join(", "))
+}
+
+/// The cells of a metric in a table: its name, both estimates, the change, the
+/// interval, the change of the plain mean, and the verdict.
+pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
+    let summary = &result.summary;
+    let value =
+        |value: Option<f64>| value.map_or("-".to_owned(), |value| text::value(value, &result.unit));
+    [
+        line(&result.name),
+        value(summary.base),
+        value(summary.head),
+        summary.change.map_or("-".to_owned(), text::percent),
+        text::interval(summary.lower, summary.upper),
+        result.mean.and_then(|mean| mean.change).map_or("-".to_owned(), text::percent),
+        match (result.verdict, result.status) {
+            (Some(verdict), _) => verdict.to_string(),
+            (None, Status::Compared) => String::new(),
+            (None, status) => status.to_string(),
+        },
+    ]
+}
+
+/// Whether the plain mean says something else than the estimator.
+pub(super) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
+    let other = |m: &MetricResult| m.mean.is_some_and(|mean| mean.change != m.summary.change);
+    benchmark.metrics.iter().any(other)
+}
+
+/// Where a metric stands when those that matter most come first.
+pub(crate) fn rank(result: &MetricResult) -> u8 {
+    match result.verdict {
+        Some(Verdict::Regression) => 0,
+        Some(Verdict::Inconclusive) => 1,
+        Some(_) => 2,
+        None => 3,
+    }
+}
+
+/// What was compared and how, a name and a value each; the last one is the call
+/// that makes the result again.
+pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(sides) = &outcome.sides {
+        facts.push(("compared", text::sides(sides)));
+        facts.push(("base commit", sides.base.commit.clone()));
+        facts.push(("head commit", sides.head.commit.clone()));
+    }
+    if let Some(Some(toolchain)) = &outcome.toolchain {
+        facts.push(("toolchain", toolchain.clone()));
+    }
+    let confidence = text::rounded(100.0 * outcome.policy.confidence);
+    facts.push(("confidence", format!("{confidence}%")));
+    facts.push(("estimator", outcome.policy.estimator.to_string()));
+    facts.push(("stopped by", outcome.stopped_by.to_string()));
+    if let (Some(elapsed), Some(prepared)) = (outcome.elapsed_seconds, outcome.prepare_seconds) {
+        let (elapsed, prepared) = (text::seconds(elapsed), text::seconds(prepared));
+        facts.push(("time", format!("{elapsed} of sampling, after {prepared} of preparation")));
+    }
+    facts.push(("command", command(outcome.seed)));
+    facts
+}
+
+/// This call, with the seed that it used.
+fn command(seed: Option<u64>) -> String {
+    let args = std::env::args_os().skip(1);
+    let mut args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if args.first().is_some_and(|first| first == "cbdr") {
+        args.remove(0);
+    }
+    if let Some(seed) = seed.filter(|_| !args.iter().any(|arg| arg.starts_with("--seed"))) {
+        // Behind `--` stand the benchmark's own arguments.
+        let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+        args.splice(end..end, ["--seed".to_owned(), seed.to_string()]);
+    }
+    let words = ["cargo", "cbdr"].into_iter().chain(args.iter().map(String::as_str));
+    // Only a NUL can't be quoted, and no argument has one.
+    shlex::try_join(words).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cargo_cbdr::model::metric::Metric;
+    use cargo_cbdr::model::outcome::Summary;
+
+    #[test]
+    fn a_change_is_held_against_its_threshold_in_the_direction_that_is_worse() {
+        let said = |better, change, verdict| {
+            let summary = Summary { change, ..Summary::default() };
+            let metric = Metric { better, ..Metric::named("rate") };
+            against_threshold(&MetricResult::new(metric, Some(0.02), summary, Some(verdict)))
+        };
+        let (bad, good) = (Verdict::Regression, Verdict::NoRegression);
+        let table = [
+            (Better::Lower, Some(0.05), bad, "changed by +5.00%, more than +2.00%"),
+            (Better::Lower, Some(-0.01), good, "changed by -1.00%, less than +2.00%"),
+            (Better::Lower, None, bad, "changed by ?, more than +2.00%"),
+            (
+                Better::Higher,
+                Some(-0.03),
+                bad,
+                "fell by 3.00%, more than the 1.96% that its threshold of 2.00% allows",
+            ),
+            (
+                Better::Higher,
+                Some(-0.01),
+                good,
+                "fell by 1.00%, less than the 1.96% that its threshold of 2.00% allows",
+            ),
+            (
+                Better::Higher,
+                Some(0.04),
+                good,
+                "rose by 4.00%, where its threshold of 2.00% allows a fall of 1.96%",
+            ),
+            (
+                Better::Higher,
+                None,
+                good,
+                "rose from zero, where its threshold of 2.00% allows a fall of 1.96%",
+            ),
+        ];
+        for (better, change, verdict, expected) in table {
+            assert_eq!(said(better, change, verdict), expected);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The commits that are compared, and why these.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::side::Side;
+
+/// A commit, or the working tree on top of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// Its name as it was given or found.
+    pub rev: String,
+    /// The commit, in hexadecimal.
+    pub commit: String,
+    /// The tree that is checked out, in hexadecimal.
+    pub tree: String,
+    /// Whether the tree is that of the working tree, not of the commit.
+    pub dirty: bool,
+}
+
+/// The two commits, and why these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sides {
+    /// The base; its `rev` is BASE's name.
+    pub base: Revision,
+    /// The head; a dirty one has its commit's tree until it is snapshot.
+    pub head: Revision,
+    /// How the base commit was found.
+    #[serde(rename = "merge_base")]
+    pub rule: Rule,
+    /// Where BASE's name came from.
+    #[serde(skip)]
+    pub origin: Origin,
+    /// Whether the head lies on BASE: no commit to compare.
+    #[serde(skip)]
+    pub head_is_base: bool,
+    /// Whether BASE is not in this clone, and the rule was taken on trust.
+    #[serde(skip)]
+    pub base_is_guessed: bool,
+}
+
+impl Sides {
+    /// The revision of a side.
+    pub fn of(&self, side: Side) -> &Revision {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
+        }
+    }
+}
+
+/// How the base commit follows from BASE. Serialized, it is whether the base is
+/// where the head left BASE, and not BASE itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
+pub enum Rule {
+    /// It is the merge-base of BASE and the head.
+    MergeBase,
+    /// The head is a merge onto BASE (a CI merge ref): its first parent.
+    FirstParent,
+    /// BASE itself, as asked.
+    Exact,
+    /// The head itself, as asked.
+    Itself,
+}
+
+impl From<Rule> for bool {
+    fn from(rule: Rule) -> Self {
+        matches!(rule, Rule::MergeBase | Rule::FirstParent)
+    }
+}
+
+impl From<bool> for Rule {
+    fn from(is_merge_base: bool) -> Self {
+        if is_merge_base { Rule::MergeBase } else { Rule::Exact }
+    }
+}
+
+/// Where the name of the base came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The command line.
+    #[default]
+    Argument,
+    /// The table in `Cargo.toml`.
+    Configuration,
+    /// A variable of the continuous integration.
+    Variable(&'static str),
+    /// It is one of the usual names.
+    Usual,
+}

@@ -1,0 +1,422 @@
+//! Rows in, an [`Outcome`] out, at any time.
+
+use std::io::Read;
+
+use super::comparison::Comparison;
+use super::labels::{Labels, Role};
+use super::rows::{self, RowSink};
+use super::{Error, Flow, Position, Spec};
+use crate::engine::remarks::remarks;
+use crate::model::estimator::Estimator;
+use crate::model::metric::{Metric, Unit};
+use crate::model::notice::Notice;
+use crate::model::outcome::{BenchmarkResult, Method, Outcome, Policy, Status, StoppedBy, Verdict};
+use crate::stats::estimator::Levels;
+use crate::stats::moments::Moments;
+
+/// The sums of one metric of one label.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sums {
+    /// Of the values, or of their logarithms where those are asked for.
+    pub(super) moments: Moments,
+    pub(super) least: f64,
+    /// A value has no logarithm.
+    pub(super) undefined: bool,
+}
+
+impl Sums {
+    fn new() -> Self {
+        Sums { moments: Moments::new(), least: f64::INFINITY, undefined: false }
+    }
+
+    fn push(&mut self, value: f64, logarithms: bool) {
+        self.least = self.least.min(value);
+        if !logarithms {
+            self.moments.push(value);
+        } else if value > 0.0 {
+            self.moments.push(value.ln());
+        } else {
+            self.undefined = true;
+        }
+    }
+
+    pub(super) fn estimate(&self, estimator: Estimator) -> Option<f64> {
+        match estimator {
+            Estimator::Min => Some(self.least).filter(|least| least.is_finite()),
+            // A zero makes the geometric mean zero.
+            Estimator::GeometricMean if self.undefined => Some(0.0),
+            Estimator::GeometricMean => self.moments.mean().map(f64::exp),
+            Estimator::Mean | Estimator::Median | Estimator::Robust => self.moments.mean(),
+        }
+    }
+}
+
+/// What is kept of the rows of one label.
+#[derive(Clone, Debug)]
+struct LabelSums {
+    /// Of each metric.
+    sums: Vec<Sums>,
+    /// The first row.
+    first: Vec<Option<f64>>,
+}
+
+/// Takes in rows and says what they say.
+#[derive(Debug)]
+pub struct Analysis {
+    spec: Spec,
+    /// How many files there are.
+    files: usize,
+    /// How many of them were begun.
+    begun: usize,
+    metrics: Vec<Metric>,
+    labels: Labels,
+    /// Of each label, by its number.
+    sums: Vec<LabelSums>,
+    /// Of each two labels that are compared, in the order of `labels.pairs`.
+    comparisons: Vec<Comparison>,
+    /// Once it is known how many questions there are.
+    levels: Option<Levels>,
+    /// How many comparisons there will be, where that is known beforehand.
+    expected: Option<usize>,
+    rows: u64,
+    /// Of the columns of the file that is being read, the metrics' numbers.
+    columns: Vec<usize>,
+    /// The row that is being read, in the order of the metrics.
+    values: Vec<Option<f64>>,
+    /// Whether every question has its answer.
+    closed: bool,
+}
+
+impl Analysis {
+    /// Of so many files.
+    pub fn new(spec: Spec, files: usize) -> Self {
+        Analysis {
+            labels: Labels::new(spec.base.clone()),
+            spec,
+            files,
+            begun: 0,
+            metrics: Vec::new(),
+            sums: Vec::new(),
+            comparisons: Vec::new(),
+            levels: None,
+            expected: None,
+            rows: 0,
+            columns: Vec::new(),
+            values: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Whether the files should be scouted: whether what is decided depends on
+    /// how many labels there are.
+    pub fn wants_scouting(&self) -> bool {
+        self.spec.gates.is_some() && !self.spec.judges
+    }
+
+    /// Reads the files, each with its name, for their labels only, so that the
+    /// first verdict knows how many questions share the error.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn scout(
+        &mut self,
+        files: &mut dyn Iterator<Item = (String, Box<dyn Read>)>,
+    ) -> Result<(), Error> {
+        let mut scout = Scout { labels: Labels::new(self.spec.base.clone()) };
+        for (name, mut file) in files {
+            rows::read(&mut *file, &name, &mut scout)?;
+        }
+        let comparisons = scout.labels.pairs.len();
+        self.levels = Some(self.levels_of(comparisons));
+        self.expected = Some(comparisons);
+        Ok(())
+    }
+
+    /// Reads one file. `wait` is called before every read, which may take
+    /// long, and says whether to go on.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn read(
+        &mut self,
+        source: &mut dyn Read,
+        name: &str,
+        wait: &mut dyn FnMut(&Analysis) -> Flow,
+    ) -> Result<Flow, Error> {
+        rows::read(source, name, &mut Reading { analysis: self, file: name, wait })
+    }
+
+    /// Whether something can be said at all.
+    ///
+    /// # Errors
+    /// Where the rows that were read hold nothing to compare, or not what was
+    /// asked for.
+    pub fn check(&self) -> Result<(), Error> {
+        let names = || self.labels.names().map(str::to_owned).collect();
+        if self.rows == 0 {
+            return Err(Error::NoRow);
+        }
+        if let Some(base) = &self.spec.base
+            && self.labels.names().all(|label| label != base)
+        {
+            return Err(Error::NoBase { base: base.clone(), labels: names() });
+        }
+        if let [only] = self.labels.all.as_slice() {
+            return Err(Error::OneLabel(only.name.clone()));
+        }
+        if self.comparisons.is_empty() {
+            return Err(Error::NoPair(names()));
+        }
+        for (number, metric) in self.metrics.iter().enumerate() {
+            let labels = self.labels.all.iter().zip(&self.sums);
+            let mut compared = labels.filter(|(label, _)| !label.pairs.is_empty());
+            let lacking = compared.find(|(_, sums)| sums.sums[number].least == f64::INFINITY);
+            if let Some((label, _)) = lacking.filter(|_| self.spec.gate(&metric.name).is_some()) {
+                let (label, metric) = (label.name.clone(), metric.name.clone());
+                return Err(Error::NoValue { label, metric });
+            }
+        }
+        match self.labels.pairs.iter().find(|pair| pair.broken.is_some()) {
+            Some(pair) if self.spec.chosen && self.spec.needs_pairs() => Err(Error::NeedsPairs {
+                estimator: self.spec.policy.estimator,
+                why: format!("the rows of {} do not pair", pair.name),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the rows so far say.
+    pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
+        let levels = self.levels.unwrap_or_else(|| self.levels_of(self.comparisons.len()));
+        let benchmarks: Vec<BenchmarkResult> =
+            (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
+        let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        let verdict = Verdict::overall(metrics.filter_map(|metric| metric.verdict));
+        let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
+        let mean_stands_in = self.spec.needs_pairs() && !has(Method::Sequential);
+        let mut policy = self.spec.policy.clone();
+        if mean_stands_in {
+            policy.estimator = Estimator::Mean;
+        }
+        Outcome {
+            notices: self.notices(&benchmarks),
+            benchmarks,
+            ..Outcome::of_samples(
+                self.spec.gates.as_ref().map(|_| verdict),
+                policy,
+                if self.closed { StoppedBy::Verdict } else { stopped_by },
+                self.rows,
+            )
+        }
+    }
+
+    /// What is to be said of two labels. Where nothing gates, only of the metrics
+    /// that were named.
+    fn result(&self, number: usize, levels: Levels) -> BenchmarkResult {
+        let (pair, comparison) = (&self.labels.pairs[number], &self.comparisons[number]);
+        let sums = pair.labels.map(|label| self.sums[label].sums.as_slice());
+        let mut metrics = comparison.results(&self.spec, &self.metrics, levels, sums);
+        let named = &self.spec.named;
+        if self.spec.gates.is_none() && !named.is_empty() {
+            metrics.retain(|metric| named.contains(&metric.name));
+        }
+        BenchmarkResult {
+            pairs: comparison.pairs,
+            labels: Some(pair.labels.map(|label| self.labels.all[label].name.clone())),
+            method: Some(comparison.method(&self.spec)),
+            metrics,
+            ..BenchmarkResult::new(&pair.name, Status::Compared)
+        }
+    }
+
+    fn notices(&self, benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for label in self.labels.alone() {
+            notices.push(Notice::Alone { label: label.to_owned() });
+        }
+        for pair in self.labels.pairs.iter().filter(|_| self.wants_scouting()) {
+            if let Some(line) = pair.broken {
+                notices.push(Notice::Unpaired { benchmark: pair.name.clone(), line });
+            }
+        }
+        notices.extend(remarks(benchmarks));
+        let one_look = [Some(Method::Paired), Some(Method::Welch)];
+        if benchmarks.iter().any(|benchmark| one_look.contains(&benchmark.method)) {
+            notices.push(Notice::OneLook);
+        }
+        notices
+    }
+
+    /// The levels of so many comparisons.
+    fn levels_of(&self, comparisons: usize) -> Levels {
+        let gates = self.spec.gates.as_ref().map_or(0, Vec::len);
+        Levels::new(self.spec.policy.confidence, gates * comparisons)
+    }
+
+    /// Enters the comparisons that a new label made.
+    fn add_comparisons(&mut self, label: &[u8], place: impl Fn() -> Position) -> Result<(), Error> {
+        if self.levels.is_some() && self.expected.is_none() {
+            let label = String::from_utf8_lossy(label).into_owned();
+            return Err(Error::Late { place: place(), label });
+        }
+        for pair in &self.labels.pairs[self.comparisons.len()..] {
+            let half = pair.half.map(|side| self.sums[pair.labels[side]].first.clone());
+            self.comparisons.push(Comparison::new(
+                &self.spec,
+                &self.metrics,
+                self.levels,
+                half.unwrap_or_default(),
+                pair.broken.is_some(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes a row in.
+    fn take(&mut self, number: usize, line: u64) {
+        let logarithms = self.spec.policy.estimator == Estimator::GeometricMean;
+        let label = &mut self.sums[number];
+        if self.labels.count(number) {
+            label.first.clone_from(&self.values);
+        }
+        for (sums, value) in label.sums.iter_mut().zip(&self.values) {
+            if let Some(value) = value {
+                sums.push(*value, logarithms);
+            }
+        }
+        self.rows += 1;
+        let mut paired = false;
+        for &(pair, side) in &self.labels.all[number].pairs {
+            let comparison = &mut self.comparisons[pair];
+            if !comparison.takes_pairs() {
+                continue;
+            }
+            match self.labels.pairs[pair].take(side, line) {
+                Role::First => comparison.take_first(&self.values),
+                Role::Second(first) => {
+                    comparison.take_second(first, &self.values);
+                    paired = true;
+                }
+                Role::Unpaired => comparison.give_up_pairs(),
+            }
+        }
+        if paired && self.wants_scouting() {
+            if self.levels.is_none() && self.is_due() {
+                self.settle();
+            }
+            self.closed = self.is_closed();
+        }
+    }
+
+    /// Begins to ask, once a verdict is possible.
+    fn settle(&mut self) {
+        let levels = self.levels_of(self.comparisons.len());
+        self.levels = Some(levels);
+        for comparison in &mut self.comparisons {
+            comparison.settle(&self.spec, &self.metrics, levels);
+        }
+    }
+
+    /// Whether every question that there will be has its answer.
+    fn is_closed(&self) -> bool {
+        let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
+        complete && self.levels.is_some() && !self.comparisons.iter().any(Comparison::is_open)
+    }
+
+    /// Whether a verdict is possible with the pairs that are kept.
+    fn is_due(&self) -> bool {
+        let Policy { estimator, confidence, .. } = self.spec.policy;
+        let least = estimator.least_pairs(Levels::new(confidence, 1));
+        let most = self.comparisons.iter().map(Comparison::waiting).max();
+        most.zip(least).is_some_and(|(most, least)| most >= least)
+    }
+}
+
+/// Looks for labels only.
+struct Scout {
+    labels: Labels,
+}
+
+impl RowSink for Scout {
+    fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
+        // Negative values are refused when the rows count.
+        Ok(vec![true; metrics.len()])
+    }
+
+    fn row(&mut self, label: &[u8], _: &[Option<f64>], line: u64) -> Result<Flow, Error> {
+        self.labels.number(label, line);
+        self.labels.check_number(0)?;
+        Ok(Flow::Go)
+    }
+
+    fn wait(&mut self) -> Flow {
+        Flow::Go
+    }
+}
+
+/// Reads one file.
+struct Reading<'a, 'b> {
+    analysis: &'a mut Analysis,
+    file: &'a str,
+    wait: &'a mut (dyn FnMut(&Analysis) -> Flow + 'b),
+}
+
+impl RowSink for Reading<'_, '_> {
+    fn header(&mut self, names: &[String]) -> Result<Vec<bool>, Error> {
+        let Analysis { spec, metrics, labels, sums, comparisons, columns, levels, .. } =
+            &mut *self.analysis;
+        let known = |name: &String, metrics: &[Metric]| {
+            metrics.iter().position(|metric| metric.name == *name)
+        };
+        columns.clear();
+        for name in names {
+            columns.push(known(name, metrics).unwrap_or_else(|| {
+                metrics.push(Metric::named(name).with(&spec.units));
+                metrics.len() - 1
+            }));
+        }
+        spec.let_stand_in(metrics);
+        labels.check_number(metrics.len())?;
+        labels.next_file();
+        sums.iter_mut().for_each(|label| label.sums.resize(metrics.len(), Sums::new()));
+        comparisons.iter_mut().for_each(|one| one.widen(spec, metrics, *levels));
+        self.analysis.values = vec![None; metrics.len()];
+        self.analysis.begun += 1;
+        let Analysis { spec, metrics, files, begun, .. } = &*self.analysis;
+        let gates = spec.gates.iter().flatten().map(|gate| &gate.metric);
+        let missing = gates.chain(&spec.named).find(|name| known(name, metrics).is_none());
+        if let Some(missing) = missing.filter(|_| files == begun) {
+            let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();
+            return Err(Error::NoMetric { metric: missing.clone(), metrics });
+        }
+        let logarithms = spec.policy.estimator == Estimator::GeometricMean;
+        let may_be_negative = |name: &String| {
+            let free = Metric::named(name).unit == Unit::Unknown && spec.gate(name).is_none();
+            free && !logarithms
+        };
+        Ok(names.iter().map(may_be_negative).collect())
+    }
+
+    fn row(&mut self, label: &[u8], cells: &[Option<f64>], line: u64) -> Result<Flow, Error> {
+        let analysis = &mut *self.analysis;
+        let number = analysis.labels.number(label, line);
+        if number == analysis.sums.len() {
+            analysis.labels.check_number(analysis.metrics.len())?;
+            let sums = vec![Sums::new(); analysis.metrics.len()];
+            analysis.sums.push(LabelSums { sums, first: Vec::new() });
+            if analysis.labels.pairs.len() > analysis.comparisons.len() {
+                let place = || Position { file: self.file.to_owned(), line };
+                analysis.add_comparisons(label, place)?;
+            }
+        }
+        for (column, cell) in analysis.columns.iter().zip(cells) {
+            analysis.values[*column] = *cell;
+        }
+        analysis.take(number, line);
+        Ok(if analysis.closed { Flow::Stop } else { Flow::Go })
+    }
+
+    fn wait(&mut self) -> Flow {
+        (self.wait)(self.analysis)
+    }
+}

@@ -1,0 +1,243 @@
+//! The file that stands beside a file with samples: what they were measured of,
+//! and how.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::test::exact;
+use crate::model::estimator::Estimator;
+use crate::model::gate::{Gate, Waived, Waiver};
+use crate::model::metric::{Metric, Quantity, Units};
+use crate::model::outcome::{MetricResult, OnDoubt, Outcome, Policy, Removed, StoppedBy};
+use crate::model::revision::Revision;
+use crate::model::shard::Shard;
+use crate::settings::options::Benchmark;
+
+/// What stands beside a file with samples.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Companion {
+    schema: u32,
+    pub(crate) base: Revision,
+    pub(crate) head: Revision,
+    pub(crate) toolchain: Option<String>,
+    pub(crate) programs: Vec<Benchmark>,
+    seed: u64,
+    /// Which part this is of a comparison of several machines.
+    pub shard: Option<SeededShard>,
+    pub(crate) confidence: f64,
+    pub(crate) estimator: Estimator,
+    time_limit_seconds: f64,
+    max_pairs: Option<u64>,
+    pub(crate) on_inconclusive: OnDoubt,
+    pub(crate) on_no_baseline: OnDoubt,
+    pub(crate) on_removed: OnDoubt,
+    /// Benchmarks, and metrics of benchmarks.
+    pub(crate) removed: Vec<(String, Option<String>)>,
+    pub(crate) selecting: Vec<String>,
+    /// How the branch changes its own gate, in sentences.
+    pub(crate) told: Vec<String>,
+    /// Of each metric that decides: its benchmark, its name and its threshold.
+    thresholds: Vec<(String, String, f64)>,
+    /// What decides about the metrics that are sampled.
+    pub(crate) gates: Vec<BenchmarkGate>,
+    /// The metrics that decide and are known without a run.
+    pub(crate) exact: Vec<ExactMetric>,
+    /// The units and directions of the columns.
+    pub units: Units,
+    pub(crate) stopped_by: StoppedBy,
+    /// How many rows there are, but for the header.
+    pub(crate) rows: u64,
+}
+
+/// A shard, and the seed of its own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SeededShard {
+    /// The shard.
+    #[serde(flatten)]
+    pub shard: Shard,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// What decides about a metric of a benchmark.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct BenchmarkGate {
+    pub benchmark: String,
+    #[serde(flatten)]
+    pub gate: Gate,
+}
+
+/// A metric that decides and needs no run.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct ExactMetric {
+    pub benchmark: String,
+    pub metric: String,
+    pub base: f64,
+    pub head: f64,
+    /// The threshold without the waiver.
+    pub threshold: f64,
+    pub warned: bool,
+    pub waiver: Option<Waiver>,
+}
+
+impl Companion {
+    /// What there is to be known of a comparison of `sides` that wrote so many
+    /// `rows`. `told` is how the branch changes its own gate, in sentences.
+    pub fn new(
+        outcome: &Outcome,
+        programs: &[Benchmark],
+        gates: &[(String, Gate)],
+        told: Vec<String>,
+        rows: u64,
+    ) -> Option<Self> {
+        let sides = outcome.sides.as_ref()?;
+        let seed = outcome.seed?;
+        let mut units = Units::new();
+        for (_, result) in outcome.metrics() {
+            let Metric { name, unit, better } = result.metric();
+            // As the first benchmark has it.
+            units.entry(name).or_insert(Quantity { unit, better });
+        }
+        let threshold = |benchmark: &str, result: &MetricResult| {
+            Some((benchmark.to_owned(), result.name.clone(), result.threshold?))
+        };
+        let is_sampled = |benchmark: &str, metric: &str| {
+            gates.iter().any(|(of, gate)| of == benchmark && gate.metric == metric)
+        };
+        let exact = outcome.metrics().filter(|(of, result)| !is_sampled(&of.name, &result.name));
+        let gate = |(benchmark, gate): &(String, Gate)| BenchmarkGate {
+            benchmark: benchmark.clone(),
+            gate: gate.clone(),
+        };
+        Some(Companion {
+            schema: 1,
+            base: sides.base.clone(),
+            head: sides.head.clone(),
+            toolchain: outcome.toolchain.clone().flatten(),
+            programs: programs.to_vec(),
+            seed,
+            shard: outcome
+                .shard
+                .flatten()
+                .map(|shard| SeededShard { shard, seed: shard.seed(seed) }),
+            confidence: outcome.policy.confidence,
+            estimator: outcome.policy.estimator,
+            time_limit_seconds: outcome.limits.time.as_secs_f64(),
+            max_pairs: outcome.limits.pairs,
+            on_inconclusive: outcome.policy.on_inconclusive,
+            on_no_baseline: outcome.policy.on_no_baseline,
+            on_removed: outcome.policy.on_removed,
+            removed: outcome.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
+            selecting: outcome.selecting.clone(),
+            told,
+            thresholds: outcome.gates().filter_map(|(of, m)| threshold(&of.name, m)).collect(),
+            gates: gates.iter().map(gate).collect(),
+            exact: exact.filter_map(|(of, result)| ExactMetric::of(&of.name, result)).collect(),
+            units,
+            stopped_by: outcome.stopped_by,
+            rows,
+        })
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// Where it can't be serialized.
+    pub fn text(&self) -> io::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// The path of the file beside a file with samples.
+    pub fn path(samples: &Path) -> PathBuf {
+        let mut name = samples.as_os_str().to_owned();
+        name.push(".json");
+        PathBuf::from(name)
+    }
+
+    /// Reads what stands beside a file with samples, or says why that is not what a
+    /// comparison writes there.
+    ///
+    /// # Errors
+    /// Where there is a file that can't be read.
+    pub fn beside(samples: &Path) -> io::Result<Result<Self, String>> {
+        let path = Companion::path(samples);
+        match text_of(&path)? {
+            None => Ok(Err(format!("there is no `{}`", path.display()))),
+            Some(text) => Ok(serde_json::from_slice(&text)
+                .map_err(|error| format!("{error} in `{}`", path.display()))),
+        }
+    }
+
+    /// What decided.
+    pub(crate) fn policy(&self) -> Policy {
+        Policy {
+            confidence: self.confidence,
+            estimator: self.estimator,
+            on_inconclusive: self.on_inconclusive,
+            on_no_baseline: self.on_no_baseline,
+            on_removed: self.on_removed,
+        }
+    }
+
+    /// What gates on the base and is not measured on the head.
+    pub(crate) fn removed(&self) -> Vec<Removed> {
+        let removed = self.removed.iter().cloned();
+        removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect()
+    }
+}
+
+impl ExactMetric {
+    /// A metric that decides, of which both sides have a value.
+    fn of(benchmark: &str, result: &MetricResult) -> Option<Self> {
+        let waived = result.waiver.clone();
+        Some(ExactMetric {
+            benchmark: benchmark.to_owned(),
+            metric: result.name.clone(),
+            base: result.summary.base?,
+            head: result.summary.head?,
+            threshold: waived.as_ref().map_or(result.threshold, |waived| Some(waived.threshold))?,
+            warned: result.warned,
+            waiver: waived.map(|Waived { benchmark, ceiling, reason, expires, issue, .. }| {
+                Waiver { metric: result.name.clone(), benchmark, ceiling, reason, expires, issue }
+            }),
+        })
+    }
+
+    /// The result, as it was.
+    pub(crate) fn result(&self, units: &Units) -> MetricResult {
+        let gate = Gate { waiver: self.waiver.clone(), ..Gate::new(&self.metric, self.threshold) };
+        let metric = Metric::named(&self.metric).with(units);
+        let result = exact(metric, Some(&gate), self.base, self.head);
+        MetricResult { warned: self.warned, ..result }
+    }
+}
+
+/// The units that stand beside a file with samples; none where nothing does.
+///
+/// # Errors
+/// Where there is a file that can't be read or understood.
+pub fn units_beside(samples: &Path) -> io::Result<Units> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct OnlyUnits {
+        units: Units,
+    }
+    let path = Companion::path(samples);
+    let Some(text) = text_of(&path)? else { return Ok(Units::new()) };
+    let found: OnlyUnits = serde_json::from_slice(&text).map_err(|error| {
+        let what = format!("{error} in `{}`", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })?;
+    Ok(found.units)
+}
+
+/// The content of a file, if there is one.
+fn text_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{error} (`{}`)", path.display()))),
+    }
+}

@@ -1,0 +1,286 @@
+//! One label against another: what their rows, and the pairs that these make,
+//! come to.
+
+use super::Spec;
+use super::analysis::Sums;
+use crate::engine::test::MetricTest;
+use crate::model::estimator::Estimator;
+use crate::model::metric::Metric;
+use crate::model::outcome::{Judgement, Method, MetricResult, Summary, Verdict};
+use crate::model::side::{Pair, Side};
+use crate::stats::estimator::Levels;
+use crate::stats::fixed::{Confidence, Samples};
+use crate::stats::judge::{judge, ratio};
+use crate::stats::moments::PairMoments;
+
+/// A cell for each metric; empty ones are `None`.
+type Values = Vec<Option<f64>>;
+
+/// A comparison of two labels.
+#[derive(Clone, Debug)]
+pub(super) struct Comparison {
+    /// How many pairs count.
+    pub(super) pairs: u64,
+    /// The row that waits for the other side's.
+    half: Values,
+    evidence: Evidence,
+}
+
+/// What the rows are held against.
+#[derive(Clone, Debug)]
+enum Evidence {
+    /// The pairs are kept until it is known how many tests share the error.
+    Waiting(Vec<(Side, Pair<Values>)>),
+    /// A test for each metric, which the pairs are put to.
+    Asking(Vec<MetricTest>),
+    /// Nothing is to be decided; the sums of the pairs, of the values or of their
+    /// logarithms.
+    Summing { sums: Vec<PairMoments>, logarithms: bool },
+    /// The rows do not pair, or nobody asks whether they do: the sums of the labels
+    /// are all that counts.
+    Unpaired,
+}
+
+impl Comparison {
+    /// A comparison of labels of which one had the row `half` before the other one
+    /// appeared, if it had one. `levels` are there once it is known how many
+    /// tests there are.
+    pub(super) fn new(
+        spec: &Spec,
+        metrics: &[Metric],
+        levels: Option<Levels>,
+        half: Values,
+        is_broken: bool,
+    ) -> Self {
+        let evidence = match (&spec.gates, levels) {
+            _ if spec.judges || is_broken => Evidence::Unpaired,
+            (Some(_), None) => Evidence::Waiting(Vec::new()),
+            (Some(_), Some(levels)) => Evidence::Asking(tests(spec, metrics, levels)),
+            (None, _) => Evidence::Summing {
+                sums: vec![PairMoments::new(); metrics.len()],
+                logarithms: spec.policy.estimator == Estimator::GeometricMean,
+            },
+        };
+        Comparison { pairs: 0, half, evidence }
+    }
+
+    /// Begins to ask, now that the levels are known.
+    pub(super) fn settle(&mut self, spec: &Spec, metrics: &[Metric], levels: Levels) {
+        if let Evidence::Waiting(kept) = &self.evidence {
+            self.evidence = Evidence::Asking(asked(kept, spec, metrics, levels));
+        }
+    }
+
+    /// Makes room for metrics that a further file has.
+    pub(super) fn widen(&mut self, spec: &Spec, metrics: &[Metric], levels: Option<Levels>) {
+        match (&mut self.evidence, levels) {
+            (Evidence::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
+            (Evidence::Asking(known), Some(levels)) => {
+                known.extend(tests(spec, &metrics[known.len()..], levels));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a further pair counts.
+    pub(super) fn takes_pairs(&self) -> bool {
+        !matches!(self.evidence, Evidence::Unpaired) && self.is_open()
+    }
+
+    /// Whether more rows can change what is said.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.evidence {
+            Evidence::Asking(tests) => tests.iter().any(MetricTest::is_open),
+            _ => true,
+        }
+    }
+
+    /// How many pairs are kept.
+    pub(super) fn waiting(&self) -> u64 {
+        if let Evidence::Waiting(kept) = &self.evidence { kept.len() as u64 } else { 0 }
+    }
+
+    /// Takes the first row of a pair.
+    pub(super) fn take_first(&mut self, values: &[Option<f64>]) {
+        self.half.clear();
+        self.half.extend_from_slice(values);
+    }
+
+    /// Takes the second row of a pair.
+    pub(super) fn take_second(&mut self, first: Side, values: &[Option<f64>]) {
+        self.pairs += 1;
+        let (base, head) = match first {
+            Side::Base => (self.half.as_slice(), values),
+            Side::Head => (values, self.half.as_slice()),
+        };
+        match &mut self.evidence {
+            Evidence::Waiting(kept) => {
+                kept.push((first, Pair { base: base.to_vec(), head: head.to_vec() }));
+            }
+            Evidence::Asking(tests) => push(tests, first, base, head),
+            Evidence::Summing { sums, logarithms } => {
+                for ((base, head), sums) in base.iter().zip(head).zip(sums) {
+                    let (Some(mut base), Some(mut head)) = (*base, *head) else { continue };
+                    if *logarithms {
+                        (base, head) = (base.ln(), head.ln());
+                    }
+                    // What has no logarithm makes the label's sums undefined.
+                    if base.is_finite() && head.is_finite() {
+                        sums.push(base, head);
+                    }
+                }
+            }
+            Evidence::Unpaired => {}
+        }
+    }
+
+    /// The rows do not pair after all.
+    pub(super) fn give_up_pairs(&mut self) {
+        self.evidence = Evidence::Unpaired;
+        self.pairs = 0;
+    }
+
+    /// How it is decided.
+    pub(super) fn method(&self, spec: &Spec) -> Method {
+        match self.evidence {
+            _ if spec.judges => Method::Judge,
+            Evidence::Waiting(_) | Evidence::Asking(_) => Method::Sequential,
+            Evidence::Summing { .. } => Method::Paired,
+            Evidence::Unpaired => Method::Welch,
+        }
+    }
+
+    /// What is to be said of each metric now. `sums` are those of its labels.
+    pub(super) fn results(
+        &self,
+        spec: &Spec,
+        metrics: &[Metric],
+        levels: Levels,
+        sums: Pair<&[Sums]>,
+    ) -> Vec<MetricResult> {
+        let of = |number: usize| Pair { base: &sums.base[number], head: &sums.head[number] };
+        let metrics_and_sums = metrics.iter().enumerate().map(|(n, metric)| (metric, of(n)));
+        let end = |tests: &[MetricTest]| tests.iter().map(MetricTest::end).collect();
+        match &self.evidence {
+            Evidence::Asking(tests) => end(tests),
+            Evidence::Waiting(kept) => end(&asked(kept, spec, metrics, levels)),
+            Evidence::Summing { sums: pairs, .. } => metrics_and_sums
+                .zip(pairs)
+                .map(|((metric, sums), pairs)| {
+                    measured(spec, metric, levels, sums, Samples::Paired(pairs))
+                })
+                .collect(),
+            Evidence::Unpaired if spec.judges => {
+                metrics_and_sums.map(|(metric, sums)| judged(spec, metric, sums)).collect()
+            }
+            Evidence::Unpaired => metrics_and_sums
+                .map(|(metric, sums)| {
+                    let apart = Samples::Apart(&sums.base.moments, &sums.head.moments);
+                    measured(spec, metric, levels, sums, apart)
+                })
+                .collect(),
+        }
+    }
+}
+
+fn tests(spec: &Spec, metrics: &[Metric], levels: Levels) -> Vec<MetricTest> {
+    let test = |metric: &Metric| {
+        MetricTest::new(metric.clone(), spec.gate(&metric.name), spec.policy.estimator, levels)
+    };
+    metrics.iter().map(test).collect()
+}
+
+/// Puts the pairs so far to new tests.
+fn asked(
+    kept: &[(Side, Pair<Values>)],
+    spec: &Spec,
+    metrics: &[Metric],
+    levels: Levels,
+) -> Vec<MetricTest> {
+    let mut tests = tests(spec, metrics, levels);
+    for (first, pair) in kept {
+        push(&mut tests, *first, &pair.base, &pair.head);
+    }
+    tests
+}
+
+fn push(tests: &mut [MetricTest], first: Side, base: &[Option<f64>], head: &[Option<f64>]) {
+    for (test, (base, head)) in tests.iter_mut().zip(base.iter().zip(head)) {
+        if let (Some(base), Some(head)) = (base, head) {
+            test.push(*base, *head, first);
+        }
+    }
+}
+
+/// BenchmarkTools' judgement of two estimates.
+fn judged(spec: &Spec, metric: &Metric, sums: Pair<&Sums>) -> MetricResult {
+    let estimate = sums.map(|sums| sums.estimate(spec.policy.estimator));
+    let threshold = spec.threshold(&metric.name);
+    let both = estimate.base.zip(estimate.head);
+    let ratio = both.map(|(base, head)| ratio(base, head));
+    let judgement = threshold.zip(ratio).map(|(tolerance, ratio)| judge(ratio, tolerance));
+    let verdict = match judgement {
+        Some(Judgement::Regression) => Some(Verdict::Regression),
+        Some(_) => Some(Verdict::NoRegression),
+        None => threshold.map(|_| Verdict::Inconclusive),
+    };
+    let summary = Summary {
+        base: estimate.base,
+        head: estimate.head,
+        change: ratio.map(|ratio| ratio - 1.0).filter(|change| change.is_finite()),
+        ..Summary::default()
+    };
+    MetricResult { judgement, ..MetricResult::new(metric.clone(), threshold, summary, verdict) }
+}
+
+/// What samples of a fixed size say, looked at once.
+fn measured(
+    spec: &Spec,
+    metric: &Metric,
+    levels: Levels,
+    sums: Pair<&Sums>,
+    samples: Samples<'_>,
+) -> MetricResult {
+    let threshold = spec.threshold(&metric.name);
+    let confidence = match spec.gates {
+        Some(_) => Confidence { lower: 1.0 - levels.alarm, upper: 1.0 - levels.clear },
+        None => {
+            let one_sided = 0.5 + 0.5 * spec.policy.confidence;
+            Confidence { lower: one_sided, upper: one_sided }
+        }
+    };
+    let is_defined = !sums.base.undefined && !sums.head.undefined;
+    let mut summary = Summary::default();
+    let mut difference = None;
+    if let Some((base, head)) = samples.means().filter(|_| is_defined) {
+        difference = samples.difference(confidence);
+        if spec.policy.estimator == Estimator::GeometricMean {
+            summary.base = Some(base.exp());
+            summary.head = Some(head.exp());
+            summary.change = Some((head - base).exp_m1());
+            summary.lower = difference.map(|ends| ends.lower.exp_m1());
+            summary.upper = difference.map(|ends| ends.upper.exp_m1());
+            difference = None;
+        } else {
+            summary.base = Some(base);
+            summary.head = Some(head);
+            if sums.base.least >= 0.0 && sums.head.least >= 0.0 {
+                let (lower, upper) = samples.ratio(confidence);
+                let change = if base == head { 0.0 } else { (head - base) / base };
+                summary.change = Some(change).filter(|change| change.is_finite());
+                summary.lower = lower.map(|end| end - 1.0);
+                summary.upper = upper.map(|end| end - 1.0);
+            }
+        }
+    }
+    let verdict = threshold.map(|limit| {
+        if summary.lower.is_some_and(|lower| lower > limit) {
+            Verdict::Regression
+        } else if summary.upper.is_some_and(|upper| upper < limit) {
+            Verdict::NoRegression
+        } else {
+            Verdict::Inconclusive
+        }
+    });
+    MetricResult { difference, ..MetricResult::new(metric.clone(), threshold, summary, verdict) }
+}
