@@ -107,9 +107,9 @@ pub fn sample<E: From<Error>>(
         let once = Once { meters: &meters, limit, left, hands: Hands { helper, interrupt } };
         let (ran, left_behind) = once.all(&program.command, folder)?;
         program.left_behind += left_behind;
-        ran.map_err(|Failed { what, command, said }| {
+        ran.map_err(|Failed { fault, command, stderr }| {
             let label = program.label.clone();
-            Kind::Command { label, what, command, said }.into()
+            Kind::Command { label, fault, command, stderr }.into()
         })
     };
     for program in programs.iter_mut().filter(|_| sampling.warmup > 0) {

@@ -15,7 +15,7 @@ use super::surroundings::watched;
 use super::tools::{Tools, check_whole};
 use super::traces::{Places, Traces};
 use crate::error::{Error, Kind};
-use crate::exec::process::Sink;
+use crate::exec::process::{RunFault, Sink};
 use crate::exec::system::{digest, digest_file};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
@@ -114,7 +114,7 @@ impl Builder<'_, '_> {
     /// again would make no other one. The side's link leads to it afterwards.
     ///
     /// # Errors
-    /// [`Kind::Build`] when the code does not compile; cargo has said why.
+    /// [`Kind::Build`] when the code does not compile; cargo has stderr why.
     pub(super) fn artifact(&mut self, at: &Checkout, group: &Group) -> Result<Artifact, Error> {
         let spec = spec(&group.build);
         let env = &self.tools.env;
@@ -310,11 +310,11 @@ impl Builder<'_, '_> {
         let command = self.cargo(at, args, folder, into);
         let shown = command.shown();
         let env = command.env.clone();
-        let (exit, _, said) = self.tools.quietly(command)?;
+        let (exit, _, stderr) = self.tools.quietly(command)?;
         if let Ok(text) = std::fs::read_to_string(&note) {
             let captured: Option<Captured> = serde_json::from_str(&text).ok();
             return captured.and_then(|captured| captured.invocation(executable, &env)).ok_or_else(
-                || Kind::Tool { command: shown, folder: folder.clone(), exit, said }.into(),
+                || Kind::Tool { command: shown, folder: folder.clone(), exit, stderr }.into(),
             );
         }
         let mut args = cargo::run_args(target, build, into, &at.configs, None, &[]);
@@ -324,13 +324,15 @@ impl Builder<'_, '_> {
         let before = self.outline(at)?;
         let (exit, _, log) = self.tools.quietly(command)?;
         self.remove_new(at, &before)?;
-        let (side, benchmark, what) = (at.side, target.name.clone(), exit.to_string());
         if !exit.success() {
-            return Err(Kind::Benchmark { side, benchmark, what, command: shown, said: log }.into());
+            let (side, benchmark, fault) = (at.side, target.name.clone(), RunFault::Exit(exit));
+            return Err(
+                Kind::Benchmark { side, benchmark, fault, command: shown, stderr: log }.into()
+            );
         }
         let found = cargo::invocation_from_log(&log, executable, &[]);
         found.ok_or_else(|| {
-            Kind::Tool { command: shown, folder: folder.clone(), exit, said: log }.into()
+            Kind::Tool { command: shown, folder: folder.clone(), exit, stderr: log }.into()
         })
     }
 }

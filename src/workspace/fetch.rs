@@ -161,11 +161,11 @@ impl Work<'_, '_> {
         let mut command = self.tools.command("git", args, self.repo.root(), None);
         command.env = self.repo.remote_env(&self.request.env);
         let shown = command.shown();
-        let (exit, printed, said) = self.tools.quietly(command)?;
+        let (exit, printed, stderr) = self.tools.quietly(command)?;
         if exit.success() {
             return Ok(printed);
         }
         let (what, remote) = (what.to_owned(), remote.to_owned());
-        Err(Kind::Fetch { what, remote, command: shown, exit, said }.into())
+        Err(Kind::Fetch { what, remote, command: shown, exit, stderr }.into())
     }
 }

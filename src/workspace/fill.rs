@@ -58,11 +58,11 @@ impl Work<'_, '_> {
             for (name, value) in [("GIT_NO_LAZY_FETCH", "1"), ("LC_ALL", "C")] {
                 command.set_var(name, value);
             }
-            let (exit, _, said) = self.tools.quietly(command)?;
+            let (exit, _, stderr) = self.tools.quietly(command)?;
             if !exit.success() {
                 let example =
                     paths.first().map_or(String::new(), |path| path.display().to_string());
-                return Err(Kind::Filter { side, example, exit, said }.into());
+                return Err(Kind::Filter { side, example, exit, stderr }.into());
             }
         }
         if !filtered.raw.is_empty() {

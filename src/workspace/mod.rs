@@ -298,13 +298,13 @@ impl<'a, 'b> Work<'a, 'b> {
         let args = vec!["show".into(), "active-toolchain".into()];
         let command = self.tools.command("rustup", args, folder, None);
         let shown = command.shown();
-        let Ok((exit, printed, said)) = self.tools.quietly(command) else {
+        let Ok((exit, printed, stderr)) = self.tools.quietly(command) else {
             return Ok(None);
         };
         self.tools.interrupt.check()?;
-        if !exit.success() && fault::is_the_machines(exit, &said) {
+        if !exit.success() && fault::is_the_machines(exit, &stderr) {
             let folder = folder.to_owned();
-            return Err(Kind::Tool { command: shown, folder, exit, said }.into());
+            return Err(Kind::Tool { command: shown, folder, exit, stderr }.into());
         }
         let name = printed.split_whitespace().next().filter(|_| exit.success());
         Ok(name.map(str::to_owned))

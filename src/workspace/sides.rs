@@ -333,8 +333,8 @@ pub(super) fn package<'a>(
 }
 
 fn why(error: &Error) -> String {
-    let said = error.said().and_then(|said| said.lines().find(|line| line.starts_with("error")));
-    match said {
+    let output = error.child_output();
+    match output.and_then(|text| text.lines().find(|line| line.starts_with("error"))) {
         Some(line) => format!("{error}: {line}"),
         None => error.to_string(),
     }

@@ -49,8 +49,8 @@ impl Tools<'_> {
         let (shown, at) = (command.shown(), command.cwd.clone());
         let outcome = self.helper.run(&command, self.interrupt)?;
         if outcome.printed_too_much {
-            let said = stderr_tail(&err);
-            return Err(Kind::Talkative { command: shown, folder: at, said }.into());
+            let stderr = stderr_tail(&err);
+            return Err(Kind::TooMuchOutput { command: shown, folder: at, stderr }.into());
         }
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
         check_whole(&out)?;
@@ -63,7 +63,7 @@ impl Tools<'_> {
         let (shown, folder) = (command.shown(), command.cwd.clone());
         match self.quietly(command)? {
             (exit, printed, _) if exit.success() => Ok(printed),
-            (exit, _, said) => Err(Kind::Tool { command: shown, folder, exit, said }.into()),
+            (exit, _, stderr) => Err(Kind::Tool { command: shown, folder, exit, stderr }.into()),
         }
     }
 

@@ -62,10 +62,12 @@ impl Work<'_, '_> {
         toolchain: Option<&str>,
     ) -> Result<Workspace, Error> {
         self.workspace(folder, toolchain).map_err(|error| {
-            let Kind::Tool { command, exit, said, .. } = error.kind() else { return error };
+            let Kind::Tool { command, exit, stderr, .. } = error.kind() else { return error };
             let (command, exit) = (command.clone(), *exit);
-            match fault::of_manifests(exit, said) {
-                Fault::Code => Kind::Manifests { side, command, exit, said: said.clone() }.into(),
+            match fault::of_manifests(exit, stderr) {
+                Fault::Code => {
+                    Kind::Manifests { side, command, exit, stderr: stderr.clone() }.into()
+                }
                 Fault::Outside(why) => {
                     Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
                 }

@@ -169,9 +169,9 @@ impl Bench<'_> {
                 Ok(Run::Measured(sample)) => all.push(vec![(None, sample)]),
                 Ok(Run::OutOfTime) => return Ok(Run::OutOfTime),
                 Ok(Run::Interrupted) => return Ok(Run::Interrupted),
-                Err(Failed { what, command, said }) => {
+                Err(Failed { fault, command, stderr }) => {
                     let benchmark = self.benchmark.name.clone();
-                    return Err(Kind::Benchmark { side, benchmark, what, command, said }.into());
+                    return Err(Kind::Benchmark { side, benchmark, fault, command, stderr }.into());
                 }
             }
         }

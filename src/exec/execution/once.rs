@@ -7,7 +7,7 @@ use super::Hands;
 use crate::engine::experiment::Run;
 use crate::error::Error;
 use crate::exec::meter::{Meters, Pass};
-use crate::exec::process::{Command, Outcome, RunError, Sink, stderr_tail};
+use crate::exec::process::{Command, Outcome, RunError, RunFault, Sink, stderr_tail};
 use crate::model::row::Sample;
 
 /// The name of the file that gets a run's standard error.
@@ -19,12 +19,12 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// A run that failed.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// What it did.
-    pub(crate) what: String,
+    /// How it failed.
+    pub(crate) fault: RunFault,
     /// Its command.
     pub(crate) command: String,
     /// The end of its standard error.
-    pub(crate) said: String,
+    pub(crate) stderr: String,
 }
 
 /// What a run came to, if the machine did its part.
@@ -115,10 +115,10 @@ impl Once<'_> {
         if outcome.timed_out && self.left.is_some_and(|left| left < limit) {
             return Ok(Ok(Run::OutOfTime));
         }
-        let Some(what) = outcome.fault(limit) else {
+        let Some(fault) = outcome.fault(limit) else {
             return Ok(Ok(Run::Measured(self.meters.read(pass, outcome, folder)?)));
         };
-        let said = stderr_tail(&folder.join(SAID));
-        Ok(Err(Failed { what, command: command.shown(), said }))
+        let stderr = stderr_tail(&folder.join(SAID));
+        Ok(Err(Failed { fault, command: command.shown(), stderr }))
     }
 }

@@ -75,9 +75,9 @@ impl Bench<'_> {
     pub(super) fn unreadable(&self, side: Side, source: harness::Error) -> Error {
         let (benchmark, command) =
             (self.benchmark.name.clone(), self.callers[side].command.shown());
-        let said = stderr_tail(&self.callers[side].place.stdout);
+        let output = stderr_tail(&self.callers[side].place.stdout);
         let harness = self.callers[side].harness.dialect.name();
-        Kind::Output { side, benchmark, command, harness, said, source }.into()
+        Kind::Output { side, benchmark, command, harness, output, source }.into()
     }
 
     /// What a run of a side reported, of which `process` is what was measured

@@ -161,10 +161,10 @@ impl Track<'_> {
             }
             Ok(Run::OutOfTime | Run::Interrupted) => return Ok(hands.interrupt.check()?),
             Err(error) => match error.kind() {
-                Kind::Benchmark { what, said, .. } => {
-                    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+                Kind::Benchmark { fault, stderr, .. } => {
+                    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                     let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
-                    Some(format!("{what}{last}"))
+                    Some(format!("{fault}{last}"))
                 }
                 Kind::Output { .. } => Some(error.to_string()),
                 _ => return Err(error),
