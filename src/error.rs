@@ -69,7 +69,7 @@ pub(crate) enum Kind {
         "the {side}'s package `{package}` needs `{needed}` in `{}`, and that is outside of the \
          repository", .folder.display()
     )]
-    Beside { side: Side, package: String, needed: String, folder: PathBuf },
+    OutsideDependency { side: Side, package: String, needed: String, folder: PathBuf },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
@@ -282,7 +282,7 @@ impl Kind {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }
             Kind::Pipe(_) => "write it to a file first, and name that",
-            Kind::Beside { .. } => {
+            Kind::OutsideDependency { .. } => {
                 "a worktree holds what the commit does: make it a submodule, or name it by git, \
                  by a version or by an absolute path"
             }

@@ -112,12 +112,12 @@ pub fn compare(
         let prepare_seconds = start.elapsed().as_secs_f64();
         Measured { sampled, found: Vec::new(), gates: Vec::new(), prepare_seconds }
     } else {
-        let programs = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
+        let programs = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let programs: Vec<String> = programs.collect();
         let notices = &mut notices;
-        let (hands, room) = (Hands { helper, interrupt }, &preparation.room);
+        let (hands, room) = (Hands { helper, interrupt }, &preparation.cache);
         let mut session = Session { benches, programs, hands, room, tell, start, notices };
-        session.run(&preparation.built.settings, options)?
+        session.run(&preparation.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {
         tell(Event::Notice(&notice));
@@ -129,19 +129,19 @@ pub fn compare(
         _ if options.shard.is_some() => Verdict::Inconclusive,
         _ => sampled.verdict(),
     };
-    let mut removed = preparation.built.removed.clone();
+    let mut removed = preparation.removed.clone();
     removed.extend(found.iter().flat_map(Found::removed));
     let benchmarks = all_benchmarks(&preparation, sampled.benchmarks, found);
     let sampled = Sampled { benchmarks, ..sampled };
     Ok(Report {
         verdict,
         sides: preparation.sides,
-        toolchain: preparation.built.toolchain,
-        policy: preparation.built.settings.policy,
-        limits: preparation.built.settings.limits,
+        toolchain: preparation.toolchain,
+        policy: preparation.settings.policy,
+        limits: preparation.settings.limits,
         seed: options.seed,
         shard: options.shard,
-        programs: programs_of(preparation.built.benchmarks),
+        programs: programs_of(preparation.benchmarks),
         gates,
         sampled,
         removed,
@@ -157,7 +157,7 @@ fn programs_of(prepared: Vec<Prepared>) -> Vec<Benchmark> {
 /// Why no benchmark is there to be measured.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
-    if preparation.built.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
+    if preparation.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
         StoppedBy::NoBaseline
     } else {
         StoppedBy::Identical
@@ -171,7 +171,7 @@ fn benches<'a>(
 ) -> Result<Vec<Bench<'a>>, Error> {
     let filter = options.request.filter.as_deref();
     let mut benches = Vec::new();
-    for (number, prepared) in preparation.built.benchmarks.iter().enumerate() {
+    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         if let State::Ready(programs) = &prepared.state {
             let scratch = preparation.scratch.path();
             benches.push(Bench::new(&prepared.benchmark, programs, scratch, number, filter)?);
@@ -200,7 +200,7 @@ fn all_benchmarks(
         metrics: Vec::new(),
     };
     let mut all = Vec::new();
-    for prepared in &preparation.built.benchmarks {
+    for prepared in &preparation.benchmarks {
         let name = &prepared.benchmark.name;
         match prepared.state {
             State::Ready(_) => {
@@ -215,7 +215,7 @@ fn all_benchmarks(
             State::NoBaseline => all.push(without(name, Status::New)),
         }
     }
-    let removed = preparation.built.removed.iter();
+    let removed = preparation.removed.iter();
     all.extend(removed.map(|removed| without(&removed.benchmark, Status::Removed)));
     all
 }

@@ -17,14 +17,14 @@ use crate::model::outcome::{Sampled, StoppedBy, Verdict};
 use crate::model::row::Sample;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Settings;
-use crate::workspace::cache::Room;
+use crate::workspace::cache::RepositoryCache;
 
 /// The benchmarks of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
     pub(super) benches: Vec<Bench<'a>>,
     pub(super) hands: Hands<'a>,
     /// The repository's part of the cache.
-    pub(super) room: &'a Room,
+    pub(super) room: &'a RepositoryCache,
     pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
@@ -197,7 +197,7 @@ impl Session<'_, '_> {
             }
             let bench = &mut self.benches[number];
             let mut found = Found::of(bench, reported.clone(), pair_seconds, several, filter)?;
-            let (hands, known) = (self.hands, self.room.scratch("repetitions-v1"));
+            let (hands, known) = (self.hands, self.room.file("repetitions-v1"));
             if !bench.needs_no_run() {
                 if !bench.check_output(hands)? || !bench.tune(reported.as_ref(), &known, hands)? {
                     hands.interrupt.check()?;

@@ -15,7 +15,7 @@ use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::{Repo, Revision};
-use crate::workspace::{self, Alone, Request};
+use crate::workspace::{self, PreparedSide, Request};
 
 /// What to record.
 #[derive(Clone, Debug)]
@@ -54,10 +54,11 @@ pub fn record(
     // Known before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let alone =
-        workspace::alone(&options.request, helper, interrupt, &mut |event| tell(event.into()))?;
-    let mut notices = alone.notices.clone();
-    let mut tracks = tracks(&alone, options.request.filter.as_deref())?;
+    let prepared = workspace::prepare_one(&options.request, helper, interrupt, &mut |event| {
+        tell(event.into());
+    })?;
+    let mut notices = prepared.notices.clone();
+    let mut tracks = tracks(&prepared, options.request.filter.as_deref())?;
     let hands = Hands { helper, interrupt };
     let hook = |tracks: &[Track<'_>], hook: Hook, hands: Hands<'_>| {
         tracks.iter().try_for_each(|track| track.bench.hook(hook, &[Side::Head], hands))
@@ -81,16 +82,16 @@ pub fn record(
     let hardware = Hardware::here();
     let results: Vec<Measured> = tracks
         .into_iter()
-        .flat_map(|track| track.results(&alone, &repo.public_name(), &hardware))
+        .flat_map(|track| track.results(&prepared, &repo.public_name(), &hardware))
         .collect();
-    let commit = &alone.revision.commit;
+    let commit = &prepared.revision.commit;
     let line = |measured: &Measured| {
         let line = Line::of_result(measured.clone());
         Ok((commit.clone(), line.written().map_err(Kind::Unstorable)?))
     };
     let lines = results.iter().map(line).collect::<Result<Vec<_>, Error>>()?;
     repo.add_lines(&lines, "Record results")?;
-    Ok(Recorded { revision: alone.revision.clone(), results, notices })
+    Ok(Recorded { revision: prepared.revision.clone(), results, notices })
 }
 
 /// Warms up and runs each program so often, in turn.
@@ -132,13 +133,16 @@ struct Track<'a> {
     error: Option<String>,
 }
 
-fn tracks<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<Track<'a>>, Error> {
-    let numbered = alone.subjects.iter().enumerate();
-    let tracks = numbered.map(|(number, subject)| {
+fn tracks<'a>(
+    prepared: &'a PreparedSide,
+    filter: Option<&'a str>,
+) -> Result<Vec<Track<'a>>, Error> {
+    let numbered = prepared.programs.iter().enumerate();
+    let tracks = numbered.map(|(number, (benchmark, program))| {
         // There is one side: whichever is asked for, it is that one.
-        let programs = Pair::both(|_| subject.program.clone());
-        let scratch = alone.scratch.path();
-        let bench = Bench::new(&subject.benchmark, &programs, scratch, number, filter)?;
+        let programs = Pair::both(|_| program.clone());
+        let scratch = prepared.scratch.path();
+        let bench = Bench::new(benchmark, &programs, scratch, number, filter)?;
         let (runs, known, exact) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Track { bench, runs, known, exact, error: None })
     });
@@ -206,7 +210,12 @@ impl Track<'_> {
 
     /// A result for each benchmark of the program; when a run failed, or left
     /// one out, there is an error in place of its values.
-    fn results(self, alone: &Alone, repository: &str, hardware: &Hardware) -> Vec<Measured> {
+    fn results(
+        self,
+        prepared: &PreparedSide,
+        repository: &str,
+        hardware: &Hardware,
+    ) -> Vec<Measured> {
         let mut names = self.known.clone();
         for (name, _) in self.runs.iter().flatten() {
             if !names.contains(name) {
@@ -216,7 +225,7 @@ impl Track<'_> {
         if names.is_empty() {
             names.push(None);
         }
-        let context = context(self.bench.benchmark, alone);
+        let context = context(self.bench.benchmark, prepared);
         let result = |name: &Option<String>| {
             let of_run = |run: &'_ Reported| -> Option<Sample> {
                 let found = run.iter().find(|(other, _)| other == name);
@@ -229,7 +238,7 @@ impl Track<'_> {
             let metrics = if error.is_none() { self.series(&samples) } else { Vec::new() };
             Measured {
                 repository: repository.to_owned(),
-                commit: alone.revision.commit.clone(),
+                commit: prepared.revision.commit.clone(),
                 case: self.case(name.as_deref()),
                 hardware: hardware.clone(),
                 context: context.clone(),
@@ -286,7 +295,7 @@ fn described(subject: &Subject) -> String {
     }
 }
 
-fn context(benchmark: &Benchmark, alone: &Alone) -> Context {
+fn context(benchmark: &Benchmark, prepared: &PreparedSide) -> Context {
     let mut features = Vec::new();
     let mut profile = String::new();
     if let Subject::Target(target, build) = &benchmark.subject {
@@ -298,8 +307,8 @@ fn context(benchmark: &Benchmark, alone: &Alone) -> Context {
         features.extend(words.filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
         features.sort();
     }
-    let mut lines = alone.rustc.lines();
+    let mut lines = prepared.rustc.lines();
     let rustc = lines.next().unwrap_or_default().to_owned();
     let host = lines.find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
-    Context { rustc, host, profile, features, flags: workspace::flags(&alone.env) }
+    Context { rustc, host, profile, features, flags: workspace::compiler_flags(&prepared.env) }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind};
 use crate::exec::process::{Command, Helper, Interrupt};
 use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
-use crate::workspace::{Request, Tools};
+use crate::workspace::{Captured, Request, Tools};
 
 /// How often a push begins again before it gives up.
 const ATTEMPTS: u32 = 50;
@@ -113,9 +113,9 @@ impl<'a> Remote<'a> {
     fn run(&self, verb: &'static str, args: &[&str]) -> Result<String, Error> {
         let command = self.git(args);
         let shown = command.shown();
-        let (exit, printed, stderr) = self.tools.quietly(command)?;
+        let Captured { exit, stdout, stderr } = self.tools.capture(command)?;
         if exit.success() {
-            return Ok(printed);
+            return Ok(stdout);
         }
         let preposition = if verb == "push" { "to" } else { "from" };
         let remote = self.name.to_owned();

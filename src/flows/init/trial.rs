@@ -16,7 +16,7 @@ use crate::model::side::{Pair, Side};
 use crate::settings::options::{Limits, limits};
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
-use crate::workspace::{self, Request, Subject};
+use crate::workspace::{self, Request};
 
 /// More pairs than this say little more of the noise.
 const ENOUGH: u64 = 20;
@@ -64,14 +64,15 @@ pub fn try_out(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let alone = workspace::alone(request, helper, interrupt, &mut |event| tell(event.into()))?;
+    let prepared =
+        workspace::prepare_one(request, helper, interrupt, &mut |event| tell(event.into()))?;
     let (policy, limits) = limits(std::iter::once(&request.flags))?;
-    let Some(Subject { benchmark, program }) = alone.subjects.first() else {
+    let Some((benchmark, program)) = prepared.programs.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };
     let programs = Pair::both(|_| program.clone());
     let filter = request.filter.as_deref();
-    let mut bench = Bench::new(benchmark, &programs, alone.scratch.path(), 0, filter)?;
+    let mut bench = Bench::new(benchmark, &programs, prepared.scratch.path(), 0, filter)?;
     tell(Event::WarmingUp(&benchmark.name));
     let hands = Hands { helper, interrupt };
     let tried = bench.hook(Hook::Setup, &[Side::Head], hands);

@@ -210,9 +210,9 @@ impl Ui {
             workspace::Event::Fresh(side, what) => {
                 self.status("Fresh", &format!("{side}: {what} (built before)"));
             }
-            workspace::Event::Prepared { seconds, room } => {
+            workspace::Event::Prepared { seconds, cache } => {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
-                self.detail("Keeping", &format!("worktrees and builds in {}", room.display()));
+                self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
             workspace::Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }
