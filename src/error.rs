@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use crate::exec::process::{Exit, RunError};
+use crate::exec::process::{Exit, RunError, RunFault};
 use crate::exec::{harness, meter, process};
 use crate::model::outcome::Removed;
 use crate::model::side::Side;
@@ -17,19 +18,19 @@ use crate::workspace::{cache, cargo, git};
 #[error(transparent)]
 pub struct Error(Box<Kind>);
 
-/// What a tool gave as the reason.
+/// The reason that a tool printed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Cause(String);
 
 impl Cause {
-    /// Of what was said, if it was anything.
-    pub(crate) fn of(said: String) -> Option<Self> {
-        (!said.is_empty()).then_some(Cause(said))
+    /// `None` where the tool printed nothing.
+    pub(crate) fn of(text: String) -> Option<Self> {
+        (!text.is_empty()).then_some(Cause(text))
     }
 }
 
-/// The kinds of failure; private, so that they may change.
+/// The kinds of failure.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
     #[error(transparent)]
@@ -51,12 +52,11 @@ pub(crate) enum Kind {
     #[error("could not {verb} `{}`", .path.display())]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
     #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
-    Tool { command: String, folder: PathBuf, exit: Exit, said: String },
+    Tool { command: String, folder: PathBuf, exit: Exit, stderr: String },
     #[error(
-        "`{command}` printed more than {} MiB in `{}`, and was ended", process::MOST_OUTPUT >> 20,
-        .folder.display()
+        "`{command}` {} in `{}`, and was ended", RunFault::TooMuchOutput, .folder.display()
     )]
-    Talkative { command: String, folder: PathBuf, said: String },
+    TooMuchOutput { command: String, folder: PathBuf, stderr: String },
     #[error("`{}` is a pipe, and every run reads it from its beginning", .0.display())]
     Pipe(PathBuf),
     #[error("the {side} does not build: `{command}` {exit}")]
@@ -64,23 +64,23 @@ pub(crate) enum Kind {
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
-    Manifests { side: Side, command: String, exit: Exit, said: String },
+    Manifests { side: Side, command: String, exit: Exit, stderr: String },
     #[error(
         "the {side}'s package `{package}` needs `{needed}` in `{}`, and that is outside of the \
          repository", .folder.display()
     )]
-    Beside { side: Side, package: String, needed: String, folder: PathBuf },
+    OutsideDependency { side: Side, package: String, needed: String, folder: PathBuf },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
-    #[error("the {side} of `{benchmark}` {what}: `{command}`")]
-    Benchmark { side: Side, benchmark: String, what: String, command: String, said: String },
+    #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
+    Benchmark { side: Side, benchmark: String, fault: RunFault, command: String, stderr: String },
     #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
     Output {
         side: Side,
         benchmark: String,
         command: String,
         harness: &'static str,
-        said: String,
+        output: String,
         source: harness::Error,
     },
     #[error(transparent)]
@@ -95,21 +95,21 @@ pub(crate) enum Kind {
     OfProcess { benchmark: String, metric: String, harness: &'static str },
     #[error("nothing takes the filter `{0}`")]
     NoFilter(String),
-    #[error("`{hook}` of the {side} of `{benchmark}` {what}: `{command}`")]
+    #[error("`{hook}` of the {side} of `{benchmark}` {fault}: `{command}`")]
     Hook {
         side: Side,
         hook: &'static str,
         benchmark: String,
-        what: String,
+        fault: RunFault,
         command: String,
-        said: String,
+        stderr: String,
     },
     #[error("`{benchmark}` can't be run as was asked for")]
     Isolation { benchmark: String, source: process::IsolationRefused },
     #[error("could not listen for signals")]
     Listen(#[source] io::Error),
-    #[error("`{label}` {what}: `{command}`")]
-    Command { label: String, what: String, command: String, said: String },
+    #[error("`{label}` {fault}: `{command}`")]
+    Command { label: String, fault: RunFault, command: String, stderr: String },
     #[error("there is no metric `{metric}`")]
     UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
@@ -135,9 +135,9 @@ pub(crate) enum Kind {
     #[error("no result of {rev} ({}){place} is stored", git::abbreviated(.commit))]
     NoResult { rev: String, commit: String, place: &'static str, others: usize },
     #[error("the filter of `{example}` failed on the {side}: git {exit}")]
-    Filter { side: Side, example: String, exit: Exit, said: String },
+    Filter { side: Side, example: String, exit: Exit, stderr: String },
     #[error("could not fetch {what} from `{remote}`: `{command}` {exit}")]
-    Fetch { what: String, remote: String, command: String, exit: Exit, said: String },
+    Fetch { what: String, remote: String, command: String, exit: Exit, stderr: String },
     #[error("could not {verb} the notes {preposition} `{remote}`: `{command}` {exit}")]
     Remote {
         verb: &'static str,
@@ -145,7 +145,7 @@ pub(crate) enum Kind {
         remote: String,
         command: String,
         exit: Exit,
-        said: String,
+        stderr: String,
     },
     #[error("the {which} commit can't be compared: {why}")]
     Bisect { which: &'static str, why: String },
@@ -157,7 +157,7 @@ pub(crate) enum Kind {
     NoPair(Duration),
 }
 
-/// What was removed, by name.
+/// The names of what was removed.
 fn list(removed: &[Removed]) -> String {
     let one = |removed: &Removed| match &removed.metric {
         Some(metric) => format!("`{metric}` of `{}`", removed.benchmark),
@@ -192,62 +192,38 @@ impl Error {
             ),
             _ => None,
         };
-        self.own_hint().or_else(|| system_hint(self)).or_else(unbuilt)
+        self.0.hint().or_else(|| system_hint(self)).or_else(unbuilt)
     }
 
-    /// What is known by the kind alone.
-    fn own_hint(&self) -> Option<String> {
+    /// The end of what the failed program printed, to be shown as it is.
+    pub fn child_output(&self) -> Option<&str> {
         match &*self.0 {
-            Kind::Git(error) => error.hint(),
-            Kind::Cache(error) => error.hint(),
-            Kind::Config(error) => error.hint(),
-            Kind::Options(error) => error.hint(),
-            Kind::Analysis(error) => error.hint(),
-            Kind::Meter(error) => error.hint(),
-            Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
-            Kind::NoMetric { measured, metric, .. } => {
-                Some(no_metric(metric, measured, "it measures"))
-            }
-            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
-                Some(processors())
-            }
-            Kind::NoBenchmark { filter: Some(filter), .. } => {
-                Some(format!("no name matches the filter `{filter}`"))
-            }
-            Kind::LimitTooShort { needed, .. } => Some(longer(*needed)),
-            kind => kind.advice().map(str::to_owned),
-        }
-    }
-
-    /// What the failed program said last, to be shown as it is.
-    pub fn said(&self) -> Option<&str> {
-        match &*self.0 {
-            Kind::Tool { said, .. }
-            | Kind::Talkative { said, .. }
-            | Kind::Manifests { said, .. }
-            | Kind::Benchmark { said, .. }
-            | Kind::Output { said, .. }
-            | Kind::Hook { said, .. }
-            | Kind::Command { said, .. }
-            | Kind::Fetch { said, .. }
-            | Kind::Filter { said, .. }
-            | Kind::Remote { said, .. } => {
-                Some(said.as_str()).filter(|said| !said.trim().is_empty())
+            Kind::Output { output: text, .. }
+            | Kind::Tool { stderr: text, .. }
+            | Kind::TooMuchOutput { stderr: text, .. }
+            | Kind::Manifests { stderr: text, .. }
+            | Kind::Benchmark { stderr: text, .. }
+            | Kind::Hook { stderr: text, .. }
+            | Kind::Command { stderr: text, .. }
+            | Kind::Fetch { stderr: text, .. }
+            | Kind::Filter { stderr: text, .. }
+            | Kind::Remote { stderr: text, .. } => {
+                Some(text.as_str()).filter(|text| !text.trim().is_empty())
             }
             _ => None,
         }
     }
 
-    /// Of which kind it is.
     pub(crate) fn kind(&self) -> &Kind {
         &self.0
     }
 
-    /// Whether a signal asked for the end.
+    /// Whether a signal asked this process to end.
     pub fn is_interrupt(&self) -> bool {
         matches!(&*self.0, Kind::Process(RunError::Interrupted))
     }
 
+    /// Names the verb and the path of a failed call.
     pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Kind::Io { verb, path, source }.into()
@@ -255,31 +231,56 @@ impl Error {
 }
 
 impl Kind {
-    /// What there is to do, where it is always the same.
-    fn advice(&self) -> Option<&'static str> {
-        Some(match self {
-            Kind::NotCommitted { .. } => {
-                "commit it, or compare the working tree as it is: `--dirty`"
+    /// The hint that follows from the kind, without a look at the causes.
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Kind::Git(error) => return error.hint(),
+            Kind::Cache(error) => return error.hint(),
+            Kind::Config(error) => return error.hint(),
+            Kind::Options(error) => return error.hint(),
+            Kind::Analysis(error) => return error.hint(),
+            Kind::Meter(error) => return error.hint(),
+            Kind::UnknownMetric { known, metric } => {
+                return Some(no_metric(metric, known, "there are"));
             }
-            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
-                if what.starts_with("ran longer") =>
+            Kind::NoMetric { measured, metric, .. } => {
+                return Some(no_metric(metric, measured, "it measures"));
+            }
+            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
+                return Some(processors());
+            }
+            Kind::NoBenchmark { filter: Some(filter), .. } => {
+                return Some(format!("no name matches the filter `{filter}`"));
+            }
+            Kind::LimitTooShort { needed, .. } => return Some(longer_limit(*needed)),
+            Kind::Benchmark { fault, .. }
+            | Kind::Hook { fault, .. }
+            | Kind::Command { fault, .. }
+                if matches!(fault, RunFault::TimedOut(_)) =>
             {
                 "allow more with `--run-timeout`"
             }
-            Kind::Benchmark { what, .. } | Kind::Hook { what, .. } | Kind::Command { what, .. }
-                if what.starts_with("printed more") =>
+            Kind::Benchmark { fault, .. }
+            | Kind::Hook { fault, .. }
+            | Kind::Command { fault, .. }
+                if *fault == RunFault::TooMuchOutput =>
             {
                 "let it print less; it was ended before it could fill the disk"
             }
-            Kind::Pipe(_) => "write it to a file first, and name that",
-            Kind::Beside { .. } => {
-                "a worktree holds what the commit does: make it a submodule, or name it by git, \
-                 by a version or by an absolute path"
-            }
-            Kind::Benchmark { said, .. } | Kind::Command { said, .. } if is_port_taken(said) => {
+            Kind::Benchmark { stderr, .. } | Kind::Command { stderr, .. }
+                if is_port_taken(stderr) =>
+            {
                 "an address was still in use: the port of the run before is free only some time \
                  after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
                  overlap only in a duet"
+            }
+            Kind::NotCommitted { .. } => {
+                "commit it, or compare the working tree as it is: `--dirty`"
+            }
+            Kind::Pipe(_) => "write it to a file first, and name that",
+            Kind::OutsideDependency { .. } => {
+                "a worktree holds what the commit does: make it a submodule, or name it by git, \
+                 by a version or by an absolute path"
             }
             Kind::AllRemoved(_) => {
                 "measure it again, or name with `--metric` what is to decide instead; where a \
@@ -301,62 +302,107 @@ impl Kind {
             Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
             Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
             _ => return None,
-        })
+        };
+        Some(hint.to_owned())
     }
 }
 
-/// A longer limit: with room for runs that take longer than the warm-up did.
-fn longer(needed: Duration) -> String {
-    let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
-    let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
-    format!("`--time-limit {wanted}`, or a shorter benchmark")
+/// Something that a machine has run out of, or does not allow more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    DiskSpace,
+    OpenFiles,
+    FileSize,
+    Memory,
+    Processes,
 }
 
-/// Which processors there are to choose from.
-fn processors() -> String {
-    let cpus = process::allowed_cpus();
-    let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-    format!("this process may use {cpus}")
+/// The words in which this system tells of each shortage, as programs in other
+/// languages print them.
+static SYSTEM_WORDS: LazyLock<Vec<(String, Shortage)>> = LazyLock::new(|| {
+    let errors = (1..=LARGEST_ERRNO).map(io::Error::from_raw_os_error);
+    let words = |error: io::Error| {
+        let text = error.to_string();
+        let words = text.split(" (os error").next()?.to_owned();
+        Shortage::of(&error).map(|shortage| (words, shortage))
+    };
+    errors.filter_map(words).collect()
+});
+
+/// The largest number of an error that some Unix has.
+const LARGEST_ERRNO: i32 = 133;
+
+impl Shortage {
+    fn of(error: &io::Error) -> Option<Self> {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Self::DiskSpace),
+            io::ErrorKind::FileTooLarge => Some(Self::FileSize),
+            io::ErrorKind::OutOfMemory => Some(Self::Memory),
+            io::ErrorKind::WouldBlock => Some(Self::Processes),
+            _ if process::is_out_of_descriptors(error) => Some(Self::OpenFiles),
+            _ => None,
+        }
+    }
+
+    /// The shortage that a program's text tells of: in the system's words, or in
+    /// those with which Rust ends a program that gets no memory.
+    pub(crate) fn in_text(text: &str) -> Option<Self> {
+        let mut known = SYSTEM_WORDS.iter();
+        match known.find(|(words, _)| text.contains(words)) {
+            Some((_, shortage)) => Some(*shortage),
+            None => text.contains("memory allocation of").then_some(Self::Memory),
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::DiskSpace => {
+                "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary"
+            }
+            Self::OpenFiles => "allow more open files: `ulimit -n 1024`",
+            Self::FileSize => "allow larger files: `ulimit -f unlimited`",
+            Self::Memory => "leave it more memory (`ulimit -v` and the like are limits, too)",
+            Self::Processes => "allow more processes: `ulimit -u`, or wait until fewer are running",
+        }
+    }
 }
 
-/// What to do about what the system said, wherever it is among the causes.
-pub fn system_hint(error: &dyn std::error::Error) -> Option<String> {
-    const KNOWN: [(&[&str], &str); 5] = [
-        (
-            &["No space left on device", "Disk quota exceeded"],
-            "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary",
-        ),
-        (&["Too many open files"], "allow more open files: `ulimit -n 1024`"),
-        (&["File too large"], "allow larger files: `ulimit -f unlimited`"),
-        (
-            &["Cannot allocate memory", "memory allocation of"],
-            "leave it more memory (`ulimit -v` and the like are limits, too)",
-        ),
-        (
-            &["Resource temporarily unavailable"],
-            "allow more processes: `ulimit -u`, or wait until fewer are running",
-        ),
-    ];
+/// What to do about a shortage that an error or one of its causes tells of. The
+/// text counts where the cause is another program's or library's.
+pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(cause) = next {
-        let text = cause.to_string();
-        let found = KNOWN.iter().find(|(signs, _)| signs.iter().any(|sign| text.contains(sign)));
-        if let Some((_, hint)) = found {
-            return Some((*hint).to_owned());
+        let of_system = cause.downcast_ref().and_then(Shortage::of);
+        if let Some(shortage) = of_system.or_else(|| Shortage::in_text(&cause.to_string())) {
+            return Some(shortage.hint().to_owned());
         }
         next = cause.source();
     }
     None
 }
 
-/// Whether a program said that the address that it wanted is taken: in the words
-/// of the system (EADDRINUSE) or of a language's library.
-fn is_port_taken(said: &str) -> bool {
-    ["Address already in use", "AddrInUse", "EADDRINUSE"].iter().any(|words| said.contains(words))
+/// A time limit with room for runs that take longer than the warm-up did.
+fn longer_limit(needed: Duration) -> String {
+    let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
+    let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
+    format!("`--time-limit {wanted}`, or a shorter benchmark")
 }
 
-/// What to do about a metric that is not among `there`: the name of one that it
-/// resembles, which may be one that has to be asked for; else those there are.
+/// The processors that there are to choose from.
+fn processors() -> String {
+    let cpus = process::allowed_cpus();
+    let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    format!("this process may use {cpus}")
+}
+
+/// Whether a program's output says that the address it wanted is in use: in the
+/// system's words (EADDRINUSE), or in those of a language's library.
+fn is_port_taken(stderr: &str) -> bool {
+    ["Address already in use", "AddrInUse", "EADDRINUSE"].iter().any(|words| stderr.contains(words))
+}
+
+/// The hint for a metric that is not among `there`: the name of a metric that it
+/// resembles, also of one that has to be asked for; else the names of those there are.
 fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
     let near = |names: &[String]| {
@@ -367,5 +413,32 @@ fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     match nearest {
         Some(nearest) if nearest != metric => format!("did you mean `{nearest}`?"),
         _ => format!("{words} {}", there.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_is_known_by_its_error_and_by_the_systems_words_for_it() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(Shortage::of(&full), Some(Shortage::DiskSpace));
+        for (words, shortage) in SYSTEM_WORDS.iter() {
+            let text = format!("ld: final link failed: {words}\n");
+            assert_eq!(Shortage::in_text(&text), Some(*shortage), "{words}");
+        }
+        let abort = "memory allocation of 8 bytes failed";
+        assert_eq!(Shortage::in_text(abort), Some(Shortage::Memory));
+        let gone = io::Error::from(io::ErrorKind::NotFound);
+        assert_eq!((Shortage::of(&gone), Shortage::in_text(&gone.to_string())), (None, None));
+    }
+
+    #[test]
+    fn the_hint_is_that_of_the_cause() {
+        let source = io::Error::from(io::ErrorKind::QuotaExceeded);
+        let error = Error::io("write", Path::new("/x"))(source);
+        assert_eq!(error.hint().as_deref(), Some(Shortage::DiskSpace.hint()));
+        assert_eq!(Error::io("read", Path::new("/x"))(io::ErrorKind::NotFound.into()).hint(), None);
     }
 }

@@ -233,9 +233,9 @@ impl<'a> Execution<'a> {
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());
         let values = runs.run(pass, command, folder, deadline, |failure| {
-            let Failure { what, command, stderr } = failure;
+            let Failure { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
-            Kind::Benchmark { side, benchmark, what, command, said: stderr }.into()
+            Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
         })?;
         match pass {
             Pass::Plain => Ok(program.read(name, &values)?),

@@ -134,7 +134,7 @@ pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
 }
 
 /// What git's index knows a file by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Stamp {
     /// The lower bits of its number in the file system.
     pub number: u32,

@@ -117,7 +117,7 @@ pub fn bisect(
     let (policy, _) = options::limits(std::iter::once(&request.flags))?;
     let about = (&good.commit, &bad.commit, options.parents, &request.flags, Hardware::here());
     let name = &digest(format!("{about:?}").as_bytes())[..16];
-    let path = workspace::room(&request, &repo)?.scratch(&format!("bisect-{name}.json"));
+    let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
     let mut state = State::open(path);
     if options.restart {
         state.remove();
@@ -158,7 +158,7 @@ fn request(
     helper: &Helper,
     interrupt: &Interrupt,
 ) -> Result<Request, Error> {
-    let mut flags = workspace::table(&options.request, helper, interrupt)?;
+    let mut flags = workspace::user_table(&options.request, helper, interrupt)?;
     flags.base = Some(good.commit.clone());
     // Those of each commit's own table count, unless one is chosen.
     flags.benchmarks = None;

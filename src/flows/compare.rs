@@ -70,17 +70,17 @@ pub fn compare(
         let prepare_seconds = start.elapsed().as_secs_f64();
         Measured { sampled, discoveries: Vec::new(), gates: Vec::new(), prepare_seconds }
     } else {
-        let names = preparation.built.benchmarks.iter().map(|one| one.benchmark.name.clone());
+        let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let mut session = Session {
             programs,
             context: Context { helper, interrupt },
-            known_repetitions: preparation.room.scratch("repetitions-v1"),
+            known_repetitions: preparation.cache.file("repetitions-v1"),
             on_event: &mut *tell,
             start,
             notices: &mut notices,
             names: names.collect(),
         };
-        session.run(&preparation.built.settings, options)?
+        session.run(&preparation.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {
         tell(Event::Notice(&notice));
@@ -93,7 +93,7 @@ pub fn compare(
         _ if options.shard.is_some() => None,
         _ => Some(sampled.verdict()),
     };
-    let mut removed = preparation.built.removed.clone();
+    let mut removed = preparation.removed.clone();
     removed.extend(discoveries.iter().flat_map(Discovery::removed));
     let selecting = notices.iter().filter_map(|notice| match notice {
         Notice::RunDiffers(differs) => Some(differs.selecting()),
@@ -107,16 +107,16 @@ pub fn compare(
         rows: None,
         benchmarks: all_benchmarks(&preparation, sampled.benchmarks, discoveries),
         sides: Some(preparation.sides),
-        toolchain: Some(preparation.built.toolchain),
-        policy: preparation.built.settings.policy,
-        limits: preparation.built.settings.limits,
+        toolchain: Some(preparation.toolchain),
+        policy: preparation.settings.policy,
+        limits: preparation.settings.limits,
         seed: Some(options.seed),
         shard: Some(options.shard),
         removed,
         selecting: selecting.flatten().map(str::to_owned).collect(),
         notices,
     };
-    let prepared = preparation.built.benchmarks.into_iter();
+    let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
     Ok(Compared { outcome, programs, gates })
 }
@@ -124,7 +124,7 @@ pub fn compare(
 /// Why no benchmark is there to be measured.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
-    if preparation.built.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
+    if preparation.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
         StoppedBy::NoBaseline
     } else {
         StoppedBy::Identical
@@ -137,7 +137,7 @@ fn programs<'a>(
     filter: Option<&'a str>,
 ) -> Result<Vec<ComparedProgram<'a>>, Error> {
     let mut programs = Vec::new();
-    for (number, prepared) in preparation.built.benchmarks.iter().enumerate() {
+    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let scratch = preparation.scratch.path();
         programs.extend(ComparedProgram::of(prepared, scratch, number, filter)?);
     }
@@ -159,7 +159,7 @@ fn all_benchmarks(
 ) -> Vec<BenchmarkResult> {
     let (mut measured, mut discoveries) = (measured.into_iter(), discoveries.into_iter());
     let mut all = Vec::new();
-    for prepared in &preparation.built.benchmarks {
+    for prepared in &preparation.benchmarks {
         let name = &prepared.benchmark.name;
         match prepared.state {
             State::Ready(_) => {
@@ -179,7 +179,7 @@ fn all_benchmarks(
             State::NoBaseline => all.push(BenchmarkResult::new(name, Status::New)),
         }
     }
-    let removed = preparation.built.removed.iter();
+    let removed = preparation.removed.iter();
     all.extend(removed.map(|gone| BenchmarkResult::new(&gone.benchmark, Status::Removed)));
     all
 }

@@ -11,7 +11,7 @@ use crate::engine::test::MetricTest;
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
-use crate::exec::process::{Command, Helper, Interrupt, Sink};
+use crate::exec::process::{Command, Helper, Interrupt, RunFault, Sink};
 use crate::model::estimator::Estimator;
 use crate::model::metric::{DEFAULT_METRIC, Metric, Unit};
 use crate::model::side::{Pair, Side};
@@ -203,8 +203,8 @@ fn run(track: &Track, helper: &Helper, interrupt: &Interrupt) -> Result<(f64, [f
         return Ok((outcome.wall, [outcome.usage.user, outcome.usage.sys]));
     }
     let (label, command) = ("the work of doctor".to_owned(), track.command.shown());
-    Err(Kind::Command { label, what: outcome.exit.to_string(), command, said: String::new() }
-        .into())
+    let fault = RunFault::Exit(outcome.exit);
+    Err(Kind::Command { label, fault, command, stderr: String::new() }.into())
 }
 
 /// The least difference of any two times that differ.

@@ -62,7 +62,7 @@ pub fn propose(
     helper: &Helper,
     interrupt: &Interrupt,
 ) -> Result<Proposal, Error> {
-    let (workspace, root) = workspace::workspace(request, helper, interrupt)?;
+    let (workspace, root) = workspace::user_workspace(request, helper, interrupt)?;
     let flags = &request.flags;
     let (chosen, others) = choose(&workspace, &request.folder, flags)?;
     let mut table = flags.clone();

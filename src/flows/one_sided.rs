@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop};
 use crate::exec::process::Interrupt;
+use crate::exec::program::Program;
 use crate::model::dialect::Dialect;
 use crate::model::row::Reading;
 use crate::model::side::Side;
-use crate::workspace::Subject;
+use crate::settings::options::Benchmark;
 
 /// The program of a benchmark on one side.
 pub(super) struct OneSided<'a> {
@@ -21,13 +22,13 @@ pub(super) struct OneSided<'a> {
 impl<'a> OneSided<'a> {
     /// `number` tells its files in `scratch` from those of others.
     pub(super) fn new(
-        subject: &'a Subject,
+        benchmark: &'a Benchmark,
+        program: &Program,
         scratch: &Path,
         number: usize,
         filter: Option<&'a str>,
     ) -> Result<Self, Error> {
-        let benchmark = &subject.benchmark;
-        let program = SideProgram::new(benchmark, &subject.program, Side::Head, scratch, number)?;
+        let program = SideProgram::new(benchmark, program, Side::Head, scratch, number)?;
         Ok(OneSided { execution: Execution::new(benchmark, &program)?, program, filter })
     }
 

@@ -100,9 +100,8 @@ pub fn sample<E: From<Error>>(
         let mut all = Values::new();
         for pass in meters.passes() {
             let values = runs.run(pass, &command.command, scratch.path(), deadline, |failure| {
-                let Failure { what, command: shown, stderr } = failure;
-                Kind::Command { label: command.label.clone(), what, command: shown, said: stderr }
-                    .into()
+                let Failure { fault, command: shown, stderr } = failure;
+                Kind::Command { label: command.label.clone(), fault, command: shown, stderr }.into()
             })?;
             all.extend(values);
         }

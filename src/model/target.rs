@@ -55,8 +55,8 @@ pub struct Package {
     pub targets: Vec<Target>,
     /// The source file of each of them, absolute.
     pub sources: BTreeMap<Target, PathBuf>,
-    /// The packages that it needs from other folders, with these.
-    pub beside: Vec<(String, PathBuf)>,
+    /// The packages that it depends on by path, with their folders.
+    pub path_dependencies: Vec<(String, PathBuf)>,
     /// `[package.metadata]`.
     pub metadata: Value,
 }

@@ -1,4 +1,4 @@
-//! Builds one side and publishes what a run of it needs.
+//! Builds the targets of one side and publishes what runs of them need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -6,95 +6,152 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::configuration::{Configuration, cargo_home};
-use super::fault;
-use super::foundation::Programs;
-use super::live::{Live, LiveRecord};
-use super::record::{self, Outline, outline};
-use super::surroundings::watched;
-use super::tools::{Tools, check_whole};
-use super::traces::{Places, Traces};
+use super::checkout::Worktree;
+use super::diagnose::{self, Tool};
+use super::environment::{Environment, var, watched};
+use super::files::{remove, walk};
+use super::inputs::configuration::{Configuration, cargo_home};
+use super::inputs::foundation::Foundation;
+use super::inputs::traces::{Places, Traces};
+use super::setup::SideSetup;
+use super::target_folder::{TargetFolder, TargetRecord};
+use super::tools::{Captured, check_whole};
+use super::worktree_record::{Outline, outline};
+use super::{Context, Event};
 use crate::error::{Error, Kind};
-use crate::exec::process::Sink;
+use crate::exec::process::{Command, RunFault, Sink};
+use crate::exec::program::Program;
 use crate::exec::system::{digest, digest_file};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
-use crate::workspace::Event;
-use crate::workspace::cache::{Artifact, Executable, Inputs, Key, Room};
-use crate::workspace::cargo::{self, Invocation};
+use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::cache::{Artifact, Contents, Executable, Key};
+use crate::workspace::cargo::{self, Built, Diagnostics, Invocation};
 
-/// One side, checked out, with all that shapes its builds but the build
-/// itself.
-#[derive(Debug)]
-pub(super) struct Checkout {
-    pub(super) side: Side,
-    /// The commit, or the tree of a dirty one.
-    pub(super) identity: String,
-    /// The toolchain for rustup, if one is to be forced.
-    pub(super) toolchain: Option<String>,
-    /// What `rustc -vV` says there.
-    pub(super) rustc: String,
-    /// The digest of the lock file.
-    pub(super) lock: String,
-    /// Cargo's configuration files from around the user's repository.
-    pub(super) configs: Vec<PathBuf>,
-    /// The root of the workspace.
-    pub(super) workspace: PathBuf,
+/// The artifacts of one side, by the options they were built with; the reason where
+/// there is none because of the code.
+pub(super) type Artifacts = BTreeMap<BuildOptions, Result<Artifact, String>>;
+
+/// What is run of a benchmark on a side.
+pub(super) struct Runnable {
+    pub(super) program: Program,
+    /// What cargo built of it.
+    pub(super) artifact: Option<Artifact>,
+}
+
+/// Builds every target of one side, those with the same options together. That the
+/// base's code does not build is no error.
+///
+/// # Errors
+/// [`Kind::Build`] when the head's code does not build; cargo has told why.
+pub(super) fn build_targets(
+    context: &mut Context<'_>,
+    foundation: &mut Foundation,
+    setup: &SideSetup,
+    benchmarks: &[Benchmark],
+) -> Result<Artifacts, Error> {
+    let mut groups: BTreeMap<&BuildOptions, Vec<Wanted>> = BTreeMap::new();
+    for benchmark in benchmarks {
+        let Subject::Target(target, options) = &benchmark.subject else { continue };
+        let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
+        let group = groups.entry(options).or_default();
+        let wanted = (folder.to_owned(), target.clone());
+        if !group.contains(&wanted) {
+            group.push(wanted);
+        }
+    }
+    let mut artifacts = Artifacts::new();
+    for (options, wanted) in groups {
+        let built = TargetBuild::new(context, foundation, setup, options, wanted)
+            .and_then(|mut build| build.artifact());
+        let artifact = match built {
+            Err(error) if setup.side() == Side::Base && is_the_codes(&error) => {
+                Err(error.to_string())
+            }
+            built => Ok(built?),
+        };
+        artifacts.insert(options.clone(), artifact);
+    }
+    Ok(artifacts)
+}
+
+/// Whether the code is why there is no build.
+pub(super) fn is_the_codes(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Build { .. })
+}
+
+/// What is run of a target, as cargo would run it, or why there is nothing to run.
+pub(super) fn runnable(
+    context: &Context<'_>,
+    setup: &SideSetup,
+    artifacts: &Artifacts,
+    benchmark: &Benchmark,
+    (target, options): (&Target, &BuildOptions),
+) -> Result<Result<Runnable, String>, Error> {
+    let folder = match setup.folder_of(benchmark, target) {
+        Ok(folder) => folder,
+        Err(why) => return Ok(Err(why)),
+    };
+    let artifact = match artifacts.get(options) {
+        Some(Ok(artifact)) => artifact,
+        Some(Err(why)) => return Ok(Err(why.clone())),
+        None => return Err(cargo::Error::NoExecutable(target.to_string()).into()),
+    };
+    let executable = artifact.executable(&label(setup, folder, target));
+    let executable = executable.ok_or_else(|| cargo::Error::NoExecutable(target.to_string()))?;
+    let invocation = &executable.invocation;
+    let side = setup.side();
+    let path = context.cache.target_link(side, &spec(options)).join(&executable.path);
+    let mut argv: Vec<OsString> = invocation.before.iter().map(Into::into).collect();
+    argv.push(path.clone().into());
+    argv.extend(benchmark.args.iter().chain(&invocation.after).map(Into::into));
+    let env = context.tools.env.clone();
+    let mut command = Command { argv, env, cwd: folder.to_owned(), ..Command::default() };
+    for (name, value) in &invocation.env {
+        command.set_var(name, value);
+    }
+    let program = Program {
+        command,
+        executable: Some(path),
+        identity: artifact.name(),
+        home: context.cache.side_folder(side),
+    };
+    Ok(Ok(Runnable { program, artifact: Some(artifact.clone()) }))
 }
 
 /// A target and the folder of its package.
-pub(super) type Wanted = (PathBuf, Target);
+type Wanted = (PathBuf, Target);
 
-/// Targets that are built alike, into one target folder.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) build: BuildOptions,
-    pub(super) wanted: Vec<Wanted>,
-}
-
-/// The name of a target in a manifest.
-pub(super) fn label(folder: &Path, tree: &Path, target: &Target) -> String {
-    let package = folder.strip_prefix(tree).unwrap_or(folder).display();
-    format!("{package}:{}:{}", target.kind.name(), target.name)
+/// The name of a target in an artifact.
+fn label(setup: &SideSetup, folder: &Path, target: &Target) -> String {
+    format!("{}:{}:{}", setup.inside(folder).display(), target.kind.name(), target.name)
 }
 
 /// The short name of a way to build; it is part of paths.
-pub(super) fn spec(build: &BuildOptions) -> String {
-    digest(format!("{build:?}").as_bytes())[..8].to_owned()
+fn spec(options: &BuildOptions) -> String {
+    digest(format!("{options:?}").as_bytes())[..8].to_owned()
 }
 
-/// What building needs beside the checkout.
-pub(super) struct Builder<'a, 'b> {
-    pub(super) tools: &'a Tools<'a>,
-    pub(super) room: &'a Room,
-    /// The program, with its first argument, that writes down how cargo runs
-    /// an executable.
-    pub(super) capture: &'a [OsString],
-    /// The compilers and linkers that were looked at before.
-    pub(super) programs: &'a mut Programs,
-    pub(super) tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
-}
-
-/// A group to build, and what its builds depend on besides the sources.
-struct Job<'a> {
-    at: &'a Checkout,
-    group: &'a Group,
+/// The build of some targets of one side with the same options, into one target folder.
+struct TargetBuild<'a, 'b> {
+    context: &'a mut Context<'b>,
+    setup: &'a SideSetup,
+    options: &'a BuildOptions,
+    wanted: Vec<Wanted>,
+    spec: String,
+    /// The link under which cargo is told to build.
+    into: PathBuf,
     configuration: Configuration,
     /// A digest of what cargo does not watch.
     foundation: String,
-    /// Where cargo is told to build.
-    into: PathBuf,
 }
 
-/// What a group's build has made.
+/// What a build has made.
 #[derive(Default)]
-struct Made {
-    executables: Vec<Executable>,
+struct Outcome {
+    contents: Contents,
     /// The digests of the executables, by target.
     digests: BTreeMap<String, String>,
-    files: BTreeSet<PathBuf>,
-    folders: Vec<PathBuf>,
-    inputs: Inputs,
     /// Whether a build script wrote into the worktree.
     wrote_elsewhere: bool,
 }
@@ -109,44 +166,73 @@ enum Attempt {
     Last,
 }
 
-impl Builder<'_, '_> {
-    /// The artifact of a group, built unless it is known that building it
-    /// again would make no other one. The side's link leads to it afterwards.
-    ///
-    /// # Errors
-    /// [`Kind::Build`] when the code does not compile; cargo has said why.
-    pub(super) fn artifact(&mut self, at: &Checkout, group: &Group) -> Result<Artifact, Error> {
-        let spec = spec(&group.build);
-        let env = &self.tools.env;
-        let folders = group.wanted.iter().map(|(folder, _)| &**folder);
-        let configuration = Configuration::read(folders, &at.configs, env)?;
-        let side_folder = self.room.side(at.side);
-        let foundation = self.programs.foundation(&side_folder, &at.rustc, &configuration, env)?;
-        let into = self.room.target(at.side, &spec);
-        let job = Job { at, group, configuration, foundation, into };
-        let key = self.key(&job);
-        let what = describe(group);
-        if let Some(artifact) = self.room.artifact(&key, env)? {
-            (self.tell)(Event::Fresh(at.side, &what));
-            self.room.point(at.side, &spec, &artifact.files())?;
-            return Ok(artifact);
-        }
-        (self.tell)(Event::Building(at.side, &what));
-        let made = self.made(&job, &spec)?;
-        let Made { executables, files, folders, inputs, .. } = made;
-        let files: Vec<_> = files.into_iter().filter(|path| path.is_file()).collect();
-        let artifact = self.room.publish(&key, &job.into, &files, &folders, executables, inputs)?;
-        self.room.point(at.side, &spec, &artifact.files())?;
+impl<'a, 'b> TargetBuild<'a, 'b> {
+    fn new(
+        context: &'a mut Context<'b>,
+        foundation: &mut Foundation,
+        setup: &'a SideSetup,
+        options: &'a BuildOptions,
+        wanted: Vec<Wanted>,
+    ) -> Result<Self, Error> {
+        let folders = wanted.iter().map(|(folder, _)| &**folder);
+        let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
+        let side_folder = context.cache.side_folder(setup.side());
+        let foundation = foundation.digest(&side_folder, &setup.rustc, &configuration)?;
+        let spec = spec(options);
+        let into = context.cache.target_link(setup.side(), &spec);
+        Ok(TargetBuild { context, setup, options, wanted, spec, into, configuration, foundation })
+    }
+
+    /// The artifact, built unless it is known that building again would make the same.
+    /// The side's link leads to it afterwards.
+    fn artifact(&mut self) -> Result<Artifact, Error> {
+        let side = self.setup.side();
+        let key = self.key();
+        let targets = self.wanted.iter().map(|(_, target)| target.to_string());
+        let targets = targets.collect::<Vec<_>>().join(", ");
+        let artifact = match self.context.cache.artifact(&key, &self.context.tools.env)? {
+            Some(artifact) => {
+                self.context.event(Event::Fresh(side, &targets));
+                artifact
+            }
+            None => {
+                self.context.event(Event::Building(side, &targets));
+                let mut contents = self.build()?;
+                contents.files.retain(|path| path.is_file());
+                self.context.cache.publish(&key, &self.into, contents)?
+            }
+        };
+        self.context.cache.link_target(side, &self.spec, &artifact.files())?;
         Ok(artifact)
     }
 
-    /// Builds a group in the folder that is kept for it, and in an empty one
-    /// where that goes wrong and the kept folder may be why.
-    fn made(&mut self, job: &Job<'_>, spec: &str) -> Result<Made, Error> {
-        let side = job.at.side;
-        let live = Live { tools: self.tools, room: self.room, side, spec };
-        let mut record = live.get_ready(&job.foundation)?;
-        self.room.point(side, spec, &self.room.live(side, spec))?;
+    /// The name under which the artifact is kept.
+    fn key(&self) -> Key {
+        let setup = self.setup;
+        let labels = self.wanted.iter().map(|(folder, target)| label(setup, folder, target));
+        Key::new([
+            ("side", setup.side().name().to_owned()),
+            ("path", setup.worktree.path.display().to_string()),
+            ("identity", setup.identity.clone()),
+            ("targets", labels.collect::<Vec<_>>().join(" ")),
+            ("build", format!("{:?}", self.options)),
+            // It also sets the variables by which rustup tells of its choice.
+            ("toolchain", format!("{:?}", setup.toolchain)),
+            ("lock", setup.lock.clone()),
+            ("environment", digest(watched(&self.context.tools.env).as_bytes())),
+            ("configuration", digest(self.configuration.text().as_bytes())),
+            ("foundation", self.foundation.clone()),
+        ])
+    }
+
+    /// Builds in the folder that is kept for it, and in an empty one where that goes
+    /// wrong and the kept folder may be why.
+    fn build(&mut self) -> Result<Contents, Error> {
+        let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
+        let (side, spec) = (self.setup.side(), self.spec.clone());
+        let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
+        let mut record = folder.get_ready(&self.foundation)?;
+        cache.link_target(side, &spec, &folder.path())?;
         // That the base does not build is a verdict, which a damaged folder must
         // not give. And what build scripts wrote elsewhere may be missing.
         let after_failure = side == Side::Base || record.wrote_elsewhere;
@@ -154,140 +240,138 @@ impl Builder<'_, '_> {
             true => Attempt::Last,
             false => Attempt::First { after_failure },
         };
-        let mut made = self.build_group(job, &record, first)?;
-        if made.is_none() {
-            (self.tell)(Event::Diagnosing(side));
-            record = live.empty(&job.foundation)?;
-            made = self.build_group(job, &record, Attempt::Last)?;
+        let mut outcome = self.attempt(&record, first)?;
+        if outcome.is_none() {
+            self.context.event(Event::Diagnosing(side));
+            record = folder.empty(&self.foundation)?;
+            outcome = self.attempt(&record, Attempt::Last)?;
         }
-        let made = made.expect("the last attempt makes a build or an error");
+        let outcome = outcome.expect("the last attempt makes a build or an error");
         record.built = Some(SystemTime::now());
-        record.inputs = made.inputs.clone();
-        record.executables.extend(made.digests.clone());
-        record.wrote_elsewhere = made.wrote_elsewhere;
-        live.write(&record)?;
-        Ok(made)
+        record.inputs = outcome.contents.inputs.clone();
+        record.executables.extend(outcome.digests);
+        record.wrote_elsewhere = outcome.wrote_elsewhere;
+        folder.write(&record)?;
+        Ok(outcome.contents)
     }
 
-    /// Builds every target of a group. Nothing when something went wrong and
-    /// there may be another attempt.
-    fn build_group(
+    /// Builds every target. `None` when something went wrong and there may be another
+    /// attempt.
+    fn attempt(
         &mut self,
-        job: &Job<'_>,
-        record: &LiveRecord,
+        record: &TargetRecord,
         attempt: Attempt,
-    ) -> Result<Option<Made>, Error> {
-        let (at, side) = (job.at, job.at.side);
-        let tree = self.room.tree(side);
+    ) -> Result<Option<Outcome>, Error> {
         let began = SystemTime::now();
-        let before = self.outline(at)?;
-        let mut made = Made::default();
-        let mut traces = Traces::default();
-        let mut programs = Vec::new();
-        for wanted in &job.group.wanted {
-            let Some(built) = self.build(job, wanted, attempt)? else { return Ok(None) };
-            let target = label(&wanted.0, &tree, &wanted.1);
+        let before = self.outline()?;
+        let mut outcome = Outcome::default();
+        let mut built = Vec::new();
+        for wanted in &self.wanted.clone() {
+            let Some(one) = self.build_target(wanted, attempt)? else { return Ok(None) };
+            let target = label(self.setup, &wanted.0, &wanted.1);
             let digest =
-                digest_file(&built.executable).map_err(Error::io("read", &built.executable))?;
+                digest_file(&one.executable).map_err(Error::io("read", &one.executable))?;
             let known = record.executables.get(&target);
-            let is_damaged = built.is_fresh && known.is_some_and(|known| *known != digest);
+            let is_damaged = one.is_fresh && known.is_some_and(|known| *known != digest);
             if is_damaged && attempt != Attempt::Last {
                 return Ok(None);
             }
-            made.digests.insert(target.clone(), digest);
-            programs.push((target, wanted, built.executable.clone()));
-            made.files.extend(built.scripts.iter().flat_map(|script| needed(&script.out_dir)));
-            made.folders.extend(built.scripts.iter().map(|script| script.out_dir.clone()));
-            traces.add(built, &mut made.files);
+            outcome.digests.insert(target, digest);
+            built.push(one);
         }
-        made.wrote_elsewhere = self.outline(at)? != before;
-        for (target, wanted, executable) in programs {
-            let invocation = self.invocation(job, wanted, &executable)?;
-            traces.names.extend(invocation.env.iter().map(|(name, _)| name.clone()));
-            let path = executable.strip_prefix(&job.into).unwrap_or(&executable).to_owned();
-            made.executables.push(Executable { target, path, invocation });
+        outcome.wrote_elsewhere = self.outline()? != before;
+        for (wanted, built) in self.wanted.iter().zip(&built) {
+            let executable = &built.executable;
+            outcome.contents.executables.push(Executable {
+                target: label(self.setup, &wanted.0, &wanted.1),
+                path: executable.strip_prefix(&self.into).unwrap_or(executable).to_owned(),
+                invocation: self.invocation(wanted, executable)?,
+            });
         }
-        traces.names.extend(job.configuration.variables.iter().cloned());
-        traces.read_dep_info(&self.room.live(side, &spec(&job.group.build)), &job.into)?;
-        made.folders.extend(traces.scratch_folder(&job.into));
+        self.add_contents(&mut outcome.contents, &built, began)?;
+        if outcome.wrote_elsewhere {
+            outcome.contents.inputs.set_unknown("a build script wrote into the worktree");
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Adds what runs of the executables need, and what the builds have read, which
+    /// began at `began`.
+    fn add_contents(
+        &self,
+        contents: &mut Contents,
+        built: &[Built],
+        began: SystemTime,
+    ) -> Result<(), Error> {
+        let (context, side) = (&*self.context, self.setup.side());
+        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+        for built in built {
+            files.extend(built.files.iter().cloned());
+            for script in &built.scripts {
+                files.extend(needed(&script.out_dir)?);
+                contents.folders.push(script.out_dir.clone());
+            }
+        }
+        contents.files.extend(files);
+        let live = context.cache.target_folder(side, &self.spec);
+        let traces = Traces::read(built, &live, &self.into)?;
+        contents.folders.extend(traces.scratch_folder(&self.into));
+        let invocations = contents.executables.iter().map(|executable| &executable.invocation);
+        let set = invocations.flat_map(|invocation| invocation.env.iter().map(|(name, _)| name));
+        let run_variables = set.chain(&self.configuration.variables).map(String::as_str);
         let places = Places {
-            side: self.room.side(side),
-            workspace: at.workspace.clone(),
-            home: cargo_home(&self.tools.env),
+            side: context.cache.side_folder(side),
+            workspace: self.setup.root().to_owned(),
+            home: cargo_home(&context.tools.env),
         };
-        made.inputs = traces.inputs(&places, &self.tools.env, began);
-        if made.wrote_elsewhere {
-            made.inputs.set_unknown("a build script wrote into the worktree");
-        }
-        Ok(Some(made))
+        contents.inputs = traces.inputs(run_variables, &places, &context.tools.env, began);
+        Ok(())
     }
 
-    /// What lies in a side's worktree, but for what cargo itself writes there.
-    fn outline(&self, at: &Checkout) -> Result<Outline, Error> {
-        let tree = self.room.tree(at.side);
-        let workspace = at.workspace.strip_prefix(&tree).unwrap_or(Path::new(""));
-        outline(&tree, workspace, self.tools.interrupt)
+    /// What lies in the worktree, but for what cargo itself writes there.
+    fn outline(&self) -> Result<Outline, Error> {
+        outline(&self.setup.worktree.path, self.setup.root_inside())
     }
 
-    /// The name under which a group's artifact is kept.
-    fn key(&self, job: &Job<'_>) -> Key {
-        let Job { at, group, .. } = job;
-        let tree = self.room.tree(at.side);
-        let labels = group.wanted.iter().map(|(folder, target)| label(folder, &tree, target));
-        Key::new([
-            ("side", at.side.name().to_owned()),
-            ("path", tree.display().to_string()),
-            ("identity", at.identity.clone()),
-            ("targets", labels.collect::<Vec<_>>().join(" ")),
-            ("build", format!("{:?}", group.build)),
-            // With it the variables by which rustup tells of its choice.
-            ("toolchain", format!("{:?}", at.toolchain)),
-            ("lock", at.lock.clone()),
-            ("environment", digest(watched(&self.tools.env).as_bytes())),
-            ("configuration", digest(job.configuration.text().as_bytes())),
-            ("foundation", job.foundation.clone()),
-        ])
-    }
-
-    /// Lets cargo build a target. Nothing when that fails and there may be
-    /// another attempt.
-    fn build(
+    /// Lets cargo build a target. `None` when that fails and there may be another
+    /// attempt.
+    fn build_target(
         &mut self,
-        job: &Job<'_>,
         (folder, target): &Wanted,
         attempt: Attempt,
-    ) -> Result<Option<cargo::Built>, Error> {
-        let at = job.at;
-        let messages = tempfile::NamedTempFile::new_in(&self.tools.scratch);
-        let messages = messages.map_err(Error::io("make a file in", &self.tools.scratch))?;
-        let args = cargo::build_args(target, &job.group.build, &job.into, &at.configs);
-        let command = self.cargo(at, args, folder, &job.into);
-        let exit = self.tools.aloud(command.clone(), Sink::File(messages.path().to_owned()))?;
-        if !exit.success() {
-            if attempt == (Attempt::First { after_failure: true }) {
-                return Ok(None);
-            }
-            (self.tell)(Event::Diagnosing(at.side));
-            let of = (at.side, &*self.room.tree(at.side));
-            let printed = self.tools.again(command, of, fault::of_cargo)?;
-            return Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?));
+    ) -> Result<Option<Built>, Error> {
+        let tools = &self.context.tools;
+        let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
+        let messages = messages.map_err(Error::io("make a file in", &tools.scratch))?;
+        let args = |diagnostics| {
+            let configs = &self.setup.configs;
+            cargo::build_args(target, self.options, &self.into, configs, diagnostics)
+        };
+        let command = self.cargo(args(Diagnostics::Rendered), folder);
+        let shown = command.shown();
+        let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
+        if exit.success() {
+            check_whole(messages.path())?;
+            let reader = BufReader::new(messages.as_file());
+            return Ok(Some(cargo::read_messages(reader, target, folder)?));
         }
-        check_whole(messages.path())?;
-        let reader = BufReader::new(messages.as_file());
-        Ok(Some(cargo::read_messages(reader, target, folder)?))
+        if attempt == (Attempt::First { after_failure: true }) {
+            return Ok(None);
+        }
+        let command = self.cargo(args(Diagnostics::Json), folder);
+        let Worktree { side, path, .. } = &self.setup.worktree;
+        self.context.event(Event::Diagnosing(*side));
+        let tools = &self.context.tools;
+        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, (*side, path))?;
+        Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?))
     }
 
-    fn cargo(
-        &self,
-        at: &Checkout,
-        args: Vec<OsString>,
-        folder: &Path,
-        into: &Path,
-    ) -> crate::exec::process::Command {
-        let mut command = self.tools.command("cargo", args, folder, at.toolchain.as_deref());
+    fn cargo(&self, args: Vec<OsString>, folder: &Path) -> Command {
+        let toolchain = self.setup.toolchain.as_deref();
+        let mut command = self.context.tools.command("cargo", args, folder, toolchain);
         // A build folder in the user's configuration would be shared by both
         // sides; the variable outranks the file.
-        command.set_var("CARGO_BUILD_BUILD_DIR", into);
+        command.set_var("CARGO_BUILD_BUILD_DIR", &self.into);
         command
     }
 
@@ -297,94 +381,78 @@ impl Builder<'_, '_> {
     /// benchmark is run once for real, and cargo's log read.
     fn invocation(
         &self,
-        job: &Job<'_>,
         (folder, target): &Wanted,
         executable: &Path,
     ) -> Result<Invocation, Error> {
-        let (at, build, into) = (job.at, &job.group.build, &job.into);
-        let note = self.tools.scratch.join("capture.json");
-        let _ = std::fs::remove_file(&note);
-        let mut runner = self.capture.to_vec();
+        let tools = &self.context.tools;
+        let args = |runner: Option<&[OsString]>| {
+            let configs = &self.setup.configs;
+            cargo::run_args(target, self.options, &self.into, configs, runner, &[])
+        };
+        let note = tools.scratch.join("capture.json");
+        remove(&note)?;
+        let mut runner = self.context.request.capture.clone();
         runner.push(note.clone().into());
-        let args = cargo::run_args(target, build, into, &at.configs, Some(&runner), &[]);
-        let command = self.cargo(at, args, folder, into);
-        let shown = command.shown();
-        let env = command.env.clone();
-        let (exit, _, said) = self.tools.quietly(command)?;
+        let command = self.cargo(args(Some(&runner)), folder);
+        let (shown, env) = (command.shown(), command.env.clone());
+        let Captured { exit, stderr, .. } = tools.capture(command)?;
+        let folder_of_error = folder.clone();
         if let Ok(text) = std::fs::read_to_string(&note) {
-            let captured: Option<Captured> = serde_json::from_str(&text).ok();
-            return captured.and_then(|captured| captured.invocation(executable, &env)).ok_or_else(
-                || Kind::Tool { command: shown, folder: folder.clone(), exit, said }.into(),
-            );
+            let noted: Option<NotedCall> = serde_json::from_str(&text).ok();
+            let found = noted.and_then(|noted| noted.invocation(executable, &env));
+            return found.ok_or_else(|| {
+                Kind::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
+            });
         }
-        let mut args = cargo::run_args(target, build, into, &at.configs, None, &[]);
+        let mut args = args(None);
         args.insert(1, "-vv".into());
-        let command = self.cargo(at, args, folder, into);
+        let command = self.cargo(args, folder);
         let shown = command.shown();
-        let before = self.outline(at)?;
-        let (exit, _, log) = self.tools.quietly(command)?;
-        self.remove_new(at, &before)?;
-        let (side, benchmark, what) = (at.side, target.name.clone(), exit.to_string());
+        let before = self.outline()?;
+        let Captured { exit, stderr: log, .. } = tools.capture(command)?;
+        self.remove_new(&before)?;
         if !exit.success() {
-            return Err(Kind::Benchmark { side, benchmark, what, command: shown, said: log }.into());
+            let (side, benchmark) = (self.setup.side(), target.name.clone());
+            let fault = RunFault::Exit(exit);
+            let (command, stderr) = (shown, log);
+            return Err(Kind::Benchmark { side, benchmark, fault, command, stderr }.into());
         }
-        let found = cargo::invocation_from_log(&log, executable, &[]);
-        found.ok_or_else(|| {
-            Kind::Tool { command: shown, folder: folder.clone(), exit, said: log }.into()
+        cargo::invocation_from_log(&log, executable, &[]).ok_or_else(|| {
+            Kind::Tool { command: shown, folder: folder_of_error, exit, stderr: log }.into()
         })
     }
-}
 
-impl Builder<'_, '_> {
-    /// Removes what a run has left in a side's worktree since `before`: the runs
-    /// of the other side must not find more or less than those of this one.
-    fn remove_new(&self, at: &Checkout, before: &Outline) -> Result<(), Error> {
-        let tree = self.room.tree(at.side);
-        for path in self.outline(at)?.keys().filter(|path| !before.contains_key(*path)) {
-            let full = tree.join(path);
-            // It may be in a folder that is gone already.
-            if let Ok(about) = full.symlink_metadata() {
-                record::remove(&full, &about)?;
-            }
-        }
-        Ok(())
+    /// Removes what a run has left in the worktree since `before`: the runs of the other
+    /// side must not find more or less than those of this one.
+    fn remove_new(&self, before: &Outline) -> Result<(), Error> {
+        let now = self.outline()?;
+        let mut new = now.keys().filter(|path| !before.contains_key(*path));
+        new.try_for_each(|path| remove(&self.setup.worktree.path.join(path)))
     }
-}
-
-fn describe(group: &Group) -> String {
-    let names = group.wanted.iter().map(|(_, target)| target.to_string());
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The files of an `OUT_DIR` that a program may read when it runs: not what
 /// is only for the linker.
-fn needed(out_dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![out_dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(_) if !["a", "d", "o", "rlib", "rmeta"].contains(&extension) => found.push(path),
-                _ => {}
-            }
-        }
-    }
-    found
+fn needed(out_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let found = walk(out_dir, |_| false)?.into_iter().filter(|(_, about)| !about.is_dir());
+    let is_for_linker = |path: &Path| {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        ["a", "d", "o", "rlib", "rmeta"].contains(&extension)
+    };
+    let needed = found.map(|(path, _)| path).filter(|path| !is_for_linker(path));
+    Ok(needed.map(|path| out_dir.join(path)).collect())
 }
 
 /// What the capturing runner wrote down.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Captured {
+struct NotedCall {
     argv: Vec<String>,
     env: Vec<(String, String)>,
 }
 
-impl Captured {
+impl NotedCall {
     /// The invocation of `executable` by a cargo that itself had `env`.
-    fn invocation(self, executable: &Path, env: &[(OsString, OsString)]) -> Option<Invocation> {
+    fn invocation(self, executable: &Path, env: &Environment) -> Option<Invocation> {
         let (program, after) = self.argv.split_first()?;
         if Path::new(program) != executable {
             return None;
@@ -392,8 +460,7 @@ impl Captured {
         // Rustup puts its own folder in front of a PATH that lacks it, for
         // cargo's sake. Kept, it would bring the PATH of the build's day.
         let inherited = |(name, value): &(String, String)| {
-            let found = env.iter().find(|(n, _)| n == name.as_str());
-            let had = found.and_then(|(_, value)| value.to_str());
+            let had = var(env, name).and_then(OsStr::to_str);
             had.is_some_and(|had| value == had || (name == "PATH" && value.ends_with(had)))
         };
         let env = self.env.into_iter().filter(|pair| !inherited(pair)).collect();
@@ -413,6 +480,6 @@ pub fn write_down(
     let note = args.next().ok_or(std::io::ErrorKind::InvalidInput)?;
     let text = |word: OsString| word.to_string_lossy().into_owned();
     let env = vars.map(|(name, value)| (text(name), text(value))).collect();
-    let captured = Captured { argv: args.map(text).collect(), env };
-    std::fs::write(note, serde_json::to_vec(&captured)?)
+    let call = NotedCall { argv: args.map(text).collect(), env };
+    std::fs::write(note, serde_json::to_vec(&call)?)
 }

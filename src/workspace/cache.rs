@@ -1,5 +1,5 @@
-//! The folder under `~/.cache`: where what lies, who may write it, how long
-//! it stays.
+//! The folder under `~/.cache`: what lies where, who may write there, and how
+//! long it stays.
 //!
 //! ```text
 //! cargo-cbdr/CACHEDIR.TAG
@@ -19,9 +19,7 @@
 //! fills while building, to the published artifact while measuring.
 
 mod artifact;
-mod inputs;
-mod inventory;
-mod prune;
+mod cleaning;
 #[cfg(test)]
 mod tests;
 
@@ -30,18 +28,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::exec::system::digest;
-pub use artifact::{Artifact, Executable};
-pub(crate) use inputs::Environment;
-pub use inputs::Inputs;
-pub use inventory::{Cleaned, Kept};
+pub(crate) use artifact::{Artifact, Contents, Executable, Key};
+pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::exec::process::user_id;
-use crate::exec::system::{canonical, make_private_dir, mode, owner, relink};
+use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
 
-/// The folder of all rooms; its number counts up when their layout changes.
+/// The folder of all repositories; its number counts up when the layout changes.
 const BUCKET: &str = "repositories-v1";
+
+/// The file that holds the path of the repository to which a folder belongs.
+const REPOSITORY: &str = "repository";
 
 /// The number of the user who may do everything.
 const ROOT: u32 = 0;
@@ -53,23 +51,23 @@ const STICKY: u32 = 0o1000;
 /// What went wrong in the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no place for it.
+    /// Nothing says where it is.
     #[error(
         "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one"
     )]
     NoPlace,
-    /// It is another user's: what lies there would be run as this one.
+    /// It belongs to another user, and what lies there would be run as this one.
     #[error("the cache at `{}` belongs to another user (number {owner})", .path.display())]
     NotOwned {
-        /// Its folder.
+        /// The folder.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
     },
     /// Others may write where programs are kept that are run.
     #[error("the cache's folder `{}` may be written by others", .0.display())]
     Open(PathBuf),
-    /// A file of it could not be read or written.
+    /// A file in it could not be read or written.
     #[error("could not {verb} `{}`", .path.display())]
     Io {
         /// What was tried.
@@ -84,31 +82,29 @@ pub enum Error {
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        let refused = [
-            io::ErrorKind::PermissionDenied,
-            io::ErrorKind::ReadOnlyFilesystem,
-            io::ErrorKind::NotADirectory,
-        ];
-        match self {
-            Error::NoPlace => Some("set CBDR_CACHE_DIR to a folder".to_owned()),
+        Some(match self {
+            Error::NoPlace => "set CBDR_CACHE_DIR to a folder".to_owned(),
             Error::NotOwned { .. } => {
-                Some("set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned())
+                "set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned()
             }
             Error::Open(path) => {
                 let path = path.to_string_lossy();
                 let path = shlex::try_quote(&path).unwrap_or("PATH".into());
                 let own = "set CBDR_CACHE_DIR to a folder of your own";
-                Some(format!("`chmod go-w {path}` if nobody else has, or {own}"))
+                format!("`chmod go-w {path}` if nobody else has, or {own}")
             }
-            Error::Io { source, .. } if full.contains(&source.kind()) => {
-                Some("make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned())
-            }
-            Error::Io { source, .. } if refused.contains(&source.kind()) => {
-                Some("set CBDR_CACHE_DIR to a folder that you may write".to_owned())
-            }
-            Error::Io { .. } => None,
-        }
+            Error::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned()
+                }
+                io::ErrorKind::PermissionDenied
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::NotADirectory => {
+                    "set CBDR_CACHE_DIR to a folder that you may write".to_owned()
+                }
+                _ => return None,
+            },
+        })
     }
 }
 
@@ -116,6 +112,27 @@ impl Error {
 pub(crate) fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { verb, path, source }
+}
+
+/// What was read, or `None` where the error shows that what should be there is
+/// missing or damaged. Any other error (no file descriptor is left, say) tells
+/// nothing about what is there.
+pub(crate) fn unless_damaged<T>(
+    read: io::Result<T>,
+    verb: &'static str,
+    path: &Path,
+) -> Result<Option<T>, Error> {
+    let damaged = [
+        io::ErrorKind::NotFound,
+        io::ErrorKind::NotADirectory,
+        io::ErrorKind::IsADirectory,
+        io::ErrorKind::InvalidInput,
+        io::ErrorKind::InvalidData,
+    ];
+    match read {
+        Err(error) if damaged.contains(&error.kind()) => Ok(None),
+        read => read.map(Some).map_err(io_error(verb, path)),
+    }
 }
 
 /// The cache.
@@ -161,34 +178,35 @@ impl Cache {
         Ok(Cache { root })
     }
 
-    /// The room of the repository whose shared git folder is `common`.
+    /// The part that belongs to the repository called `name` whose shared git
+    /// folder is `common`.
     ///
     /// # Errors
     /// When it can't be made, or others may write to it.
-    pub fn room(&self, common: &Path, name: &str) -> Result<Room, Error> {
+    pub fn repository(&self, common: &Path, name: &str) -> Result<RepositoryCache, Error> {
         let common = canonical(common).map_err(io_error("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
         let bucket = self.root.join(BUCKET);
         let path = bucket.join(format!("{name}-{}", &hash[..16]));
-        let room = Room { path };
-        make_dir(&room.path)?;
-        for folder in [&bucket, &room.path, &room.builds()] {
+        let repository = RepositoryCache { path };
+        make_dir(&repository.path)?;
+        for folder in [&bucket, &repository.path, &repository.builds()] {
             check_owner(folder, &[user_id()])?;
             check_mode(folder)?;
         }
-        let note = room.path.join(inventory::REPOSITORY);
+        let note = repository.path.join(REPOSITORY);
         if !note.exists() {
             let text = format!("{}\n", common.display());
             std::fs::write(&note, text).map_err(io_error("write", &note))?;
         }
-        Ok(room)
+        Ok(repository)
     }
 }
 
-/// An error where a folder is none of these users': who can put a build there
-/// chooses what is run.
+/// Refuses a folder that belongs to none of these users: who can put a build
+/// there chooses what is run.
 fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     let about = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -202,7 +220,7 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     }
 }
 
-/// An error where others may write to a folder, and so change what is run.
+/// Refuses a folder that others may write to: they could change what is run.
 fn check_mode(path: &Path) -> Result<(), Error> {
     match path.metadata().ok().and_then(|about| mode(&about)) {
         Some(mode) if mode & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
@@ -210,89 +228,85 @@ fn check_mode(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether others may add to a folder, but take away only what is theirs, as of
+/// Whether others may add to a folder, but remove only what is theirs, as in
 /// `/tmp`.
 fn is_shared(path: &Path) -> bool {
     path.metadata().ok().and_then(|about| mode(&about)).is_some_and(|mode| mode & STICKY != 0)
 }
 
 /// Makes a folder and those around it, for the user alone.
-///
-/// # Errors
-/// When it can't be made.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
     make_private_dir(path).map_err(io_error("make", path))
 }
 
 /// The part of the cache that belongs to one repository.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct RepositoryCache {
     path: PathBuf,
 }
 
-/// The right to use a room, until it is dropped or the process ends.
+/// The right to use a repository's part, until it is dropped or the process ends.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
-impl Room {
+impl RepositoryCache {
     /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The private bare repository.
-    pub fn git(&self) -> PathBuf {
+    pub(crate) fn git(&self) -> PathBuf {
         self.path.join("git")
     }
 
+    /// The published artifacts.
+    pub(crate) fn builds(&self) -> PathBuf {
+        self.path.join("builds")
+    }
+
+    /// A file that is kept for this repository.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
     /// The folder of one side; the two are of equal length.
-    pub fn side(&self, side: Side) -> PathBuf {
+    pub(crate) fn side_folder(&self, side: Side) -> PathBuf {
         self.path.join(side.name())
     }
 
     /// The worktree of one side.
-    pub fn tree(&self, side: Side) -> PathBuf {
-        self.side(side).join("tree")
+    pub(crate) fn worktree(&self, side: Side) -> PathBuf {
+        self.side_folder(side).join("tree")
     }
 
     /// The worktree of one side in which build commands are run.
-    pub fn built(&self, side: Side) -> PathBuf {
-        self.side(side).join("built")
+    pub(crate) fn command_worktree(&self, side: Side) -> PathBuf {
+        self.side_folder(side).join("built")
     }
 
-    /// The link under which cargo builds the builds of kind `spec`.
-    pub fn target(&self, side: Side, spec: &str) -> PathBuf {
-        self.side(side).join(format!("t-{spec}"))
+    /// The link under which cargo builds what has the build options `spec`.
+    pub(crate) fn target_link(&self, side: Side, spec: &str) -> PathBuf {
+        self.side_folder(side).join(format!("t-{spec}"))
     }
 
     /// The folder that cargo fills.
-    pub fn live(&self, side: Side, spec: &str) -> PathBuf {
-        self.side(side).join(format!("live-{spec}"))
+    pub(crate) fn target_folder(&self, side: Side, spec: &str) -> PathBuf {
+        self.side_folder(side).join(format!("live-{spec}"))
     }
 
-    /// Lets the link of a side lead to `to`.
-    ///
-    /// # Errors
-    /// When it can't be made.
-    pub fn point(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
-        let link = self.target(side, spec);
+    /// Lets the [`RepositoryCache::target_link`] of a side lead to `to`.
+    pub(crate) fn link_target(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
+        let link = self.target_link(side, spec);
         relink(to, &link).map_err(io_error("make", &link))
     }
 
-    /// A file of the room that lives for this comparison.
-    pub fn scratch(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// Takes the lock. `wait` is called with what the holder wrote about
-    /// itself while somebody else holds it, first at once and then ten times a
-    /// second; it ends the waiting with an error of its own.
-    ///
-    /// # Errors
-    /// That of `wait`, or an [`Error`].
-    pub fn lock<E: From<Error>>(
+    /// Takes the lock. While somebody else holds it, `wait` is called ten times a
+    /// second with what the holder wrote about itself; an error of `wait` ends the
+    /// waiting.
+    pub(crate) fn lock<E: From<Error>>(
         &self,
         about: &str,
         mut wait: impl FnMut(&str) -> Result<(), E>,
@@ -306,7 +320,7 @@ impl Room {
         }
     }
 
-    /// Takes the lock if nobody has it; else says what the holder wrote about
+    /// Takes the lock if nobody has it; else returns what the holder wrote about
     /// itself.
     fn try_lock(&self, about: &str) -> Result<Result<Lock, String>, Error> {
         let path = self.path.join("lock");
@@ -324,42 +338,5 @@ impl Room {
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
         written.map_err(io_error("write", &path))?;
         Ok(Ok(Lock { _file: file }))
-    }
-
-    pub(crate) fn builds(&self) -> PathBuf {
-        self.path.join("builds")
-    }
-}
-
-/// The bytes of a folder's files.
-fn size(path: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(path) else {
-        return 0;
-    };
-    let of = |entry: std::fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => size(&entry.path()),
-        _ => entry.metadata().map_or(0, |metadata| metadata.len()),
-    };
-    entries.flatten().map(of).sum()
-}
-
-/// All that shapes a build, a line each; two builds of one key are the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    text: String,
-}
-
-impl Key {
-    /// A key of named parts.
-    pub fn new<'a>(parts: impl IntoIterator<Item = (&'a str, String)>) -> Self {
-        let line = |(name, value)| format!("{name}={value:?}\n");
-        Key { text: parts.into_iter().map(line).collect() }
-    }
-
-    /// The name of its folder.
-    pub fn name(&self) -> String {
-        let mut name = digest(self.text.as_bytes());
-        name.truncate(32);
-        name
     }
 }

@@ -1,21 +1,16 @@
 //! What we ask of cargo and what it answers: arguments, metadata, messages.
 //! Nothing is run here.
 
-mod config;
-mod tracked;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
+use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
 use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand};
 use serde_json::Value;
 
 use crate::model::target::{BuildOptions, Package, Target, TargetKind};
-
-pub(crate) use config::{ConfigFile, config_in};
-pub(crate) use tracked::Tracked;
 
 /// Cargo said something that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +56,7 @@ impl Workspace {
             folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
             targets: package.targets.iter().filter_map(target).collect(),
             sources: package.targets.iter().filter_map(source).collect(),
-            beside: package.dependencies.iter().filter_map(beside).collect(),
+            path_dependencies: package.dependencies.iter().filter_map(path_dependency).collect(),
             metadata: package.metadata.clone(),
         });
         Ok(Workspace {
@@ -85,7 +80,7 @@ impl Workspace {
     }
 }
 
-fn beside(needed: &cargo_metadata::Dependency) -> Option<(String, PathBuf)> {
+fn path_dependency(needed: &cargo_metadata::Dependency) -> Option<(String, PathBuf)> {
     Some((needed.name.clone(), needed.path.clone()?.into()))
 }
 
@@ -128,6 +123,15 @@ impl BuildOptions {
     }
 }
 
+/// The form in which cargo passes on what the compiler reports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Diagnostics {
+    /// As text for people, on standard error.
+    Rendered,
+    /// As JSON, on standard output: see [`compiler_errors`].
+    Json,
+}
+
 /// The arguments that build `target` into the folder `into`, when cargo runs
 /// in the package's folder; `configs` are further configuration files.
 pub(crate) fn build_args(
@@ -135,6 +139,7 @@ pub(crate) fn build_args(
     build: &BuildOptions,
     into: &Path,
     configs: &[PathBuf],
+    diagnostics: Diagnostics,
 ) -> Vec<OsString> {
     let (verb, only): (&str, &[&str]) = match target.kind {
         TargetKind::Bench => ("bench", &["--no-run"]),
@@ -142,8 +147,10 @@ pub(crate) fn build_args(
     };
     let mut args = common_args(verb, target, build, into, configs);
     args.extend(only.iter().map(OsString::from));
-    // Diagnostics go to standard error in their usual form.
-    args.push("--message-format=json-render-diagnostics".into());
+    args.push(match diagnostics {
+        Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),
+        Diagnostics::Json => "--message-format=json".into(),
+    });
     args
 }
 
@@ -236,19 +243,6 @@ pub struct BuildScript {
     pub variables: Vec<String>,
 }
 
-impl BuildScript {
-    /// What cargo kept of its standard output; `None` where that is not found.
-    /// It lies beside `OUT_DIR`, in cargo's new layout in a folder `run`.
-    pub fn output(&self) -> Option<String> {
-        let beside = self.out_dir.parent()?;
-        let places = ["output", "run/stdout"].map(|name| beside.join(name));
-        places.iter().find_map(|path| std::fs::read(path).ok()).map(|bytes| {
-            // What it prints besides need not be UTF-8.
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    }
-}
-
 /// The longest line that is a message, bytes; a longer one comes in pieces,
 /// which are none.
 const LONGEST: u64 = 64 << 20;
@@ -330,6 +324,36 @@ pub fn read_messages(
         .collect();
     built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
     Ok(built)
+}
+
+/// An error that rustc reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompilerError {
+    /// As in `E0308`; lints have their names.
+    pub(crate) code: Option<String>,
+    /// Whether it, or a note to it, has a place in a source. A crash of the compiler
+    /// has none, wherever it happened.
+    pub(crate) has_place: bool,
+    /// As people read it.
+    pub(crate) rendered: String,
+}
+
+/// The errors among the messages of a build.
+pub(crate) fn compiler_errors(messages: &str) -> Vec<CompilerError> {
+    let message = |line: &str| match serde_json::from_str(line) {
+        Ok(Message::CompilerMessage(message)) => Some(message.message),
+        _ => None,
+    };
+    let error = |message: Diagnostic| {
+        let is_crash = message.level == DiagnosticLevel::Ice;
+        let mut all = std::iter::once(&message).chain(&message.children);
+        let has_place = !is_crash && all.any(|part| !part.spans.is_empty());
+        let rendered = message.rendered.unwrap_or_else(|| format!("error: {}", message.message));
+        let is_error = is_crash || message.level == DiagnosticLevel::Error;
+        let code = message.code.map(|code| code.code);
+        is_error.then_some(CompilerError { code, has_place, rendered })
+    };
+    messages.lines().filter_map(message).filter_map(error).collect()
 }
 
 /// What stands behind the kind of a library or of a folder of libraries, as in

@@ -123,20 +123,20 @@ fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
 mod tests {
     use super::*;
 
-    const PATHS: [&[u8]; 2] = [b"/room/base/", b"/room/head/"];
+    const PATHS: [&[u8]; 2] = [b"/cache/base/", b"/cache/head/"];
 
     #[test]
     fn a_files_own_path_is_no_difference_and_any_other_byte_is() {
         let same = |base: &str, head: &str| same_file(base.into(), head.into(), PATHS);
-        assert!(same("x /room/base/a", "x /room/head/a"));
-        assert!(same("/room/base//room/base/", "/room/head//room/head/"));
+        assert!(same("x /cache/base/a", "x /cache/head/a"));
+        assert!(same("/cache/base//cache/base/", "/cache/head//cache/head/"));
         // The base was seeded from the head's folder, and only its own crate
         // was compiled anew.
         assert!(same(
-            "/room/base/own /room/head/dependency",
-            "/room/head/own /room/head/dependency"
+            "/cache/base/own /cache/head/dependency",
+            "/cache/head/own /cache/head/dependency"
         ));
-        assert!(!same("x /room/base/a", "x /room/head/b"));
+        assert!(!same("x /cache/base/a", "x /cache/head/b"));
         assert!(!same("x", "xx"));
     }
 
@@ -147,15 +147,18 @@ mod tests {
             env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             ..Command::default()
         };
-        let folders = Pair { base: "/room/base".into(), head: "/room/head".into() };
-        let base = command(&["/room/base/a", "--bench"], &[("DIR", "/room/base/t"), ("N", "1")]);
+        let folders = Pair { base: "/cache/base".into(), head: "/cache/head".into() };
+        let base = command(&["/cache/base/a", "--bench"], &[("DIR", "/cache/base/t"), ("N", "1")]);
         let head =
             |words: &[&str], env: &[(&str, &str)]| same_run(&base, &command(words, env), &folders);
-        assert!(head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t"), ("N", "1")]));
-        assert!(!head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t"), ("N", "2")]));
-        assert!(!head(&["/room/head/a", "--bench"], &[("DIR", "/room/head/t")]));
-        assert!(!head(&["/room/head/a", "--quick"], &[("DIR", "/room/head/t"), ("N", "1")]));
-        assert!(!head(&["/room/head/a"], &[("--bench", ""), ("DIR", "/room/head/t"), ("N", "1")]));
+        assert!(head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t"), ("N", "1")]));
+        assert!(!head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t"), ("N", "2")]));
+        assert!(!head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t")]));
+        assert!(!head(&["/cache/head/a", "--quick"], &[("DIR", "/cache/head/t"), ("N", "1")]));
+        assert!(!head(
+            &["/cache/head/a"],
+            &[("--bench", ""), ("DIR", "/cache/head/t"), ("N", "1")]
+        ));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::tools::Tools;
 use crate::error::Error;
 use crate::exec::system::digest;
 use crate::model::side::{Pair, Side};
-use crate::workspace::cache::Room;
+use crate::workspace::cache::RepositoryCache;
 use crate::workspace::cargo;
 
 /// Gives each workspace that has no `Cargo.lock` in its commit one: the
@@ -17,7 +17,7 @@ use crate::workspace::cargo;
 /// configuration files. Returns what each file says.
 pub(super) fn provide(
     tools: &Tools<'_>,
-    room: &Room,
+    cache: &RepositoryCache,
     roots: &Pair<Option<PathBuf>>,
     user_root: &Path,
     configs: &[PathBuf],
@@ -27,7 +27,7 @@ pub(super) fn provide(
     let read = |path: &Path| std::fs::read(path).ok();
     let tracked = roots.as_ref().map(|root| root.as_deref().and_then(|root| read(&path(root))));
     let missing = |side: Side| roots[side].as_deref().filter(|_| tracked[side].is_none());
-    let resolved = room.scratch(&format!("Cargo-{}.lock", lock_name(room, roots)));
+    let resolved = cache.file(&format!("Cargo-{}.lock", lock_name(cache, roots)));
     for root in Side::BOTH.into_iter().filter_map(missing) {
         // A link that leads nowhere yet must not lead us out of the worktree.
         let to = path(root);
@@ -65,8 +65,8 @@ pub(super) fn provide(
 }
 
 /// A name for the workspace's place in the repository.
-fn lock_name(room: &Room, roots: &Pair<Option<PathBuf>>) -> String {
-    let tree = room.tree(Side::Head);
+fn lock_name(cache: &RepositoryCache, roots: &Pair<Option<PathBuf>>) -> String {
+    let tree = cache.worktree(Side::Head);
     let root = roots.head.as_deref().and_then(|root| root.strip_prefix(tree).ok());
     digest(root.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes())[..8].to_owned()
 }

@@ -1,60 +1,59 @@
 //! From two revisions to two sets of executables that can be measured.
+//!
+//! [`prepare`] and [`prepare_one`] are the recipes; the other files are their steps,
+//! in this order: [`fetch`] finds the commits, [`checkout`] makes worktrees of them in
+//! the [`cache`], [`setup`] reads what shapes their builds, [`build`] and
+//! [`build_command`] build.
 
-mod alone;
-mod ask;
 mod build;
+mod build_command;
 pub mod cache;
 pub mod cargo;
-mod clock;
-mod command;
-mod configuration;
-mod event;
-mod fault;
+mod checkout;
+mod diagnose;
+mod environment;
 mod fetch;
-mod fill;
-mod foundation;
+mod files;
 pub mod git;
 mod identical;
-mod live;
+mod inputs;
 mod lockfile;
 mod overlay;
-mod record;
 mod scratch;
 mod settings;
-mod sides;
-mod surroundings;
+mod setup;
+mod target_folder;
 mod tools;
-mod traces;
-mod workspaces;
+mod worktree_record;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-pub(crate) use alone::{Alone, Subject, alone};
-pub(crate) use ask::{base_request, room, table, workspace};
 pub use build::write_down;
-pub use event::Event;
-use foundation::Programs;
-use scratch::Scratch;
-pub(crate) use surroundings::flags;
-pub(crate) use tools::Tools;
-use workspaces::Workspaces;
+pub(crate) use environment::compiler_flags;
+pub(crate) use tools::{Captured, Tools};
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
 use crate::exec::system::canonical;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
-use crate::model::revision::{Revision, Sides};
+use crate::model::revision::{Revision, Rule, Sides};
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{Benchmark, Settings};
+use crate::settings::options::{self, Benchmark, Settings, Subject};
 use crate::settings::table::Table;
-use crate::workspace::cache::{Lock, Room};
+use crate::workspace::build::{Artifacts, Runnable};
+use crate::workspace::build_command::CommandWorktree;
+use crate::workspace::cache::{Artifact, Cache, Lock, RepositoryCache};
 use crate::workspace::cargo::Workspace;
 use crate::workspace::git::Repo;
+use crate::workspace::git::base::{Request as BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
+use crate::workspace::inputs::foundation::Foundation;
+use crate::workspace::scratch::Scratch;
+use crate::workspace::setup::{Setup, SideSetup};
 
 /// What a comparison is asked to do.
 #[derive(Clone, Debug)]
@@ -89,6 +88,54 @@ pub struct Request {
     pub capture: Vec<OsString>,
 }
 
+/// Something happened on the way to the executables.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// It is known which commits are compared.
+    Sides(&'a Sides),
+    /// Something is being fetched: what, and from which remote.
+    Fetching(&'a str, &'a str),
+    /// Somebody else uses this repository's part of the cache: what they wrote about
+    /// themselves.
+    Waiting(&'a str),
+    /// A side is being checked out.
+    CheckingOut(Side, &'a Revision),
+    /// A side is being built; cargo's own output follows.
+    Building(Side, &'a str),
+    /// A side was not built, and it is tried again, to learn why.
+    Diagnosing(Side),
+    /// A side was built before.
+    Fresh(Side, &'a str),
+    /// Everything is built.
+    Prepared {
+        /// Seconds that it took.
+        seconds: f64,
+        /// The folder that holds the worktrees.
+        cache: &'a Path,
+    },
+    /// Something the user should know; it is in the result, too.
+    Notice(&'a Notice),
+}
+
+/// Everything that sampling needs.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    pub(crate) sides: Sides,
+    pub(crate) settings: Settings,
+    pub(crate) benchmarks: Vec<Prepared>,
+    /// Benchmarks that gate on the base and are not among the head's.
+    pub(crate) removed: Vec<Removed>,
+    /// The compiler of the head, where something was built.
+    pub(crate) toolchain: Option<String>,
+    pub(crate) notices: Vec<Notice>,
+    /// The repository's part of the cache.
+    pub(crate) cache: RepositoryCache,
+    /// A folder for what the runs print.
+    pub(crate) scratch: Scratch,
+    /// Held until the runs are over: they use the worktrees.
+    pub(crate) _lock: Option<Lock>,
+}
+
 /// A benchmark, ready to run or not.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -107,28 +154,20 @@ pub(crate) enum State {
     NoBaseline,
 }
 
-/// Everything that sampling needs.
+/// One revision, ready to be run.
 #[derive(Debug)]
-pub(crate) struct Preparation {
-    pub(crate) sides: Sides,
-    pub(crate) built: Built,
+pub(crate) struct PreparedSide {
+    pub(crate) revision: Revision,
+    pub(crate) programs: Vec<(Benchmark, Program)>,
+    /// What `rustc -vV` says there.
+    pub(crate) rustc: String,
+    /// The environment of the builds and the runs.
+    pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) notices: Vec<Notice>,
-    /// The repository's part of the cache.
-    pub(crate) room: Room,
     /// A folder for what the runs print.
     pub(crate) scratch: Scratch,
-    /// Held until the runs are over: they use the worktrees.
-    pub(crate) _lock: Option<Lock>,
-}
-
-/// The benchmarks, and what decides about them.
-#[derive(Debug)]
-pub(crate) struct Built {
-    pub(crate) settings: Settings,
-    pub(crate) benchmarks: Vec<Prepared>,
-    /// Benchmarks that gate on the base and are not among the head's.
-    pub(crate) removed: Vec<Removed>,
-    pub(crate) toolchain: Option<String>,
+    /// Held until the runs are over: they use the worktree.
+    pub(crate) _lock: Lock,
 }
 
 /// Prepares both sides.
@@ -136,89 +175,209 @@ pub(crate) fn prepare(
     request: &Request,
     helper: &Helper,
     interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
-    let (mut work, scratch) = Work::open(request, helper, interrupt, tell)?;
-    let inside = work.inside()?;
-    let user = work.workspace(&request.folder, None)?;
-    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
-    work.check_configured_base(table.as_ref());
-    let (mut sides, done) = work.sides(table.as_ref())?;
-    let (built, lock) = if done {
-        (Built::nothing(&request.flags, table)?, None)
-    } else {
-        let doing = format!("comparing {} with {}", sides.head.rev, sides.base.rev);
-        let lock = work.lock(&doing)?;
-        work.check_out(&mut sides)?;
-        let built = work.build_all(&sides, &Trees { inside, user, table })?;
-        let (seconds, room) = (start.elapsed().as_secs_f64(), work.room.path());
-        (work.tell)(Event::Prepared { seconds, room });
-        (built, Some(lock))
-    };
-    let (notices, room) = (work.notices, work.room);
-    Ok(Preparation { sides, built, notices, room, scratch, _lock: lock })
+    let mut context = Context::open(request, helper, interrupt, on_event)?;
+    let user = UserTree::read(&context)?;
+    let table = user.table(&request.flags)?;
+    context.check_configured_base(table.as_ref());
+    let mut sides = fetch::resolve(&mut context, table.as_ref())?;
+    if context.is_nothing_to_compare(&sides)? {
+        return context.nothing(sides, table);
+    }
+    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
+    let Pair { base, head } = checkout::check_out_sides(&mut context, &mut sides)?;
+    let setup = setup::set_up(&mut context, &user, Some(base), head)?;
+    let benchmarks = build_sides(&mut context, &sides, &setup)?;
+    context.prepared(start);
+    let Setup { settings, removed, head, .. } = setup;
+    let toolchain = head.rustc.lines().next().unwrap_or_default().to_owned();
+    let Context { notices, cache, scratch, .. } = context;
+    Ok(Preparation {
+        sides,
+        settings,
+        benchmarks,
+        removed,
+        toolchain: Some(toolchain),
+        notices,
+        cache,
+        scratch,
+        _lock: Some(lock),
+    })
 }
 
-impl Built {
-    /// What there is when there is nothing to compare: the settings.
-    fn nothing(flags: &Table, table: Option<Table>) -> Result<Self, Error> {
-        let table = flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = crate::settings::options::limits(std::iter::once(&table))?;
-        let settings = Settings { benchmarks: Vec::new(), policy, limits };
-        Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
+/// Prepares the head of a request, without any base: its table decides.
+pub(crate) fn prepare_one(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<PreparedSide, Error> {
+    let start = Instant::now();
+    let mut context = Context::open(request, helper, interrupt, on_event)?;
+    let revision = context.repo.at(request.head.as_deref())?;
+    if let Some(files) = context.uncommitted_files()? {
+        context.notice(Notice::DirtyTree { files });
+    }
+    let lock = context.lock(&format!("measuring {}", revision.rev))?;
+    let head = checkout::check_out_head(&mut context, &revision)?;
+    let user = UserTree::read(&context)?;
+    let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
+    let mut foundation = Foundation::new(&context.tools.env)?;
+    let benchmarks = settings.benchmarks;
+    let artifacts = build::build_targets(&mut context, &mut foundation, &head, &benchmarks)?;
+    let worktree = build_command::prepare(&mut context, &mut foundation, &head, &benchmarks)?;
+    let mut programs = Vec::new();
+    for benchmark in benchmarks {
+        let runnable = runnable(&context, &head, &artifacts, &worktree, &benchmark)?;
+        let runnable = runnable.map_err(|_| cargo::Error::NoExecutable(benchmark.name.clone()))?;
+        programs.push((benchmark, runnable.program));
+    }
+    context.cache.prune(&names(&artifacts));
+    context.prepared(start);
+    let Context { tools, notices, scratch, .. } = context;
+    let (rustc, env) = (head.rustc, tools.env);
+    Ok(PreparedSide { revision, programs, rustc, env, notices, scratch, _lock: lock })
+}
+
+/// Builds both sides of every benchmark, and finds out how each stands.
+fn build_sides(
+    context: &mut Context<'_>,
+    sides: &Sides,
+    setup: &Setup,
+) -> Result<Vec<Prepared>, Error> {
+    let benchmarks = &setup.settings.benchmarks;
+    let setups = setup.sides();
+    let mut foundation = Foundation::new(&context.tools.env)?;
+    let artifacts = Pair::try_both(|side| {
+        build::build_targets(context, &mut foundation, setups[side], benchmarks)
+    })?;
+    // Whether there is something to measure although both sides are the same.
+    let must_run = context.request.aa || context.request.always_run;
+    let worktrees = if must_run || sides.base.tree != sides.head.tree {
+        Some(Pair::try_both(|side| {
+            build_command::prepare(context, &mut foundation, setups[side], benchmarks)
+        })?)
+    } else {
+        None
+    };
+    let mut prepared = Vec::new();
+    for benchmark in benchmarks {
+        let state = match (&benchmark.subject, &worktrees) {
+            (Subject::Command { .. }, None) => State::Identical,
+            (_, worktrees) => {
+                let untouched = CommandWorktree::default();
+                let of_side = |side: Side| {
+                    let worktree = worktrees.as_ref().map_or(&untouched, |both| &both[side]);
+                    runnable(context, setups[side], &artifacts[side], worktree, benchmark)
+                };
+                let both = Pair::try_both(of_side)?;
+                state_of(context, benchmark, both, must_run)?
+            }
+        };
+        if matches!(state, State::Identical) {
+            context.notice(Notice::Identical { benchmark: benchmark.name.clone() });
+        }
+        prepared.push(Prepared { benchmark: benchmark.clone(), state });
+    }
+    if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
+        // An unchanged program may read any file that differs when it runs.
+        let store = Store::open(&context.cache.git(), &context.repo)?;
+        let files = store.changed_paths(&sides.base, &sides.head)?;
+        if !files.is_empty() {
+            context.notice(Notice::OtherFiles { files });
+        }
+    }
+    context.cache.prune(&[names(&artifacts.base), names(&artifacts.head)].concat());
+    Ok(prepared)
+}
+
+/// What is run of a benchmark on a side, or why there is nothing to run.
+fn runnable(
+    context: &Context<'_>,
+    setup: &SideSetup,
+    artifacts: &Artifacts,
+    worktree: &CommandWorktree,
+    benchmark: &Benchmark,
+) -> Result<Result<Runnable, String>, Error> {
+    match &benchmark.subject {
+        Subject::Target(target, options) => {
+            build::runnable(context, setup, artifacts, benchmark, (target, options))
+        }
+        Subject::Command { words, build } => {
+            Ok(worktree.runnable(context, setup, benchmark, words, build.as_deref()))
+        }
     }
 }
 
-/// What is known of the user's own tree.
-struct Trees {
-    /// The folder that we were called in, from the repository's root.
-    inside: PathBuf,
-    user: Workspace,
-    table: Option<Table>,
+fn state_of(
+    context: &mut Context<'_>,
+    benchmark: &Benchmark,
+    both: Pair<Result<Runnable, String>>,
+    must_run: bool,
+) -> Result<State, Error> {
+    let (base, head) = match (both.base, both.head) {
+        (Ok(base), Ok(head)) => (base, head),
+        (Err(why), _) | (_, Err(why)) => {
+            context.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+            return Ok(State::NoBaseline);
+        }
+    };
+    let folders = Pair::both(|side| context.cache.side_folder(side));
+    if !must_run
+        && let (Some(base_artifact), Some(head_artifact)) = (&base.artifact, &head.artifact)
+        && identical::same_run(&base.program.command, &head.program.command, &folders)
+        && identical::identical(base_artifact, &folders.base, head_artifact, &folders.head)?
+    {
+        return Ok(State::Identical);
+    }
+    Ok(State::Ready(Box::new(Pair { base: base.program, head: head.program })))
 }
 
-/// The state of a preparation.
-struct Work<'a, 'b> {
+fn names(artifacts: &Artifacts) -> Vec<String> {
+    artifacts.values().flatten().map(Artifact::name).collect()
+}
+
+/// What the steps of a preparation share.
+struct Context<'a> {
     request: &'a Request,
     repo: Repo,
-    room: Room,
+    cache: RepositoryCache,
     tools: Tools<'a>,
-    tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
+    /// For what the tools and the runs print.
+    scratch: Scratch,
+    on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
     notices: Vec<Notice>,
-    /// A name for the submodules and the files of git-lfs that a side's worktree
-    /// lacks of its commit; empty for nothing.
-    lacking: Pair<String>,
-    /// The compilers and linkers that were looked at.
-    programs: Programs,
 }
 
-impl<'a, 'b> Work<'a, 'b> {
-    /// Opens the repository and its part of the cache, with a folder there
-    /// for what tools print.
+impl<'a> Context<'a> {
     fn open(
         request: &'a Request,
         helper: &'a Helper,
         interrupt: &'a Interrupt,
-        tell: &'a mut (dyn FnMut(Event<'_>) + 'b),
-    ) -> Result<(Self, Scratch), Error> {
+        on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
+    ) -> Result<Self, Error> {
         let repo = Repo::discover(&request.folder)?;
-        let room = room(request, &repo)?;
-        let scratch = Scratch::new(&room)?;
+        let cache = repository_cache(request, &repo)?;
+        let scratch = Scratch::new(&cache)?;
         let executable = request.capture.first().map(Path::new);
-        let env = surroundings::clean(request.env.iter().cloned(), executable);
+        let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        let (notices, lacking, programs) = (Vec::new(), Pair::default(), Programs::default());
-        Ok((Work { request, repo, room, tools, tell, notices, lacking, programs }, scratch))
+        Ok(Context { request, repo, cache, tools, scratch, on_event, notices: Vec::new() })
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        (self.on_event)(event);
     }
 
     fn notice(&mut self, notice: Notice) {
-        (self.tell)(Event::Notice(&notice));
+        (self.on_event)(Event::Notice(&notice));
         self.notices.push(notice);
     }
 
-    /// Says so when the configuration, which a branch can change, names another
-    /// base than the CI job does.
+    /// Warns when the configuration, which a branch can change, names another base than
+    /// the CI job does.
     fn check_configured_base(&mut self, table: Option<&Table>) {
         let asked = base_request(self.request, table);
         let (None, Some(base)) = (asked.base, asked.configured) else { return };
@@ -228,121 +387,154 @@ impl<'a, 'b> Work<'a, 'b> {
         }
     }
 
-    /// The folder that we were called in, from the repository's root.
-    fn inside(&self) -> Result<PathBuf, Error> {
-        let found = |path: &Path| canonical(path).map_err(Error::io("find", path));
-        let root = found(self.repo.root())?;
-        let folder = found(&self.request.folder)?;
-        Ok(folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned())
+    /// How many files differ from HEAD, where that is the head and some do.
+    fn uncommitted_files(&self) -> Result<Option<usize>, Error> {
+        if self.request.head.is_some() || self.request.dirty {
+            return Ok(None);
+        }
+        Ok(Some(self.repo.dirty_files()?).filter(|files| *files > 0))
     }
 
-    /// Takes the lock of the room, for what we are `doing` there.
-    fn lock(&mut self, doing: &str) -> Result<Lock, Error> {
-        let about = format!("process {}, {doing}", std::process::id());
-        let interrupt = self.tools.interrupt;
-        let mut told = false;
-        let lock = self.room.lock(&about, |holder| -> Result<(), Error> {
-            if !told {
-                (self.tell)(Event::Waiting(holder));
-                told = true;
+    /// Whether the sides are one commit; also tells what is special about them.
+    fn is_nothing_to_compare(&mut self, sides: &Sides) -> Result<bool, Error> {
+        self.event(Event::Sides(sides));
+        let uncommitted = self.uncommitted_files()?;
+        if sides.head_is_base && !self.request.dirty {
+            let base = sides.base.rev.clone();
+            if let Some(files) = uncommitted {
+                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                return Err(git::Error::OnlyUncommitted { base, files }.into());
             }
-            Ok(interrupt.check()?)
+            self.notice(Notice::NothingToCompare { base });
+            return Ok(true);
+        }
+        if let Some(files) = uncommitted {
+            self.notice(Notice::DirtyTree { files });
+        }
+        if sides.rule == Rule::FirstParent && sides.base_is_guessed {
+            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
+        }
+        Ok(false)
+    }
+
+    /// The preparation when there is nothing to compare: the settings.
+    fn nothing(self, sides: Sides, table: Option<Table>) -> Result<Preparation, Error> {
+        let table = self.request.flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = options::limits(std::iter::once(&table))?;
+        Ok(Preparation {
+            sides,
+            settings: Settings { benchmarks: Vec::new(), policy, limits },
+            benchmarks: Vec::new(),
+            removed: Vec::new(),
+            toolchain: None,
+            notices: self.notices,
+            cache: self.cache,
+            scratch: self.scratch,
+            _lock: None,
+        })
+    }
+
+    /// Takes the lock of the repository's part of the cache; `purpose` is shown to those
+    /// who wait for it.
+    fn lock(&mut self, purpose: &str) -> Result<Lock, Error> {
+        let about = format!("process {}, {purpose}", std::process::id());
+        let mut is_told = false;
+        let lock = self.cache.lock(&about, |holder| -> Result<(), Error> {
+            if !is_told {
+                (self.on_event)(Event::Waiting(holder));
+                is_told = true;
+            }
+            Ok(self.tools.interrupt.check()?)
         })?;
-        scratch::remove_leftovers(self.room.path());
+        scratch::remove_leftovers(self.cache.path());
         Ok(lock)
     }
 
-    fn check_out(&mut self, sides: &mut Sides) -> Result<(), Error> {
-        Side::BOTH.into_iter().try_for_each(|side| self.complete(sides.of(side)))?;
-        let store = Store::open(&self.room.git(), &self.repo)?;
-        if self.request.dirty {
-            sides.head.tree = self.tools.interrupt.bound(|| self.repo.snapshot(&store))?;
-            if self.request.aa {
-                sides.base.tree.clone_from(&sides.head.tree);
-            }
-        }
-        Side::BOTH
-            .into_iter()
-            .try_for_each(|side| self.check_out_side(&store, side, sides.of(side)))
+    fn prepared(&mut self, start: Instant) {
+        let seconds = start.elapsed().as_secs_f64();
+        (self.on_event)(Event::Prepared { seconds, cache: self.cache.path() });
     }
 
-    fn check_out_side(
-        &mut self,
-        store: &Store,
-        side: Side,
-        revision: &Revision,
-    ) -> Result<(), Error> {
-        self.tools.interrupt.check()?;
-        (self.tell)(Event::CheckingOut(side, revision));
-        cache::make_dir(&self.room.side(side))?;
-        clock::forget_the_future(&self.room.side(side), SystemTime::now())?;
-        let tree = self.room.tree(side);
-        // Killed, too, it would leave nothing that the next one takes for whole.
-        let check_out = || store.check_out(&self.repo, side, &tree, revision, &[]);
-        let empty = self.tools.interrupt.bound(check_out)?;
-        let pointers = self.filter(store, side, &tree, revision)?;
-        self.lacking[side] = match (empty.as_slice(), pointers.as_slice()) {
-            ([], []) => String::new(),
-            lacking => crate::exec::system::digest(format!("{lacking:?}").as_bytes()),
-        };
-        if let Some(example) = pointers.first() {
-            let (count, example) = (pointers.len(), example.display().to_string());
-            self.notice(Notice::Pointers { side, count, example });
-        }
-        Ok(())
+    /// Asks cargo about the workspace around a folder.
+    fn workspace(&self, folder: &Path, toolchain: Option<&str>) -> Result<Workspace, Error> {
+        let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
+        Ok(Workspace::parse(&self.tools.output(command)?)?)
+    }
+}
+
+/// The user's own working tree.
+struct UserTree {
+    /// The folder that we were called in, from the repository's root.
+    inside: PathBuf,
+    /// The same folder.
+    folder: PathBuf,
+    workspace: Workspace,
+}
+
+impl UserTree {
+    fn read(context: &Context<'_>) -> Result<Self, Error> {
+        let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
+        let root = find(context.repo.root())?;
+        let folder = find(&context.request.folder)?;
+        let inside = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
+        let workspace = context.workspace(&context.request.folder, None)?;
+        Ok(UserTree { folder: context.repo.root().join(&inside), inside, workspace })
     }
 
-    /// The toolchain that rustup takes in a folder. Without rustup there is
-    /// one toolchain, and nothing to choose.
-    fn active_toolchain(&self, folder: &Path) -> Result<Option<String>, Error> {
-        let args = vec!["show".into(), "active-toolchain".into()];
-        let command = self.tools.command("rustup", args, folder, None);
-        let shown = command.shown();
-        let Ok((exit, printed, said)) = self.tools.quietly(command) else {
-            return Ok(None);
-        };
-        self.tools.interrupt.check()?;
-        if !exit.success() && fault::is_the_machines(exit, &said) {
-            let folder = folder.to_owned();
-            return Err(Kind::Tool { command: shown, folder, exit, said }.into());
-        }
-        let name = printed.split_whitespace().next().filter(|_| exit.success());
-        Ok(name.map(str::to_owned))
+    fn table(&self, flags: &Table) -> Result<Option<Table>, Error> {
+        settings::table(&self.workspace, &self.folder, flags)
     }
+}
 
-    fn build_all(&mut self, sides: &Sides, trees: &Trees) -> Result<Built, Error> {
-        let folders = Pair::both(|side| self.room.tree(side).join(&trees.inside));
-        if !folders.head.is_dir() {
-            let folder = trees.inside.display().to_string();
-            return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
-        }
-        let flags = &self.request.flags;
-        let head_own = match self.request.head {
-            // Of HEAD, the table that the user has before them counts.
-            None => trees.table.clone(),
-            Some(_) => {
-                let workspace = self.workspace_of(Side::Head, &folders.head, None)?;
-                settings::table(&workspace, &folders.head, flags)?
-            }
-        };
-        let asked = flags.clone().over(head_own.clone().unwrap_or_default());
-        let toolchains = self.toolchains(&asked, &folders)?;
-        let mut workspaces = self.workspaces(&folders, &toolchains, trees)?;
-        let settings::Resolved { mut settings, removed, notices } =
-            self.resolve(&workspaces, &folders, head_own.clone())?;
-        notices.into_iter().for_each(|notice| self.notice(notice));
-        let from = overlay::bench_from(&settings.benchmarks)?;
-        if let Some(from) = from {
-            let contents = self.overlay(from, &settings.benchmarks, &workspaces)?;
-            workspaces = self.workspaces(&folders, &toolchains, trees)?;
-            workspaces.overlaid = Some((from.other(), contents));
-            // What differs between the sides was told before both had the sources
-            // of one.
-            settings = self.resolve(&workspaces, &folders, head_own)?.settings;
-        }
-        let asked = &settings.benchmarks;
-        self.changed_sources(asked, &workspaces)?;
-        let (benchmarks, toolchain) = self.build_sides(sides, asked, &workspaces, &toolchains)?;
-        Ok(Built { settings, benchmarks, removed, toolchain: Some(toolchain) })
+/// The repository's part of the cache.
+pub(crate) fn repository_cache(request: &Request, repo: &Repo) -> Result<RepositoryCache, Error> {
+    Ok(Cache::open(request.cache.clone())?.repository(repo.common_dir(), &repo.name())?)
+}
+
+/// What the flags and the table of the user's tree ask for.
+///
+/// # Errors
+/// When there is no repository or no workspace, or the table is wrong.
+pub(crate) fn user_table(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<Table, Error> {
+    let on_event = &mut |_: Event<'_>| {};
+    let context = Context::open(request, helper, interrupt, on_event)?;
+    let table = UserTree::read(&context)?.table(&request.flags)?;
+    Ok(request.flags.clone().over(table.unwrap_or_default()))
+}
+
+/// The user's workspace, and the root of the repository.
+///
+/// # Errors
+/// When one of them does not exist.
+pub(crate) fn user_workspace(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<(Workspace, PathBuf), Error> {
+    let on_event = &mut |_: Event<'_>| {};
+    let context = Context::open(request, helper, interrupt, on_event)?;
+    let workspace = context.workspace(&request.folder, None)?;
+    Ok((workspace, context.repo.root().to_owned()))
+}
+
+/// What the flags and then `table` ask for as the base.
+pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
+    let var = |name: &'static str| {
+        let value = environment::var(&request.env, name)?.to_str();
+        value.filter(|value| !value.is_empty()).map(|value| (name, value.to_owned()))
+    };
+    BaseRequest {
+        base: request.flags.base.clone(),
+        configured: table.and_then(|table| table.base.clone()),
+        variables: VARIABLES.into_iter().filter_map(var).collect(),
+        head: request.head.clone(),
+        instead: request.instead.clone(),
+        exact: request.exact_base,
+        dirty: request.dirty,
+        aa: request.aa,
     }
 }

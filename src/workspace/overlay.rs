@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Work, Workspaces};
+use super::Context;
+use super::files::{remove, walk};
+use super::setup::Manifests;
 use crate::error::Error;
 use crate::exec::system::digest;
 use crate::model::notice::{Notice, RunNotice};
@@ -15,8 +17,8 @@ use crate::settings::options::{self, Benchmark, Subject};
 /// Files by their paths from the root of a worktree.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// What belongs to a target's own source: the file, or the folder of which
-/// that is the `main.rs`, if it is a folder for this target alone.
+/// The source of a target: its file, or the folder of which that is the `main.rs`, if
+/// the folder is for this target alone.
 fn own_source(package: &Package, target: &Target) -> Option<PathBuf> {
     let source = package.sources.get(target)?;
     let inside = source.strip_prefix(&package.folder).ok()?;
@@ -25,9 +27,9 @@ fn own_source(package: &Package, target: &Target) -> Option<PathBuf> {
 }
 
 /// What is laid over the other side for a target: the outermost folder around
-/// its source in the package, `benches` as a rule, with all that is in it;
-/// below `src`, where the code lies that is measured, its own source alone.
-fn overlaid(package: &Package, target: &Target) -> Option<PathBuf> {
+/// its source in the package, `benches` as a rule, with all that is in it; but below
+/// `src`, where the code lies that is measured, only its own source.
+fn source_to_overlay(package: &Package, target: &Target) -> Option<PathBuf> {
     let source = package.sources.get(target)?;
     let inside = source.strip_prefix(&package.folder).ok()?;
     match inside.components().next() {
@@ -48,82 +50,73 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
     Err(options::Error::Disagree("bench-from".to_owned()).into())
 }
 
-impl Work<'_, '_> {
-    /// Lays the benchmark sources of the side `from` over the other one's
-    /// worktree; a name for what they hold. Cargo finds targets by their
-    /// files, so the workspaces are to be read anew. Manifests stay each
-    /// side's own.
-    pub(super) fn overlay(
-        &mut self,
-        from: Side,
-        benchmarks: &[Benchmark],
-        workspaces: &Workspaces,
-    ) -> Result<String, Error> {
-        let (tree, other) = (self.room.tree(from), self.room.tree(from.other()));
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for benchmark in benchmarks {
-            let Subject::Target(target, _) = &benchmark.subject else {
-                let why = "nobody knows the benchmark sources of a command".to_owned();
-                let value = from.name().to_owned();
-                return Err(options::Error::Bad { what: "bench-from", value, why }.into());
-            };
-            let package = workspaces.of(from).ok().and_then(|all| all.package(&benchmark.package));
-            let path = package.and_then(|package| overlaid(package, target));
-            let inside = path.as_deref().and_then(|path| path.strip_prefix(&tree).ok());
-            folders.extend(inside.map(Path::to_owned));
-        }
-        folders.sort();
-        folders.dedup();
-        let (mut files, mut there) = (Files::new(), Files::new());
-        for folder in &folders {
-            read(&tree, folder, &mut files)?;
-            read(&other, folder, &mut there)?;
-        }
-        for stray in there.keys().filter(|path| !files.contains_key(*path)) {
-            let path = other.join(stray);
-            fs_err::remove_file(&path).map_err(Error::io("remove", &path))?;
-        }
-        write(&other, &files, &there)?;
-        let folders = folders.iter().map(|folder| folder.display().to_string()).collect();
-        let differing = differing(&files, &there).map(|path| path.display().to_string());
-        self.notice(Notice::Run(RunNotice::BenchFrom { side: from, folders, differing }));
-        Ok(contents(&files))
+/// Lays the benchmark sources of the side `from` over the other one's worktree; returns
+/// a name for what they hold. Cargo finds targets by their files, so the manifests are to
+/// be read anew. Those stay each side's own.
+pub(super) fn lay_over(
+    context: &mut Context<'_>,
+    from: Side,
+    benchmarks: &[Benchmark],
+    manifests: &Manifests,
+) -> Result<String, Error> {
+    let (tree, other) = (context.cache.worktree(from), context.cache.worktree(from.other()));
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for benchmark in benchmarks {
+        let Subject::Target(target, _) = &benchmark.subject else {
+            let why = "nobody knows the benchmark sources of a command".to_owned();
+            let value = from.name().to_owned();
+            return Err(options::Error::Bad { what: "bench-from", value, why }.into());
+        };
+        let package = manifests.package(from, benchmark);
+        let path = package.and_then(|package| source_to_overlay(package, target));
+        let inside = path.as_deref().and_then(|path| path.strip_prefix(&tree).ok());
+        paths.extend(inside.map(Path::to_owned));
     }
-
-    /// Says so where a benchmark's own source changed.
-    pub(super) fn changed_sources(
-        &mut self,
-        benchmarks: &[Benchmark],
-        workspaces: &Workspaces,
-    ) -> Result<(), Error> {
-        for benchmark in benchmarks {
-            let Subject::Target(target, _) = &benchmark.subject else { continue };
-            let of = |side: Side| -> Result<Option<Files>, Error> {
-                let package =
-                    workspaces.of(side).ok().and_then(|all| all.package(&benchmark.package));
-                let source = package.and_then(|package| own_source(package, target));
-                let tree = self.room.tree(side);
-                let Some(inside) = source.as_deref().and_then(|s| s.strip_prefix(&tree).ok())
-                else {
-                    return Ok(None);
-                };
-                let mut files = Files::new();
-                read(&tree, inside, &mut files)?;
-                Ok(Some(files))
-            };
-            let (Some(base), Some(head)) = (of(Side::Base)?, of(Side::Head)?) else {
-                continue;
-            };
-            if let Some(path) = differing(&head, &base) {
-                let (benchmark, path) = (benchmark.name.clone(), path.display().to_string());
-                self.notice(Notice::Run(RunNotice::BenchChanged { benchmark, path }));
-            }
-        }
-        Ok(())
+    paths.sort();
+    paths.dedup();
+    let (mut files, mut replaced) = (Files::new(), Files::new());
+    for path in &paths {
+        files.extend(read(&tree, path)?);
+        replaced.extend(read(&other, path)?);
     }
+    for stray in replaced.keys().filter(|path| !files.contains_key(*path)) {
+        remove(&other.join(stray))?;
+    }
+    write(&other, &files, &replaced)?;
+    let folders = paths.iter().map(|path| path.display().to_string()).collect();
+    let differing = differing(&files, &replaced).map(|path| path.display().to_string());
+    context.notice(Notice::Run(RunNotice::BenchFrom { side: from, folders, differing }));
+    let line = |(path, bytes): (&PathBuf, &Vec<u8>)| format!("{path:?} {}\n", digest(bytes));
+    Ok(digest(files.iter().map(line).collect::<String>().as_bytes()))
 }
 
-/// A file that is not the same in both.
+/// Tells of benchmarks whose own source differs between the sides.
+pub(super) fn tell_changed_sources(
+    context: &mut Context<'_>,
+    benchmarks: &[Benchmark],
+    manifests: &Manifests,
+) -> Result<(), Error> {
+    for benchmark in benchmarks {
+        let Subject::Target(target, _) = &benchmark.subject else { continue };
+        let files_of = |side: Side| -> Result<Option<Files>, Error> {
+            let tree = context.cache.worktree(side);
+            let package = manifests.package(side, benchmark);
+            let source = package.and_then(|package| own_source(package, target));
+            let inside = source.as_deref().and_then(|source| source.strip_prefix(&tree).ok());
+            inside.map(|inside| read(&tree, inside)).transpose()
+        };
+        let (Some(base), Some(head)) = (files_of(Side::Base)?, files_of(Side::Head)?) else {
+            continue;
+        };
+        if let Some(path) = differing(&head, &base) {
+            let (benchmark, path) = (benchmark.name.clone(), path.display().to_string());
+            context.notice(Notice::Run(RunNotice::BenchChanged { benchmark, path }));
+        }
+    }
+    Ok(())
+}
+
+/// A file that is not the same in both, if there is one.
 fn differing<'a>(one: &'a Files, other: &'a Files) -> Option<&'a PathBuf> {
     let differs = one.iter().find(|(path, text)| other.get(*path) != Some(text));
     let gone = other.keys().find(|path| !one.contains_key(*path));
@@ -131,22 +124,24 @@ fn differing<'a>(one: &'a Files, other: &'a Files) -> Option<&'a PathBuf> {
 }
 
 /// Reads the file or folder `inside` of a worktree, if it is there.
-fn read(tree: &Path, inside: &Path, files: &mut Files) -> Result<(), Error> {
+fn read(tree: &Path, inside: &Path) -> Result<Files, Error> {
     let path = tree.join(inside);
-    let Ok(kind) = path.symlink_metadata() else { return Ok(()) };
-    if kind.is_dir() {
-        for entry in fs_err::read_dir(&path).map_err(Error::io("read", &path))? {
-            let entry = entry.map_err(Error::io("read", &path))?;
-            read(tree, &inside.join(entry.file_name()), files)?;
-        }
-    } else if path.is_file() {
-        let bytes = fs_err::read(&path).map_err(Error::io("read", &path))?;
-        files.insert(inside.to_owned(), bytes);
+    let mut paths = vec![inside.to_owned()];
+    if path.is_dir() && !path.is_symlink() {
+        paths.extend(walk(&path, |_| false)?.into_iter().map(|(path, _)| inside.join(path)));
     }
-    Ok(())
+    let mut files = Files::new();
+    for inside in paths {
+        let path = tree.join(&inside);
+        if path.is_file() {
+            let bytes = fs_err::read(&path).map_err(Error::io("read", &path))?;
+            files.insert(inside, bytes);
+        }
+    }
+    Ok(files)
 }
 
-/// Writes those of `files` that are not `there` already.
+/// Writes those of `files` that are not in the tree already, as `there` says.
 fn write(tree: &Path, files: &Files, there: &Files) -> Result<(), Error> {
     for (inside, bytes) in files {
         if there.get(inside) == Some(bytes) {
@@ -154,8 +149,8 @@ fn write(tree: &Path, files: &Files, there: &Files) -> Result<(), Error> {
         }
         let path = tree.join(inside);
         // A link may lead out of the worktree.
-        let around = path.ancestors().take_while(|around| *around != tree);
-        for link in around.filter(|around| around.is_symlink()) {
+        let folders = path.ancestors().take_while(|folder| *folder != tree);
+        for link in folders.filter(|folder| folder.is_symlink()) {
             fs_err::remove_file(link).map_err(Error::io("remove", link))?;
         }
         if let Some(folder) = path.parent() {
@@ -164,10 +159,4 @@ fn write(tree: &Path, files: &Files, there: &Files) -> Result<(), Error> {
         fs_err::write(&path, bytes).map_err(Error::io("write", &path))?;
     }
     Ok(())
-}
-
-/// A name for the contents of files.
-fn contents(files: &Files) -> String {
-    let line = |(path, bytes): (&PathBuf, &Vec<u8>)| format!("{path:?} {}\n", digest(bytes));
-    digest(files.iter().map(line).collect::<String>().as_bytes())
 }

@@ -1,11 +1,11 @@
-//! The folder of one call in the room: for what tools and runs print.
+//! The folder of one call in the cache: for what tools and runs print.
 
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::workspace::cache::Room;
+use crate::workspace::cache::RepositoryCache;
 
 /// How their names begin.
 const PREFIX: &str = "tmp-";
@@ -24,9 +24,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new(room: &Room) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(room.path());
-        let folder = folder.map_err(Error::io("make a folder in", room.path()))?;
+    pub(super) fn new(cache: &RepositoryCache) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(cache.path());
+        let folder = folder.map_err(Error::io("make a folder in", cache.path()))?;
         // Locked before others can know of it. Where the file system has no
         // locks, all look as though nobody held them, and it is not named.
         let (new, path) = (folder.path().join("new"), folder.path().join(HELD));
@@ -42,10 +42,10 @@ impl Scratch {
     }
 }
 
-/// Removes those of killed calls. Calls that wait for the lock of the room have
+/// Removes those of killed calls. Calls that wait for the lock of the cache have
 /// theirs, too, and the clock may have jumped since: the lock tells.
-pub(super) fn remove_leftovers(room: &Path) {
-    for entry in std::fs::read_dir(room).into_iter().flatten().flatten() {
+pub(super) fn remove_leftovers(cache: &Path) {
+    for entry in std::fs::read_dir(cache).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_left(&entry.path()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -72,18 +72,18 @@ mod tests {
     fn what_is_in_use_stays_however_old_and_what_is_left_goes_however_new() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(Some(folder.path().join("cache"))).unwrap();
-        let room = cache.room(folder.path(), "r").unwrap();
-        let used = Scratch::new(&room).unwrap();
-        let killed = Scratch::new(&room).unwrap();
+        let cache = cache.repository(folder.path(), "r").unwrap();
+        let used = Scratch::new(&cache).unwrap();
+        let killed = Scratch::new(&cache).unwrap();
         let left = killed.folder.keep();
         drop(killed._held);
-        let fresh = room.path().join("tmp-fresh");
+        let fresh = cache.path().join("tmp-fresh");
         std::fs::create_dir(&fresh).unwrap();
         for folder in [used.path(), &left] {
             let long_ago = std::time::SystemTime::now() - 10 * OLD;
             File::open(folder).unwrap().set_modified(long_ago).unwrap();
         }
-        remove_leftovers(room.path());
+        remove_leftovers(cache.path());
         assert_eq!((used.path().exists(), left.exists(), fresh.exists()), (true, false, true));
     }
 }

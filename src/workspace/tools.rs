@@ -4,10 +4,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::fault::Fault;
-use crate::error::{Cause, Error, Kind};
-use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, is_full, stderr_tail};
-use crate::model::side::Side;
+use crate::error::{Error, Kind};
+use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, stderr_tail};
 
 /// What is needed to run a tool.
 #[derive(Debug)]
@@ -19,17 +17,25 @@ pub(crate) struct Tools<'a> {
     pub(crate) scratch: PathBuf,
 }
 
+/// How a tool ended, and what it printed.
+pub(crate) struct Captured {
+    pub(crate) exit: Exit,
+    pub(crate) stdout: String,
+    /// The end of it.
+    pub(crate) stderr: String,
+}
+
 impl Tools<'_> {
     /// A command in `folder`, with `toolchain` as rustup's if given.
     pub(crate) fn command(
         &self,
         program: &str,
-        args: Vec<OsString>,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
         folder: &Path,
         toolchain: Option<&str>,
     ) -> Command {
         let mut argv = vec![OsString::from(program)];
-        argv.extend(args);
+        argv.extend(args.into_iter().map(Into::into));
         let (env, cwd) = (self.env.clone(), folder.to_owned());
         let mut command = Command { argv, env, cwd, ..Command::default() };
         if let Some(toolchain) = toolchain {
@@ -38,67 +44,38 @@ impl Tools<'_> {
         command
     }
 
-    /// Runs it with its output kept in files: how it ended, what it printed,
-    /// and the end of what it said on standard error.
-    pub(crate) fn quietly(&self, mut command: Command) -> Result<(Exit, String, String), Error> {
-        let folder = tempfile::Builder::new().prefix("said-").tempdir_in(&self.scratch);
+    /// Runs a command with its output captured.
+    pub(crate) fn capture(&self, mut command: Command) -> Result<Captured, Error> {
+        let folder = tempfile::Builder::new().prefix("captured-").tempdir_in(&self.scratch);
         let folder = folder.map_err(Error::io("make a folder in", &self.scratch))?;
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         command.stdout = Sink::File(out.clone());
         command.stderr = Sink::File(err.clone());
-        let (shown, at) = (command.shown(), command.cwd.clone());
         let outcome = self.helper.run(&command, self.interrupt)?;
+        let stderr = stderr_tail(&err);
         if outcome.printed_too_much {
-            let said = stderr_tail(&err);
-            return Err(Kind::Talkative { command: shown, folder: at, said }.into());
+            let (shown, folder) = (command.shown(), command.cwd);
+            return Err(Kind::TooMuchOutput { command: shown, folder, stderr }.into());
         }
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
         check_whole(&out)?;
-        let printed = String::from_utf8_lossy(&printed).into_owned();
-        Ok((outcome.exit, printed, stderr_tail(&err)))
+        let stdout = String::from_utf8_lossy(&printed).into_owned();
+        Ok(Captured { exit: outcome.exit, stdout, stderr })
     }
 
-    /// What a tool prints; failing is an error.
+    /// What a tool prints; an error where it fails.
     pub(crate) fn output(&self, command: Command) -> Result<String, Error> {
         let (shown, folder) = (command.shown(), command.cwd.clone());
-        match self.quietly(command)? {
-            (exit, printed, _) if exit.success() => Ok(printed),
-            (exit, _, said) => Err(Kind::Tool { command: shown, folder, exit, said }.into()),
-        }
-    }
-
-    /// Runs a build of what lies in `tree` again after it failed, with what it
-    /// says kept, to `judge` by that whose fault it is: an error. Where it goes
-    /// well this time, what it printed.
-    pub(super) fn again(
-        &self,
-        mut command: Command,
-        (side, tree): (Side, &Path),
-        judge: fn(Exit, &str, &Path) -> Fault,
-    ) -> Result<String, Error> {
-        command.set_var("CARGO_TERM_COLOR", "never");
-        let shown = command.shown();
-        let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));
-        let (exit, printed, said) = self.quietly(command)?;
+        let Captured { exit, stdout, stderr } = self.capture(command)?;
         if exit.success() {
-            return Ok(printed);
+            return Ok(stdout);
         }
-        let fault = match [&self.scratch, &temporary].into_iter().find(|path| is_full(path)) {
-            Some(full) => Fault::Outside(format!("No space left on device: `{}`", full.display())),
-            None => judge(exit, &said, tree),
-        };
-        let command = shown;
-        Err(match fault {
-            Fault::Code => Kind::Build { side, command, exit }.into(),
-            Fault::Outside(why) => {
-                Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
-            }
-        })
+        Err(Kind::Tool { command: shown, folder, exit, stderr }.into())
     }
 
-    /// Runs it with standard error streaming through; standard output goes
-    /// to `stdout`.
-    pub(crate) fn aloud(&self, mut command: Command, stdout: Sink) -> Result<Exit, Error> {
+    /// Runs a command whose standard error streams through to ours; standard output
+    /// goes to `stdout`.
+    pub(crate) fn stream(&self, mut command: Command, stdout: Sink) -> Result<Exit, Error> {
         command.stdout = stdout;
         command.stderr = Sink::Stderr;
         Ok(self.helper.run(&command, self.interrupt)?.exit)
@@ -106,7 +83,7 @@ impl Tools<'_> {
 }
 
 /// An error where what a program wrote to a file may have been cut off: few
-/// tools mind that a disk is full. There has to be room for a byte more.
+/// tools notice that a disk is full. There has to be room for one byte more.
 pub(super) fn check_whole(path: &Path) -> Result<(), Error> {
     let opened = std::fs::File::options().append(true).open(path);
     opened.and_then(|mut file| file.write_all(b"\n")).map_err(Error::io("write", path))

@@ -32,7 +32,7 @@ const OWNERS: [(&[&str], &[&str]); 14] = [
     (&["clap", "clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["memchr"], &["src/exec/harness/mod.rs"]),
-    (&["toml_edit"], &["src/workspace/cargo/config.rs", "src/flows/init/manifest.rs"]),
+    (&["toml_edit"], &["src/workspace/inputs/configuration.rs", "src/flows/init/manifest.rs"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["object::"], &["src/workspace/identical.rs", "src/exec/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),

@@ -41,8 +41,8 @@ impl<'a> SamplesFiles<'a> {
     /// and the other is not.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
-            Event::Workspace(workspace::Event::Prepared { room, .. }) => {
-                self.kept = Some(RowsFile::new(&room.join(KEPT), self.interrupt)?);
+            Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
+                self.kept = Some(RowsFile::new(&cache.join(KEPT), self.interrupt)?);
             }
             // The header waits for the first row.
             Event::Sampling(plan) => {

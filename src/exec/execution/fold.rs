@@ -49,8 +49,7 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::metric::Quantity;
-    use crate::model::metric::Unit;
+    use crate::model::metric::{Quantity, Unit};
 
     fn run(values: &[(&str, f64)]) -> Vec<Reading> {
         vec![Reading::of_program(values.iter().copied().collect())]

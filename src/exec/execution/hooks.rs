@@ -126,14 +126,14 @@ impl RunHooks {
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
         let outcome = context.helper.run(&command, context.interrupt)?;
-        let Some(what) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
+        let Some(fault) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
         Err(Kind::Hook {
             side: self.side,
             hook: hook.name(),
             benchmark: benchmark.name.clone(),
-            what,
+            fault,
             command: command.shown(),
-            said: stderr_tail(&self.output),
+            stderr: stderr_tail(&self.output),
         }
         .into())
     }

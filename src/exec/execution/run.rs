@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Context, Stop};
 use crate::error::Error;
 use crate::exec::meter::{Meters, Pass};
-use crate::exec::process::{Command, Sink, stderr_tail};
+use crate::exec::process::{Command, RunFault, Sink, stderr_tail};
 use crate::model::row::Values;
 
 /// The name of the file that gets a run's standard error.
@@ -55,9 +55,9 @@ impl Runs<'_> {
         if outcome.timed_out && left.is_some_and(|left| left < self.timeout) {
             return Err(Stop::OutOfTime);
         }
-        if let Some(what) = outcome.fault(self.timeout) {
+        if let Some(fault) = outcome.fault(self.timeout) {
             let (command, stderr) = (command.shown(), stderr_tail(&stderr));
-            return Err(failed(Failure { what, command, stderr }).into());
+            return Err(failed(Failure { fault, command, stderr }).into());
         }
         Ok(self.meters.read(pass, &outcome, folder).map_err(Error::from)?)
     }
@@ -66,8 +66,7 @@ impl Runs<'_> {
 /// A run that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What it did wrong.
-    pub(crate) what: String,
+    pub(crate) fault: RunFault,
     pub(crate) command: String,
     /// The end of its standard error.
     pub(crate) stderr: String,

@@ -142,7 +142,7 @@ impl SideProgram {
             benchmark: benchmark.to_owned(),
             command: self.command.shown(),
             harness: self.harness.dialect.name(),
-            said: stderr_tail(&self.paths.stdout),
+            output: stderr_tail(&self.paths.stdout),
             source,
         }
         .into()

@@ -74,6 +74,17 @@ const LOOK_AT_OUTPUT: Duration = Duration::from_millis(250);
 /// often the processor was given away and taken; else [`Usage`] has zeros.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 
+/// The numbers of the errors that tell that no more files can be opened.
+#[cfg(unix)]
+const TOO_MANY_FILES: [i32; 2] = [libc::ENFILE, libc::EMFILE];
+#[cfg(windows)]
+const TOO_MANY_FILES: [i32; 1] = [4];
+
+/// Whether an error tells that no more files can be opened.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
+}
+
 /// The environment of this process; where the case of a name means nothing
 /// (Windows), all names are in capitals.
 pub fn environment() -> Vec<(OsString, OsString)> {
@@ -228,15 +239,37 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What it did wrong, as what follows its name; `limit` is the time that it
-    /// had. `None` where it did nothing wrong.
-    pub fn fault(&self, limit: Duration) -> Option<String> {
+    /// How it failed, if it did; `limit` is the time that it had.
+    pub(crate) fn fault(&self, limit: Duration) -> Option<RunFault> {
         if self.printed_too_much {
-            Some(format!("printed more than {} MiB", MOST_OUTPUT >> 20))
+            Some(RunFault::TooMuchOutput)
         } else if self.timed_out {
-            Some(format!("ran longer than {}", humantime::format_duration(limit)))
+            Some(RunFault::TimedOut(limit))
         } else {
-            (!self.exit.success()).then(|| self.exit.to_string())
+            (!self.exit.success()).then_some(RunFault::Exit(self.exit))
+        }
+    }
+}
+
+/// How a program failed. Its display follows the program's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunFault {
+    /// It printed more than [`MOST_OUTPUT`].
+    TooMuchOutput,
+    /// It outlived the time that it had.
+    TimedOut(Duration),
+    /// It ended by itself, or by a signal, without success.
+    Exit(Exit),
+}
+
+impl std::fmt::Display for RunFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunFault::TooMuchOutput => write!(f, "printed more than {} MiB", MOST_OUTPUT >> 20),
+            RunFault::TimedOut(limit) => {
+                write!(f, "ran longer than {}", humantime::format_duration(*limit))
+            }
+            RunFault::Exit(exit) => exit.fmt(f),
         }
     }
 }

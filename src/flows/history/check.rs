@@ -133,7 +133,7 @@ pub struct MetricScore {
 pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Result<Report, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
-    let table = workspace::table(request, helper, interrupt)?;
+    let table = workspace::user_table(request, helper, interrupt)?;
     let (policy, _) = crate::settings::options::limits(std::iter::once(&table))?;
     let revision = repo.at(request.head.as_deref())?;
     let mut book = Book::open(&repo)?;

@@ -15,7 +15,7 @@ use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
-use crate::workspace::{self, Alone, Request};
+use crate::workspace::{self, PreparedSide, Request};
 
 /// What to record.
 #[derive(Clone, Debug)]
@@ -54,11 +54,11 @@ pub fn record(
     // Known before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let alone = workspace::alone(&options.request, helper, interrupt, &mut |event| {
+    let prepared = workspace::prepare_one(&options.request, helper, interrupt, &mut |event| {
         on_event(event.into());
     })?;
-    let mut notices = alone.notices.clone();
-    let mut programs = programs(&alone, options.request.filter.as_deref())?;
+    let mut notices = prepared.notices.clone();
+    let mut programs = programs(&prepared, options.request.filter.as_deref())?;
     let context = Context { helper, interrupt };
     let tracks = with_hooks(&mut programs, context, |programs| {
         let mut tracks: Vec<Track> = programs.iter().map(|_| Track::default()).collect();
@@ -96,23 +96,27 @@ pub fn record(
     }
     let hardware = Hardware::here();
     let results = programs.iter().zip(tracks).flat_map(|(program, track)| {
-        track.results(program, &alone, &repo.public_name(), &hardware)
+        track.results(program, &prepared, &repo.public_name(), &hardware)
     });
     let results: Vec<Measured> = results.collect();
-    let commit = &alone.revision.commit;
+    let commit = &prepared.revision.commit;
     let line = |measured: &Measured| {
         let line = Line::of_result(measured.clone());
         Ok((commit.clone(), line.written().map_err(Kind::Unstorable)?))
     };
     let lines = results.iter().map(line).collect::<Result<Vec<_>, Error>>()?;
     repo.add_lines(&lines, "Record results")?;
-    Ok(Recorded { revision: alone.revision.clone(), results, notices })
+    Ok(Recorded { revision: prepared.revision.clone(), results, notices })
 }
 
-fn programs<'a>(alone: &'a Alone, filter: Option<&'a str>) -> Result<Vec<OneSided<'a>>, Error> {
-    let numbered = alone.subjects.iter().enumerate();
-    let programs = numbered
-        .map(|(number, subject)| OneSided::new(subject, alone.scratch.path(), number, filter));
+fn programs<'a>(
+    prepared: &'a PreparedSide,
+    filter: Option<&'a str>,
+) -> Result<Vec<OneSided<'a>>, Error> {
+    let numbered = prepared.programs.iter().enumerate();
+    let programs = numbered.map(|(number, (benchmark, program))| {
+        OneSided::new(benchmark, program, prepared.scratch.path(), number, filter)
+    });
     let programs = programs.collect::<Result<Vec<_>, Error>>()?;
     match filter {
         Some(filter) if !programs.iter().any(|program| program.dialect().filters()) => {
@@ -144,10 +148,10 @@ impl Track {
                 None
             }
             Err(error) => match error.kind() {
-                Kind::Benchmark { what, said, .. } => {
-                    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+                Kind::Benchmark { fault, stderr, .. } => {
+                    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                     let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
-                    Some(format!("{what}{last}"))
+                    Some(format!("{fault}{last}"))
                 }
                 Kind::Output { .. } => Some(error.to_string()),
                 _ => return Err(error),
@@ -194,7 +198,7 @@ impl Track {
     fn results(
         self,
         program: &OneSided<'_>,
-        alone: &Alone,
+        prepared: &PreparedSide,
         repository: &str,
         hardware: &Hardware,
     ) -> Vec<Measured> {
@@ -208,7 +212,7 @@ impl Track {
         if names.is_empty() {
             names.push(None);
         }
-        let context = context(benchmark, alone);
+        let context = context(benchmark, prepared);
         let result = |name: &Option<String>| {
             let of_run = |run: &Vec<Reading>| {
                 let found = run.iter().find(|reading| reading.benchmark == *name);
@@ -221,7 +225,7 @@ impl Track {
             let metrics = if error.is_none() { self.series(benchmark, &runs) } else { Vec::new() };
             Measured {
                 repository: repository.to_owned(),
-                commit: alone.revision.commit.clone(),
+                commit: prepared.revision.commit.clone(),
                 case: Case {
                     benchmark: benchmark.name.clone(),
                     name: name.clone().unwrap_or_default(),
@@ -269,7 +273,7 @@ fn described(subject: &Subject) -> String {
     }
 }
 
-fn context(benchmark: &Benchmark, alone: &Alone) -> RunContext {
+fn context(benchmark: &Benchmark, prepared: &PreparedSide) -> RunContext {
     let mut features = Vec::new();
     let mut profile = String::new();
     if let Subject::Target(target, build) = &benchmark.subject {
@@ -281,8 +285,8 @@ fn context(benchmark: &Benchmark, alone: &Alone) -> RunContext {
         features.extend(words.filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
         features.sort();
     }
-    let mut lines = alone.rustc.lines();
+    let mut lines = prepared.rustc.lines();
     let rustc = lines.next().unwrap_or_default().to_owned();
     let host = lines.find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
-    RunContext { rustc, host, profile, features, flags: workspace::flags(&alone.env) }
+    RunContext { rustc, host, profile, features, flags: workspace::compiler_flags(&prepared.env) }
 }

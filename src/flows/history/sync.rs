@@ -7,7 +7,7 @@ use crate::error::{Error, Kind};
 use crate::exec::process::{Command, Helper, Interrupt};
 use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
-use crate::workspace::{Request, Tools};
+use crate::workspace::{Captured, Request, Tools};
 
 /// How often a push begins again before it gives up.
 const ATTEMPTS: u32 = 50;
@@ -64,7 +64,7 @@ pub fn push(
             Err(error) => {
                 // Somebody else was first, or is at it right now. Refused for
                 // anything else, it will be refused again.
-                let is_locked = error.said().is_some_and(|said| said.contains("lock"));
+                let is_locked = error.child_output().is_some_and(|output| output.contains("lock"));
                 let again = attempt < ATTEMPTS && (is_locked || remote.tip()? != theirs);
                 if !again {
                     return Err(error);
@@ -113,13 +113,13 @@ impl<'a> Remote<'a> {
     fn run(&self, verb: &'static str, args: &[&str]) -> Result<String, Error> {
         let command = self.git(args);
         let shown = command.shown();
-        let (exit, printed, said) = self.tools.quietly(command)?;
+        let Captured { exit, stdout, stderr } = self.tools.capture(command)?;
         if exit.success() {
-            return Ok(printed);
+            return Ok(stdout);
         }
         let preposition = if verb == "push" { "to" } else { "from" };
         let remote = self.name.to_owned();
-        Err(Kind::Remote { verb, preposition, remote, command: shown, exit, said }.into())
+        Err(Kind::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
     }
 
     /// The commit of the remote's notes, if there are any.

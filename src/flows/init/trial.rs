@@ -66,14 +66,14 @@ pub fn try_out(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
     let prepared =
-        workspace::alone(request, helper, interrupt, &mut |event| on_event(event.into()))?;
+        workspace::prepare_one(request, helper, interrupt, &mut |event| on_event(event.into()))?;
     let (policy, limits) = limits(std::iter::once(&request.flags))?;
-    let Some(subject) = prepared.subjects.first() else {
+    let Some((benchmark, program)) = prepared.programs.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };
     let filter = request.filter.as_deref();
-    let program = OneSided::new(subject, prepared.scratch.path(), 0, filter)?;
-    on_event(Event::WarmingUp(&subject.benchmark.name));
+    let program = OneSided::new(benchmark, program, prepared.scratch.path(), 0, filter)?;
+    on_event(Event::WarmingUp(&benchmark.name));
     let context = Context { helper, interrupt };
     with_hooks(&mut [program], context, |programs| {
         try_program(&mut programs[0], &policy, &limits, time, context)

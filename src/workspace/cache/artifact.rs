@@ -8,19 +8,64 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Error, Inputs, Key, Room, io_error, make_dir};
-use crate::exec::system::{digest_file, is_inside};
+use super::{Error, RepositoryCache, io_error, make_dir, unless_damaged};
+use crate::exec::system::{digest, digest_file, is_inside};
 use crate::workspace::cargo::Invocation;
+use crate::workspace::environment::Environment;
+use crate::workspace::inputs::Inputs;
 
-impl Room {
-    /// The artifact of a key, if it is there and whole, and all that it was
-    /// built of is as it was, the environment `env` included. Any other one is
-    /// removed.
+/// All that shapes a build, a line each; two builds of one key are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    text: String,
+}
+
+impl Key {
+    pub(crate) fn new<'a>(parts: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let line = |(name, value)| format!("{name}={value:?}\n");
+        Key { text: parts.into_iter().map(line).collect() }
+    }
+
+    /// The name of its artifact's folder.
+    pub(crate) fn name(&self) -> String {
+        let mut name = digest(self.text.as_bytes());
+        name.truncate(32);
+        name
+    }
+}
+
+/// What is published of a build.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The files that a run may need. Those outside of the target folder are left out.
+    pub(crate) files: Vec<PathBuf>,
+    /// Folders that a run may need although they may be empty.
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) executables: Vec<Executable>,
+    /// What the build has read besides its commit.
+    pub(crate) inputs: Inputs,
+}
+
+/// One executable of an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Executable {
+    /// Which benchmark target it is.
+    pub(crate) target: String,
+    /// Its path below the target folder.
+    pub(crate) path: PathBuf,
+    /// How cargo runs it.
+    pub(crate) invocation: Invocation,
+}
+
+impl RepositoryCache {
+    /// The artifact of a key, if it is there and whole, and everything that it was
+    /// built from is as it was, the environment `env` included. An artifact that is
+    /// not is removed.
     ///
     /// # Errors
-    /// When a damaged one can't be removed, or it can't be known whether it is
-    /// one: a file of it can't be read now.
-    pub fn artifact(&self, key: &Key, env: &Environment) -> Result<Option<Artifact>, Error> {
+    /// When a damaged one can't be removed, or a file of it can't be read now, so that
+    /// nobody knows whether it is damaged.
+    pub(crate) fn artifact(&self, key: &Key, env: &Environment) -> Result<Option<Artifact>, Error> {
         let path = self.builds().join(key.name());
         if !path.try_exists().map_err(io_error("look at", &path))? {
             return Ok(None);
@@ -38,20 +83,15 @@ impl Room {
         }
     }
 
-    /// Publishes the files `from` (paths below `root`, copied as they are) as
-    /// the artifact of a key, with the empty `folders`, built of its commit and
-    /// of `inputs`.
+    /// Publishes what was built in the target folder `root` as the artifact of a key.
     ///
     /// # Errors
-    /// When they can't be copied.
-    pub fn publish(
+    /// When a file can't be copied.
+    pub(crate) fn publish(
         &self,
         key: &Key,
         root: &Path,
-        from: &[PathBuf],
-        folders: &[PathBuf],
-        executables: Vec<Executable>,
-        inputs: Inputs,
+        contents: Contents,
     ) -> Result<Artifact, Error> {
         let builds = self.builds();
         make_dir(&builds)?;
@@ -59,132 +99,92 @@ impl Room {
             .prefix("new-")
             .tempdir_in(&builds)
             .map_err(io_error("make a folder in", &builds))?;
-        let mut files = Vec::new();
-        for path in from {
-            let Ok(relative) = path.strip_prefix(root) else {
-                continue;
-            };
-            let to = staging.path().join("files").join(relative);
-            make_dir(to.parent().unwrap_or(staging.path()))?;
-            std::fs::copy(path, &to).map_err(io_error("copy", path))?;
-            let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
-            files.push(Entry { path: relative.to_owned(), sha256 });
-        }
         let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
-        let folders: Vec<_> = folders.iter().filter_map(relative).collect();
+        let mut files = Vec::new();
+        for path in contents.files.iter().filter_map(relative) {
+            let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
+            make_dir(to.parent().unwrap_or(staging.path()))?;
+            std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
+            let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
+            files.push(PublishedFile { path, sha256 });
+        }
+        let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
         for folder in &folders {
             make_dir(&staging.path().join("files").join(folder))?;
         }
-        let key_text = key.text.clone();
-        let manifest = Manifest { key: key_text, files, folders, executables, inputs };
+        let Contents { executables, inputs, .. } = contents;
+        let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
         let at = staging.path().join("manifest.json");
         let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
         let written = text.and_then(|text| std::fs::write(&at, text));
         written.map_err(io_error("write", &at))?;
         let path = builds.join(key.name());
         std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
-        // Under that name there is nothing any more to be removed.
+        // Nothing is left under that name to be removed.
         let _ = staging.keep();
         Ok(Artifact { path, manifest })
-    }
-}
-
-/// What was read, or `None` where what should be there is not. That it can't be
-/// read for any other reason (no file descriptor is left, say) tells nothing
-/// about it.
-pub(super) fn there<T>(
-    read: io::Result<T>,
-    verb: &'static str,
-    path: &Path,
-) -> Result<Option<T>, Error> {
-    let damaged = [
-        io::ErrorKind::NotFound,
-        io::ErrorKind::NotADirectory,
-        io::ErrorKind::IsADirectory,
-        io::ErrorKind::InvalidInput,
-        io::ErrorKind::InvalidData,
-    ];
-    match read {
-        Err(error) if damaged.contains(&error.kind()) => Ok(None),
-        read => read.map(Some).map_err(io_error(verb, path)),
     }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Manifest {
     key: String,
-    files: Vec<Entry>,
-    /// Folders that are there although they may be empty.
+    files: Vec<PublishedFile>,
     folders: Vec<PathBuf>,
     executables: Vec<Executable>,
-    /// What it was built of beside its commit.
     inputs: Inputs,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
+struct PublishedFile {
     path: PathBuf,
     sha256: String,
 }
 
-/// One executable of an artifact.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Executable {
-    /// Which benchmark target it is.
-    pub target: String,
-    /// Its path below the target folder.
-    pub path: PathBuf,
-    /// How cargo runs it.
-    pub invocation: Invocation,
-}
-
 /// A published build.
 #[derive(Clone, Debug)]
-pub struct Artifact {
+pub(crate) struct Artifact {
     path: PathBuf,
     manifest: Manifest,
 }
 
 impl Artifact {
-    /// Reads it and checks that it is of this key, every file, and that nothing
-    /// else is run; what is not in the manifest (a benchmark's own output of
-    /// last time) is removed. `None` where it is another or not whole.
+    /// Reads an artifact and checks every file, that it is of this key, and that
+    /// nothing else is run; removes what is not in the manifest (a benchmark's own
+    /// output of last time). `None` where it is another one or not whole.
     fn read(path: &Path, key: &Key, env: &Environment) -> Result<Option<Self>, Error> {
         let manifest = path.join("manifest.json");
-        let Some(text) = there(std::fs::read(&manifest), "read", &manifest)? else {
+        let Some(text) = unless_damaged(std::fs::read(&manifest), "read", &manifest)? else {
             return Ok(None);
         };
         let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
         let artifact = Artifact { path: path.to_owned(), manifest };
         let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
-        let is_known = |run: &Executable| files.iter().any(|entry| entry.path == run.path);
-        if *of != key.text || !executables.iter().all(is_known) {
+        let is_known = |run: &Executable| files.iter().any(|file| file.path == run.path);
+        if *of != key.text || !executables.iter().all(is_known) || !inputs.is_unchanged(env)? {
             return Ok(None);
         }
-        if !inputs.is_unchanged(env)? {
+        let mut named = files.iter().map(|file| &file.path).chain(folders);
+        if !named.all(|path| artifact.holds(path)) {
             return Ok(None);
         }
-        let named = files.iter().map(|entry| &entry.path).chain(folders);
-        if !named.clone().all(|path| artifact.holds(path)) {
-            return Ok(None);
-        }
-        for entry in files {
-            let path = artifact.files().join(&entry.path);
-            if there(digest_file(&path), "read", &path)?.as_ref() != Some(&entry.sha256) {
+        let root = artifact.files();
+        for file in files {
+            let path = root.join(&file.path);
+            let sha256 = unless_damaged(digest_file(&path), "read", &path)?;
+            if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
             }
         }
-        let root = artifact.files();
         artifact.remove_strangers(&root).map_err(io_error("clear up", &root))?;
-        for folder in &artifact.manifest.folders {
+        for folder in folders {
             let folder = root.join(folder);
             std::fs::create_dir_all(&folder).map_err(io_error("make", &folder))?;
         }
         Ok(Some(artifact))
     }
 
-    /// Whether a path is one below the files, and no link leads elsewhere on the
-    /// way.
+    /// Whether a path is one below the files, and no link on the way leads elsewhere.
     fn holds(&self, path: &Path) -> bool {
         let root = self.files();
         is_inside(&root, path)
@@ -195,34 +195,35 @@ impl Artifact {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();
-            let known = |entry: &Entry| entry.path.starts_with(&relative);
+            let is_known = self.paths().any(|file| file.starts_with(&relative));
             let is_dir = path.symlink_metadata()?.is_dir();
-            if !self.manifest.files.iter().any(known) {
-                if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) }?;
-            } else if path.is_dir() {
-                self.remove_strangers(&path)?;
+            match (is_known, is_dir) {
+                (true, true) => self.remove_strangers(&path)?,
+                (true, false) => {}
+                (false, true) => std::fs::remove_dir_all(&path)?,
+                (false, false) => std::fs::remove_file(&path)?,
             }
         }
         Ok(())
     }
 
     /// The folder that stands in for the target folder.
-    pub fn files(&self) -> PathBuf {
+    pub(crate) fn files(&self) -> PathBuf {
         self.path.join("files")
     }
 
-    /// The name of its folder, that of its key.
-    pub fn name(&self) -> String {
+    /// The name of its folder, which is that of its key.
+    pub(crate) fn name(&self) -> String {
         self.path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The paths of its files below that folder.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.manifest.files.iter().map(|entry| entry.path.as_path())
+    /// The paths of its files below [`Artifact::files`].
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.manifest.files.iter().map(|file| file.path.as_path())
     }
 
     /// The executable of a benchmark target.
-    pub fn executable(&self, target: &str) -> Option<&Executable> {
+    pub(crate) fn executable(&self, target: &str) -> Option<&Executable> {
         self.manifest.executables.iter().find(|executable| executable.target == target)
     }
 }

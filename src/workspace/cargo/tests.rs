@@ -10,7 +10,8 @@ fn words(args: &[OsString]) -> String {
 fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let target = |kind| Target { kind, name: "it".into() };
     let build = BuildOptions { features: vec!["a,b".into()], ..BuildOptions::default() };
-    let args = build_args(&target(TargetKind::Bench), &build, Path::new("/t"), &[]);
+    let args =
+        build_args(&target(TargetKind::Bench), &build, Path::new("/t"), &[], Diagnostics::Rendered);
     assert_eq!(
         words(&args),
         "bench --bench=it --features=a,b --target-dir /t --no-run \
@@ -19,12 +20,13 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let build =
         BuildOptions { no_default_features: true, all_features: true, ..BuildOptions::default() };
     let configs = [PathBuf::from("/c.toml")];
-    let args = build_args(&target(TargetKind::Bin), &build, Path::new("/t"), &configs);
+    let args =
+        build_args(&target(TargetKind::Bin), &build, Path::new("/t"), &configs, Diagnostics::Json);
     assert_eq!(
         words(&args),
         "build --bin=it --all-features --no-default-features --profile=release \
          --target-dir /t --config /c.toml --config build.build-dir=\"/t\" \
-         --message-format=json-render-diagnostics"
+         --message-format=json"
     );
     let build = BuildOptions { profile: Some("fast".into()), ..BuildOptions::default() };
     let args = run_args(

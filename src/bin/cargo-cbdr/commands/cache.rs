@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::workspace::cache::{Cache, Cleaned, Kept};
+use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
 use cargo_cbdr::workspace::git::Repo;
 
 use super::request::cache_dir;
@@ -23,7 +23,7 @@ pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
 }
 
 fn list(cache: &Cache) -> Result<Exit, Failure> {
-    let kept = cache.kept().map_err(Error::from)?;
+    let kept = cache.repositories().map_err(Error::from)?;
     let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
@@ -42,7 +42,7 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn cells(kept: &Kept) -> [String; 5] {
+fn cells(kept: &CachedRepository) -> [String; 5] {
     let gone = |path: &Path| if path.exists() { "" } else { " (gone)" };
     let repository = match &kept.repository {
         Some(path) => {
@@ -51,7 +51,7 @@ fn cells(kept: &Kept) -> [String; 5] {
             let shown = if root { path.parent().unwrap_or(path) } else { path };
             format!("{}{}", shown.display(), gone(path))
         }
-        None => kept.room.display().to_string(),
+        None => kept.folder.display().to_string(),
     };
     let used = kept.used.and_then(|used| used.elapsed().ok());
     [
@@ -66,15 +66,15 @@ fn cells(kept: &Kept) -> [String; 5] {
 fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     if all {
-        for (room, cleaned) in cache.clean().map_err(Error::from)? {
-            say(&mut ui, &room, &cleaned);
+        for (folder, cleaned) in cache.clean().map_err(Error::from)? {
+            say(&mut ui, &folder, &cleaned);
         }
         return Ok(Exit::Success);
     }
     let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
-    let room = cache.room(repo.common_dir(), &repo.name()).map_err(Error::from)?;
-    let cleaned = room.clean().map_err(Error::from)?;
-    say(&mut ui, room.path(), &cleaned);
+    let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
+    let cleaned = repository.clean().map_err(Error::from)?;
+    say(&mut ui, repository.path(), &cleaned);
     Ok(Exit::Success)
 }
 
@@ -82,13 +82,13 @@ fn bytes(number: u64) -> String {
     text::value(number as f64, &Unit::Bytes)
 }
 
-fn say(ui: &mut Ui, room: &Path, cleaned: &Cleaned) {
+fn say(ui: &mut Ui, folder: &Path, cleaned: &Cleaned) {
     match cleaned {
         Cleaned::Freed(freed) => {
-            ui.status("Removed", &format!("{} of `{}`", bytes(*freed), room.display()));
+            ui.status("Removed", &format!("{} of `{}`", bytes(*freed), folder.display()));
         }
         Cleaned::InUse(holder) => {
-            ui.status("Leaving", &format!("`{}`, in use by {holder}", room.display()));
+            ui.status("Leaving", &format!("`{}`, in use by {holder}", folder.display()));
         }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
 /// Says what went wrong, and how the process is to end.
 pub(crate) fn failure(failure: &Failure) -> Exit {
     let (error, hint, said, exit): (&dyn std::error::Error, _, _, _) = match failure {
-        Failure::Library(error) => (error, error.hint(), error.said(), Exit::Failed),
+        Failure::Library(error) => (error, error.hint(), error.child_output(), Exit::Failed),
         Failure::Usage(error) => (&**error, error.hint(), None, Exit::Usage),
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
@@ -212,9 +212,9 @@ impl Ui {
             workspace::Event::Fresh(side, what) => {
                 self.status("Fresh", &format!("{side}: {what} (built before)"));
             }
-            workspace::Event::Prepared { seconds, room } => {
+            workspace::Event::Prepared { seconds, cache } => {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
-                self.detail("Keeping", &format!("worktrees and builds in {}", room.display()));
+                self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
             workspace::Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }

@@ -3,12 +3,13 @@
 use std::time::SystemTime;
 
 use super::*;
+use crate::workspace::cache::cleaning::size;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// An artifact of so many bytes that was last used so long ago.
 fn artifact(scratch: &Scratch, name: &str, bytes: u64, age: Duration) {
-    let folder = scratch.room.builds().join(name);
+    let folder = scratch.repository.builds().join(name);
     write(&folder.join("manifest.json"), "");
     write(&folder.join("files/it"), "");
     let file = File::options().write(true).open(folder.join("files/it")).unwrap();
@@ -24,30 +25,30 @@ fn beyond_4_gib_those_go_that_were_not_used_longest() {
     artifact(&scratch, "1st", 2 * GIB, DAY);
     artifact(&scratch, "2nd", GIB, 2 * DAY);
     artifact(&scratch, "3rd", GIB, 3 * DAY);
-    scratch.room.prune(&[]);
+    scratch.repository.prune(&[]);
     // Four GiB to the byte are allowed.
     assert_eq!(scratch.builds(), ["1st", "2nd", "3rd"]);
     artifact(&scratch, "4th", 1, 4 * DAY);
     artifact(&scratch, "5th and kept", 1, 5 * DAY);
-    scratch.room.prune(&["5th and kept".to_owned()]);
+    scratch.repository.prune(&["5th and kept".to_owned()]);
     assert_eq!(scratch.builds(), ["1st", "2nd", "3rd", "5th and kept"]);
     artifact(&scratch, "newest", GIB, Duration::ZERO);
-    scratch.room.prune(&[]);
+    scratch.repository.prune(&[]);
     assert_eq!(scratch.builds(), ["1st", "2nd", "newest"]);
 }
 
 #[test]
 fn what_a_killed_run_left_half_done_goes() {
     let scratch = Scratch::new();
-    scratch.room.prune(&[]);
+    scratch.repository.prune(&[]);
     artifact(&scratch, "new-1234", 1, Duration::ZERO);
     artifact(&scratch, "whole", 1, Duration::ZERO);
-    write(&scratch.room.builds().join("without a manifest/files/it"), "");
+    write(&scratch.repository.builds().join("without a manifest/files/it"), "");
     // One that is there but cannot be looked at: a link to itself.
-    let odd = scratch.room.builds().join("odd/manifest.json");
+    let odd = scratch.repository.builds().join("odd/manifest.json");
     make_dir(odd.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("manifest.json", odd).unwrap();
-    scratch.room.prune(&[]);
+    scratch.repository.prune(&[]);
     assert_eq!(scratch.builds(), ["odd", "whole"]);
 }
 
@@ -65,40 +66,40 @@ fn sizes_are_those_of_all_files_and_no_link_is_followed() {
     assert_eq!(size(folder.path()), 9 + link);
 }
 
-/// A second room in the same cache.
-fn other(scratch: &Scratch) -> Room {
+/// A second repository in the same cache.
+fn other(scratch: &Scratch) -> RepositoryCache {
     let common = scratch.around().join("other/.git");
     std::fs::create_dir_all(&common).unwrap();
-    scratch.cache.room(&common, "other").unwrap()
+    scratch.cache.repository(&common, "other").unwrap()
 }
 
 #[test]
 fn what_is_kept_is_listed_with_its_sizes_the_latest_used_first() {
     let scratch = Scratch::new();
     let empty = Cache::open(Some(scratch.around().join("empty"))).unwrap();
-    assert_eq!(empty.kept().unwrap(), []);
-    // A room with a note and a lock only holds nothing.
-    assert_eq!(scratch.cache.kept().unwrap(), []);
+    assert_eq!(empty.repositories().unwrap(), []);
+    // A repository with a note and a lock only holds nothing.
+    assert_eq!(scratch.cache.repositories().unwrap(), []);
     let other = other(&scratch);
     write(&other.path().join("git/HEAD"), "ref");
     std::fs::remove_file(other.path().join("repository")).unwrap();
     artifact(&scratch, "one", 100, 5 * DAY);
     artifact(&scratch, "two", 200, 7 * DAY);
-    write(&scratch.room.builds().join("new-half/files/it"), "1234");
-    write(&scratch.room.tree(Side::Base).join("file"), "12345");
-    let note = scratch.room.path().join("repository").metadata().unwrap().len();
+    write(&scratch.repository.builds().join("new-half/files/it"), "1234");
+    write(&scratch.repository.worktree(Side::Base).join("file"), "12345");
+    let note = scratch.repository.path().join("repository").metadata().unwrap().len();
     let at = |days: u32| SystemTime::now() - days * DAY;
-    for (path, days) in [(other.path(), 1), (scratch.room.path(), 9)] {
+    for (path, days) in [(other.path(), 1), (scratch.repository.path(), 9)] {
         File::open(path).unwrap().set_modified(at(days)).unwrap();
     }
-    let used = scratch.room.builds().join("one/manifest.json").metadata().unwrap().modified();
-    let kept = scratch.cache.kept().unwrap();
-    let rooms: Vec<&Path> = kept.iter().map(|kept| &*kept.room).collect();
-    assert_eq!(rooms, [other.path(), scratch.room.path()]);
+    let used = scratch.repository.builds().join("one/manifest.json").metadata().unwrap().modified();
+    let kept = scratch.cache.repositories().unwrap();
+    let folders: Vec<&Path> = kept.iter().map(|kept| &*kept.folder).collect();
+    assert_eq!(folders, [other.path(), scratch.repository.path()]);
     assert_eq!(kept[0].repository, None);
     assert_eq!((kept[0].artifacts, kept[0].artifact_bytes, kept[0].other_bytes), (0, 0, 3));
-    let expected = Kept {
-        room: scratch.room.path().to_owned(),
+    let expected = CachedRepository {
+        folder: scratch.repository.path().to_owned(),
         repository: Some(scratch.around().join("work/.git")),
         artifacts: 2,
         artifact_bytes: 304,
@@ -108,32 +109,33 @@ fn what_is_kept_is_listed_with_its_sizes_the_latest_used_first() {
     assert_eq!(kept[1], expected);
     std::fs::remove_dir_all(scratch.cache.path().join(BUCKET)).unwrap();
     write(&scratch.cache.path().join(BUCKET), "a file");
-    let error = scratch.cache.kept().unwrap_err();
+    let error = scratch.cache.repositories().unwrap_err();
     assert!(error.to_string().starts_with("could not read `"), "{error}");
 }
 
 #[test]
-fn a_room_is_emptied_but_for_what_cannot_be_made_again_unless_somebody_is_in_it() {
+fn a_part_is_emptied_but_for_what_cannot_be_made_again_unless_somebody_is_in_it() {
     let scratch = Scratch::new();
     artifact(&scratch, "one", 100, DAY);
-    write(&scratch.room.tree(Side::Head).join("file"), "12345");
-    write(&scratch.room.git().join("HEAD"), "ref");
-    write(&scratch.room.scratch("samples.csv"), "samples");
-    let held = scratch.room.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
-    assert_eq!(scratch.room.clean().unwrap(), Cleaned::InUse("a comparison".into()));
+    write(&scratch.repository.worktree(Side::Head).join("file"), "12345");
+    write(&scratch.repository.git().join("HEAD"), "ref");
+    write(&scratch.repository.file("samples.csv"), "samples");
+    let held =
+        scratch.repository.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
+    assert_eq!(scratch.repository.clean().unwrap(), Cleaned::InUse("a comparison".into()));
     assert_eq!(scratch.builds(), ["one"]);
     drop(held);
-    assert_eq!(scratch.room.clean().unwrap(), Cleaned::Freed(108));
-    assert_eq!(names(scratch.room.path()), ["lock", "repository", "samples.csv"]);
-    assert_eq!(scratch.room.clean().unwrap(), Cleaned::Freed(0));
+    assert_eq!(scratch.repository.clean().unwrap(), Cleaned::Freed(108));
+    assert_eq!(names(scratch.repository.path()), ["lock", "repository", "samples.csv"]);
+    assert_eq!(scratch.repository.clean().unwrap(), Cleaned::Freed(0));
     // What cannot be removed is said: here a file is in a folder's place.
-    write(&scratch.room.builds(), "a file");
-    let error = scratch.room.clean().unwrap_err();
+    write(&scratch.repository.builds(), "a file");
+    let error = scratch.repository.clean().unwrap_err();
     assert!(error.to_string().starts_with("could not remove `"), "{error}");
 }
 
 #[test]
-fn all_rooms_are_emptied_and_those_of_earlier_versions_go() {
+fn all_parts_are_emptied_and_those_of_earlier_versions_go() {
     let scratch = Scratch::new();
     let other = other(&scratch);
     artifact(&scratch, "one", 100, DAY);
@@ -147,7 +149,7 @@ fn all_rooms_are_emptied_and_those_of_earlier_versions_go() {
     let mut expected = [
         (root.join("repositories-v0"), Cleaned::Freed(7)),
         (other.path().to_owned(), Cleaned::InUse("a comparison".into())),
-        (scratch.room.path().to_owned(), Cleaned::Freed(100)),
+        (scratch.repository.path().to_owned(), Cleaned::Freed(100)),
     ];
     expected.sort_by(|one, other| one.0.cmp(&other.0));
     assert_eq!(cleaned, expected);

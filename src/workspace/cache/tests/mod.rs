@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use super::*;
 use crate::workspace::git::tests::{names, write};
 
-/// A cache in a scratch folder, with the room of a repository.
+/// A cache in a scratch folder, with the repository of a repository.
 struct Scratch {
     folder: tempfile::TempDir,
     cache: Cache,
-    room: Room,
+    repository: RepositoryCache,
 }
 
 impl Scratch {
@@ -22,8 +22,8 @@ impl Scratch {
         let cache = Cache::open(Some(folder.path().join("cache"))).unwrap();
         let common = folder.path().join("work/.git");
         std::fs::create_dir_all(&common).unwrap();
-        let room = cache.room(&common, "work").unwrap();
-        Scratch { folder, cache, room }
+        let repository = cache.repository(&common, "work").unwrap();
+        Scratch { folder, cache, repository }
     }
 
     /// The folder around the cache.
@@ -44,20 +44,20 @@ impl Scratch {
         let elsewhere = self.around().join("elsewhere");
         write(&elsewhere, "not below the root");
         let files = [&files[..], &[elsewhere]].concat();
-        let folders = [root.join("tmp/deep"), self.around()];
+        let folders = vec![root.join("tmp/deep"), self.around()];
         let executable = Executable {
             target: "bench".into(),
             path: "release/bench".into(),
             invocation: crate::workspace::cargo::Invocation::default(),
         };
-        self.room
-            .publish(key, &root, &files, &folders, vec![executable], Inputs::default())
-            .unwrap()
+        let contents =
+            Contents { files, folders, executables: vec![executable], ..Contents::default() };
+        self.repository.publish(key, &root, contents).unwrap()
     }
 
     /// What is below `builds`.
     fn builds(&self) -> Vec<String> {
-        names(&self.room.builds())
+        names(&self.repository.builds())
     }
 }
 
@@ -80,42 +80,45 @@ fn the_cache_says_that_it_is_one_and_is_found_through_links() {
 }
 
 #[test]
-fn a_room_is_named_after_its_repository_and_no_two_are_one() {
+fn a_part_is_named_after_its_repository_and_no_two_are_one() {
     let scratch = Scratch::new();
-    let room = |common: &str, name: &str| {
+    let repository = |common: &str, name: &str| {
         let common = scratch.around().join(common);
         std::fs::create_dir_all(&common).unwrap();
-        let room = scratch.cache.room(&common, name).unwrap();
-        let path = room.path().to_owned();
+        let repository = scratch.cache.repository(&common, name).unwrap();
+        let path = repository.path().to_owned();
         assert_eq!(path.parent().unwrap(), scratch.cache.path().join("repositories-v1"));
         let note = std::fs::read_to_string(path.join("repository")).unwrap();
         assert_eq!(note, format!("{}\n", common.display()));
         path.file_name().unwrap().to_str().unwrap().to_owned()
     };
     let (name, hash) = {
-        let whole = room("a/.git", "a-b_C9 d/é.rs");
+        let whole = repository("a/.git", "a-b_C9 d/é.rs");
         let (name, hash) = whole.rsplit_once('-').unwrap();
         (name.to_owned(), hash.to_owned())
     };
     assert_eq!(name, "a-b_C9drs");
     let bytes = scratch.around().join("a/.git");
     assert_eq!(hash, digest(bytes.as_os_str().as_encoded_bytes())[..16]);
-    assert_eq!(room("a/.git", "a-b_C9drs"), format!("{name}-{hash}"));
-    assert_ne!(room("b/.git", "a-b_C9drs"), format!("{name}-{hash}"));
-    assert_eq!(room("c", &"x".repeat(100)).rsplit_once('-').unwrap().0, "x".repeat(32));
+    assert_eq!(repository("a/.git", "a-b_C9drs"), format!("{name}-{hash}"));
+    assert_ne!(repository("b/.git", "a-b_C9drs"), format!("{name}-{hash}"));
+    assert_eq!(repository("c", &"x".repeat(100)).rsplit_once('-').unwrap().0, "x".repeat(32));
     // What the note says stays, whoever wrote it.
-    std::fs::write(scratch.room.path().join("repository"), "moved\n").unwrap();
-    scratch.cache.room(&scratch.around().join("work/.git"), "work").unwrap();
-    assert_eq!(std::fs::read_to_string(scratch.room.path().join("repository")).unwrap(), "moved\n");
+    std::fs::write(scratch.repository.path().join("repository"), "moved\n").unwrap();
+    scratch.cache.repository(&scratch.around().join("work/.git"), "work").unwrap();
+    assert_eq!(
+        std::fs::read_to_string(scratch.repository.path().join("repository")).unwrap(),
+        "moved\n"
+    );
 }
 
 #[test]
-fn a_room_that_others_may_write_to_or_own_is_refused() {
+fn a_part_that_others_may_write_to_or_own_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let scratch = Scratch::new();
-    let again = || scratch.cache.room(&scratch.around().join("work/.git"), "work");
-    let bucket = scratch.room.path().parent().unwrap();
-    for folder in [scratch.room.path(), bucket] {
+    let again = || scratch.cache.repository(&scratch.around().join("work/.git"), "work");
+    let bucket = scratch.repository.path().parent().unwrap();
+    for folder in [scratch.repository.path(), bucket] {
         let mode =
             |mode| std::fs::set_permissions(folder, PermissionsExt::from_mode(mode)).unwrap();
         for open in [0o777, 0o1777, 0o702, 0o720] {
@@ -145,30 +148,30 @@ fn a_room_that_others_may_write_to_or_own_is_refused() {
 }
 
 #[test]
-fn the_sides_of_a_room_have_paths_of_one_length() {
-    let room = Scratch::new().room;
-    let at = |path: &str| room.path().join(path);
-    assert_eq!((room.git(), room.scratch("samples.csv")), (at("git"), at("samples.csv")));
-    assert_eq!(room.tree(Side::Base), at("base/tree"));
-    assert_eq!(room.target(Side::Head, "bench"), at("head/t-bench"));
-    assert_eq!(room.live(Side::Head, "bench"), at("head/live-bench"));
-    let long = |side| room.target(side, "x").as_os_str().len();
+fn the_sides_have_paths_of_one_length() {
+    let repository = Scratch::new().repository;
+    let at = |path: &str| repository.path().join(path);
+    assert_eq!((repository.git(), repository.file("samples.csv")), (at("git"), at("samples.csv")));
+    assert_eq!(repository.worktree(Side::Base), at("base/tree"));
+    assert_eq!(repository.target_link(Side::Head, "bench"), at("head/t-bench"));
+    assert_eq!(repository.target_folder(Side::Head, "bench"), at("head/live-bench"));
+    let long = |side| repository.target_link(side, "x").as_os_str().len();
     assert_eq!(long(Side::Base), long(Side::Head));
 }
 
 #[test]
 fn the_link_of_a_side_leads_where_it_was_pointed_last() {
     let scratch = Scratch::new();
-    make_dir(&scratch.room.side(Side::Base)).unwrap();
-    let link = scratch.room.target(Side::Base, "x");
+    make_dir(&scratch.repository.side_folder(Side::Base)).unwrap();
+    let link = scratch.repository.target_link(Side::Base, "x");
     // As a killed run leaves it.
     write(&link.with_extension("new"), "half");
     for to in ["one", "two"] {
-        scratch.room.point(Side::Base, "x", Path::new(to)).unwrap();
+        scratch.repository.link_target(Side::Base, "x", Path::new(to)).unwrap();
         assert_eq!(link.read_link().unwrap(), Path::new(to));
     }
-    assert_eq!(names(&scratch.room.side(Side::Base)), ["t-x"]);
-    let error = scratch.room.point(Side::Head, "x", Path::new("one")).unwrap_err();
+    assert_eq!(names(&scratch.repository.side_folder(Side::Base)), ["t-x"]);
+    let error = scratch.repository.link_target(Side::Head, "x", Path::new("one")).unwrap_err();
     assert!(error.to_string().starts_with("could not make `"), "{error}");
 }
 
@@ -176,23 +179,23 @@ fn the_link_of_a_side_leads_where_it_was_pointed_last() {
 fn who_waits_for_the_lock_learns_who_holds_it() {
     let scratch = Scratch::new();
     let never = |_: &str| -> Result<(), Error> { panic!("nobody has it") };
-    let held = scratch.room.lock("a longer description of the first", never).unwrap();
+    let held = scratch.repository.lock("a longer description of the first", never).unwrap();
     let mut told = Vec::new();
-    let refused = scratch.room.lock("second", |holder| {
+    let refused = scratch.repository.lock("second", |holder| {
         told.push(holder.to_owned());
         if told.len() < 2 { Ok(()) } else { Err(Error::NoPlace) }
     });
     assert!(matches!(refused, Err(Error::NoPlace)));
     assert_eq!(told, ["a longer description of the first"; 2]);
     let mut held = Some(held);
-    let second = scratch.room.lock("second", |_| -> Result<(), Error> {
+    let second = scratch.repository.lock("second", |_| -> Result<(), Error> {
         held.take();
         Ok(())
     });
     assert!(held.is_none());
-    assert_eq!(std::fs::read_to_string(scratch.room.path().join("lock")).unwrap(), "second");
+    assert_eq!(std::fs::read_to_string(scratch.repository.path().join("lock")).unwrap(), "second");
     drop(second);
-    scratch.room.lock("third", never).unwrap();
+    scratch.repository.lock("third", never).unwrap();
 }
 
 #[test]
@@ -217,14 +220,14 @@ fn keys_differ_when_any_part_does() {
 fn what_was_published_is_found_again_as_it_was() {
     let scratch = Scratch::new();
     let key = key("it");
-    assert!(scratch.room.artifact(&key, &[]).unwrap().is_none());
+    assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none());
     let published = scratch.publish(&key);
     assert_eq!(scratch.builds(), [key.name()]);
-    let manifest = scratch.room.builds().join(key.name()).join("manifest.json");
+    let manifest = scratch.repository.builds().join(key.name()).join("manifest.json");
     let month = Duration::from_secs(30 * 24 * 3600);
     let old = SystemTime::now() - 2 * month;
     File::open(&manifest).unwrap().set_modified(old).unwrap();
-    let found = scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    let found = scratch.repository.artifact(&key, &[]).unwrap().unwrap();
     // Use makes it young again.
     assert!(manifest.metadata().unwrap().modified().unwrap() > old + month);
     for artifact in [published, found] {
@@ -239,7 +242,7 @@ fn what_was_published_is_found_again_as_it_was() {
         assert!(artifact.executable("other").is_none());
     }
     // Nobody else's key leads to it.
-    assert!(scratch.room.artifact(&self::key("other"), &[]).unwrap().is_none());
+    assert!(scratch.repository.artifact(&self::key("other"), &[]).unwrap().is_none());
 }
 
 #[test]
@@ -251,13 +254,13 @@ fn what_a_benchmark_left_in_an_artifact_goes_and_what_it_took_comes_back() {
         write(&files.join(stray), "");
     }
     std::os::unix::fs::symlink(scratch.around(), files.join("release/link")).unwrap();
-    scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
     assert_eq!(names(&files), ["release", "tmp"]);
     assert_eq!(names(&files.join("release")), ["bench", "build"]);
     assert_eq!(names(&files.join("release/build")), ["data"]);
     assert_eq!(names(&files.join("tmp/deep")), [""; 0]);
     std::fs::remove_dir_all(files.join("tmp")).unwrap();
-    scratch.room.artifact(&key, &[]).unwrap().unwrap();
+    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
     assert!(files.join("tmp/deep").is_dir());
     assert!(scratch.around().join("work").is_dir());
 }
@@ -292,11 +295,11 @@ fn a_damaged_artifact_is_not_used_and_removed() {
         let key = key("it");
         let artifact = scratch.publish(&key);
         damage(&artifact.files());
-        assert!(scratch.room.artifact(&key, &[]).unwrap().is_none(), "damage {number}");
+        assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none(), "damage {number}");
         assert_eq!(scratch.builds(), [""; 0]);
         assert!(number > 1 || scratch.around().join("cache/outside/of somebody").exists());
         scratch.publish(&key);
-        assert!(scratch.room.artifact(&key, &[]).unwrap().is_some());
+        assert!(scratch.repository.artifact(&key, &[]).unwrap().is_some());
     }
 }
 

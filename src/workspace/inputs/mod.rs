@@ -1,8 +1,21 @@
 //! What a build has read that is in no commit: if it changes, building again
 //! would give other files.
+//!
+//! | what | found by | recorded in | compared |
+//! |---|---|---|---|
+//! | cargo's configuration files | [`configuration`] | the artifact's key | when an artifact is looked for |
+//! | compilers, linkers, the processor, the variables that they read | [`foundation`] | the artifact's key, and the record of the target folder | then, and before cargo builds in that folder |
+//! | other variables, files and libraries | [`traces`], after the build | [`Inputs`], in the artifact's manifest and in the record of the target folder | the same |
+//!
+//! Build commands do not tell what they have read: they are run again when anything
+//! around them has changed (see [`super::worktree_record`]).
+
+pub(super) mod configuration;
+pub(super) mod foundation;
+pub(super) mod traces;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,68 +23,57 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Error;
-use super::artifact::there;
+use super::cache::{Error, unless_damaged};
+use super::environment::{Environment, var};
 use crate::exec::system::{digest, digest_file, hex};
-
-/// An environment, as it is given to a process.
-pub(crate) type Environment = [(OsString, OsString)];
 
 /// What a build has read besides its commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inputs {
-    /// Environment variables, each with a digest of its value; `None` for one
-    /// that was not set. The values themselves may be secret.
+pub(crate) struct Inputs {
+    /// Environment variables, each with a digest of its value (the values may be
+    /// secret); `None` for one that was not set.
     variables: BTreeMap<String, Option<String>>,
     /// Files, and folders with all that is in them, outside of the worktree.
     sources: Vec<Source>,
     /// Libraries that the linker read. Cargo does not watch them.
     libraries: Vec<Source>,
-    /// Why it cannot be known whether the inputs are what they were.
+    /// Why it can't be known whether the inputs have changed.
     unknown: Option<String>,
 }
 
 impl Inputs {
-    /// The variables of these names, with the values that `env` gives them.
-    pub(crate) fn add_variables<'a>(
-        &mut self,
-        names: impl IntoIterator<Item = &'a str>,
-        env: &Environment,
-    ) {
+    /// Adds the variables of these names, with the values that `env` gives them.
+    fn add_variables<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, env: &Environment) {
         for name in names {
             self.variables.insert(name.to_owned(), value_digest(name, env));
         }
     }
 
-    /// The file or folder at `path`, which was read by a build that started at
+    /// Adds the file or folder at `path`, which was read by a build that started at
     /// `began`.
-    pub(crate) fn add_source(&mut self, path: PathBuf, began: SystemTime) {
-        if !self.sources.iter().any(|source| source.path == path) {
-            self.sources.push(Source::since(path, began));
-        }
+    fn add_source(&mut self, path: PathBuf, began: SystemTime) {
+        add(&mut self.sources, path, began);
     }
 
-    /// The library at `path`, which was read by a build that started at
-    /// `began`.
-    pub(crate) fn add_library(&mut self, path: PathBuf, began: SystemTime) {
-        if !self.libraries.iter().any(|source| source.path == path) {
-            self.libraries.push(Source::since(path, began));
-        }
+    /// Adds the library at `path`, which was read by a build that started at `began`.
+    fn add_library(&mut self, path: PathBuf, began: SystemTime) {
+        add(&mut self.libraries, path, began);
     }
 
-    /// Says that the inputs are not all known, and why. Then they never count
-    /// as unchanged.
-    pub(crate) fn set_unknown(&mut self, why: impl Into<String>) {
+    /// Notes why not all inputs are known. From then on they never count as
+    /// unchanged.
+    pub(super) fn set_unknown(&mut self, why: impl Into<String>) {
         self.unknown.get_or_insert(why.into());
     }
 
-    /// Whether they are known to be what they were, in the environment `env`.
+    /// Whether all inputs are known to be what they were, in the environment `env`.
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub(crate) fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+    pub(super) fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+        let mut variables = self.variables.iter();
         if self.unknown.is_some()
-            || !self.variables.iter().all(|(name, value)| value_digest(name, env) == *value)
+            || !variables.all(|(name, value)| value_digest(name, env) == *value)
         {
             return Ok(false);
         }
@@ -83,16 +85,16 @@ impl Inputs {
         Ok(true)
     }
 
-    /// Whether something has changed that cargo takes for what it was: a
-    /// library, or a file that is no newer than `built`, the end of the build
-    /// that read it. Cargo compares times, not contents.
+    /// Whether something has changed that cargo takes for what it was: a library, or
+    /// a file that is no newer than `built`, the end of the build that read it. Cargo
+    /// compares times, not contents.
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub(crate) fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
+    pub(super) fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
         for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
-            // Cargo misses what is gone.
-            let found = there(look(&source.path), "read", &source.path)?;
+            // Cargo notices by itself that a file is gone.
+            let found = unless_damaged(look(&source.path), "read", &source.path)?;
             if found.is_some_and(|(digest, latest)| digest != source.digest && latest <= built) {
                 return Ok(true);
             }
@@ -108,33 +110,33 @@ impl Inputs {
 
 /// A digest of the value that `env` gives a variable.
 fn value_digest(name: &str, env: &Environment) -> Option<String> {
-    let found = env.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| digest(value.as_encoded_bytes()))
+    var(env, name).map(|value| digest(value.as_encoded_bytes()))
 }
 
-/// A file or folder as it was when something was built of it.
+/// A file or folder as it was when something was built from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Source {
     path: PathBuf,
-    /// Of its contents; empty where they are not known for certain.
+    /// Of its contents; empty where they are not known for certain, because it was
+    /// changed after the build began: the change may or may not be in the build.
     digest: String,
 }
 
-impl Source {
-    /// The source as it has been ever since `began`, when the build started.
-    /// What was changed after that may or may not be in the build.
-    fn since(path: PathBuf, began: SystemTime) -> Self {
+fn add(sources: &mut Vec<Source>, path: PathBuf, began: SystemTime) {
+    if !sources.iter().any(|source| source.path == path) {
         let held = look(&path).ok().filter(|(_, latest)| *latest < began);
         let digest = held.map_or(String::new(), |(digest, _)| digest);
-        Source { path, digest }
+        sources.push(Source { path, digest });
     }
+}
 
+impl Source {
     fn is_unchanged(&self) -> Result<bool, Error> {
-        // One that could not be read for certain then need not be read now.
+        // Where it was not known for certain, it need not be read now.
         if self.digest.is_empty() {
             return Ok(false);
         }
-        let found = there(look(&self.path), "read", &self.path)?;
+        let found = unless_damaged(look(&self.path), "read", &self.path)?;
         Ok(found.is_some_and(|(digest, _)| digest == self.digest))
     }
 }
@@ -177,6 +179,7 @@ fn look(path: &Path) -> io::Result<(String, SystemTime)> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::time::Duration;
 
     use super::*;

@@ -2,23 +2,24 @@
 //! they include.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use toml_edit::{DocumentMut, Item};
 
 use crate::error::Error;
 use crate::exec::system::{HOME, canonical};
-use crate::workspace::cargo::{ConfigFile, config_in};
+use crate::workspace::environment::{Environment, var};
 
-/// All configuration files that cargo reads in some folders.
+/// All configuration files that cargo reads in some folders, and what they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     /// The path of each and its text; no text for one that is not there.
-    pub(super) files: Vec<(PathBuf, Option<String>)>,
+    pub(crate) files: Vec<(PathBuf, Option<String>)>,
     /// The variables that their tables `[env]` set.
-    pub(super) variables: BTreeSet<String>,
+    pub(crate) variables: BTreeSet<String>,
     /// All their strings, each with the folder to which its paths are relative.
-    pub(super) strings: BTreeSet<(PathBuf, String)>,
-    /// The files, without links.
+    pub(crate) strings: BTreeSet<(PathBuf, String)>,
+    /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
 
@@ -28,10 +29,10 @@ impl Configuration {
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub(super) fn read<'a>(
+    pub(crate) fn read<'a>(
         folders: impl IntoIterator<Item = &'a Path>,
         outer: &[PathBuf],
-        env: &[(OsString, OsString)],
+        env: &Environment,
     ) -> Result<Self, Error> {
         let mut found = Configuration::default();
         for folder in folders {
@@ -52,13 +53,12 @@ impl Configuration {
         Ok(found)
     }
 
-    /// Adds a file and those that it includes, unless it is known already.
+    /// Adds a file and those that it includes, unless it is known already: files may
+    /// include each other.
     fn add(&mut self, path: &Path) -> Result<(), Error> {
-        // Files may include each other, by ever longer ways.
         if !self.known.insert(canonical(path).unwrap_or_else(|_| path.to_owned())) {
             return Ok(());
         }
-        // What is no text is refused by cargo.
         let text = match fs_err::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             bytes => Some(bytes.map_err(Error::io("read", path))?),
@@ -77,34 +77,77 @@ impl Configuration {
         Ok(())
     }
 
-    /// All of it as text, for a digest.
-    pub(super) fn text(&self) -> String {
+    /// A text that changes when a file does.
+    pub(crate) fn text(&self) -> String {
         format!("{:?}", self.files)
     }
 }
 
-/// The configuration files in the folders around the repository `root`, which
-/// cargo does not find from a worktree elsewhere, outermost first. That of
-/// cargo's home is not among them: cargo reads it wherever it runs.
-pub(crate) fn outer_configs(
-    root: &Path,
-    seen_from: &Path,
-    env: &[(OsString, OsString)],
-) -> Vec<PathBuf> {
+/// The configuration files in the folders around the repository `root`, outermost
+/// first, without those that cargo finds from the folder `seen_from` by itself, and
+/// without that of cargo's home, which cargo reads wherever it runs.
+pub(crate) fn outer_configs(root: &Path, seen_from: &Path, env: &Environment) -> Vec<PathBuf> {
     let home = cargo_home(env);
     let is_home = |folder: &Path| home.as_ref().is_some_and(|home| folder.join(".cargo") == *home);
-    let around = root.ancestors().skip(1);
-    let around = around.filter(|folder| !seen_from.starts_with(folder) && !is_home(folder));
-    let mut found: Vec<_> = around.filter_map(config_in).collect();
+    let folders = root.ancestors().skip(1);
+    let folders = folders.filter(|folder| !seen_from.starts_with(folder) && !is_home(folder));
+    let mut found: Vec<_> = folders.filter_map(config_in).collect();
     found.reverse();
     found
 }
 
 /// Cargo's home in an environment.
-pub(super) fn cargo_home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let var = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, v)| v);
-    let usual = || var(HOME).map(|home| Path::new(home).join(".cargo"));
-    var("CARGO_HOME").map(PathBuf::from).or_else(usual)
+pub(crate) fn cargo_home(env: &Environment) -> Option<PathBuf> {
+    let usual = || var(env, HOME).map(|home| Path::new(home).join(".cargo"));
+    var(env, "CARGO_HOME").map(PathBuf::from).or_else(usual)
+}
+
+/// What one configuration file names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ConfigFile {
+    /// Other files that it includes, relative to its own folder.
+    includes: BTreeSet<String>,
+    /// The variables of its table `[env]`.
+    variables: BTreeSet<String>,
+    /// All its strings: some of them name compilers, linkers and wrappers.
+    strings: BTreeSet<String>,
+}
+
+impl ConfigFile {
+    /// Reads one. A text that is not TOML, which cargo refuses, names nothing.
+    fn parse(text: &str) -> Self {
+        let Ok(document) = text.parse::<DocumentMut>() else { return ConfigFile::default() };
+        let mut file = ConfigFile::default();
+        if let Some(variables) = document.get("env").and_then(Item::as_table_like) {
+            file.variables.extend(variables.iter().map(|(name, _)| name.to_owned()));
+        }
+        // In whatever way files are included, their paths are the only strings.
+        if let Some(include) = document.get("include") {
+            add_strings(include, &mut file.includes);
+        }
+        add_strings(document.as_item(), &mut file.strings);
+        file
+    }
+}
+
+fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
+    if let Some(table) = item.as_table_like() {
+        table.iter().for_each(|(_, item)| add_strings(item, found));
+    } else if let Some(tables) = item.as_array_of_tables() {
+        let items = tables.iter().flat_map(|table| table.iter());
+        items.for_each(|(_, item)| add_strings(item, found));
+    } else if let Some(list) = item.as_array() {
+        list.iter().for_each(|value| add_strings(&Item::Value(value.clone()), found));
+    } else {
+        found.extend(item.as_str().map(str::to_owned));
+    }
+}
+
+/// The configuration file of a folder: `.cargo/config`, which wins over
+/// `.cargo/config.toml`.
+fn config_in(folder: &Path) -> Option<PathBuf> {
+    let names = ["config", "config.toml"].map(|name| folder.join(".cargo").join(name));
+    names.into_iter().find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -171,11 +214,45 @@ mod tests {
                 vars.iter().map(|(name, value)| (name.into(), value.into())).collect();
             outer_configs(&root.join("home/code/repo"), &root.join(from), &env)
         };
-        assert_eq!(found("cache/room", &[]), [home, code.clone()]);
+        assert_eq!(found("cache/cache", &[]), [home, code.clone()]);
         let code = std::slice::from_ref(&code);
-        assert_eq!(found("home/.cache/room", &[]), code);
-        assert_eq!(found("cache/room", &[("HOME", root.join("home"))]), code);
+        assert_eq!(found("home/.cache/cache", &[]), code);
+        assert_eq!(found("cache/cache", &[("HOME", root.join("home"))]), code);
         let set = [("HOME", root.join("x")), ("CARGO_HOME", root.join("home/.cargo"))];
-        assert_eq!(found("cache/room", &set), code);
+        assert_eq!(found("cache/cache", &set), code);
+    }
+
+    fn paths(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_file_includes_others_in_each_of_the_ways_that_cargo_knows() {
+        let includes = |text: &str| ConfigFile::parse(text).includes;
+        assert_eq!(includes("include = 'a.toml'"), paths(&["a.toml"]));
+        assert_eq!(includes("include = ['a.toml', \"b.toml\"]"), paths(&["a.toml", "b.toml"]));
+        let tables = "include = ['a.toml', { path = 'b.toml', optional = true }]";
+        assert_eq!(includes(tables), paths(&["a.toml", "b.toml"]));
+        assert_eq!(includes("[[include]]\npath = 'c.toml'\n"), paths(&["c.toml"]));
+        assert_eq!(includes("[build]\njobs = 1\n"), paths(&[]));
+    }
+
+    #[test]
+    fn the_variables_of_its_environment_are_known_by_name() {
+        let text = "env.ONE = '1'\n[env]\n";
+        assert_eq!(ConfigFile::parse(text), ConfigFile::default(), "that is no TOML");
+        let text =
+            "[env]\nONE = '1'\nTWO = { value = '2', force = true }\n[env.THREE]\nvalue = '3'\n";
+        let names = ["ONE", "TWO", "THREE"].map(str::to_owned);
+        assert_eq!(ConfigFile::parse(text).variables, BTreeSet::from(names));
+    }
+
+    #[test]
+    fn all_strings_are_found_wherever_they_stand() {
+        let text = "[build]\nrustc-wrapper = 'sccache'\nrustflags = ['-Clinker=clang']\n\
+                    [target.'cfg(debug_assertions)']\nlinker = '/usr/bin/ld'\n\
+                    [profile.release.package]\na = { opt-level = 's' }\n";
+        let strings = ["sccache", "-Clinker=clang", "/usr/bin/ld", "s"].map(str::to_owned);
+        assert_eq!(ConfigFile::parse(text).strings, BTreeSet::from(strings));
     }
 }

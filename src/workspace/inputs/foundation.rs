@@ -3,132 +3,95 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::configuration::{Configuration, cargo_home};
-use super::surroundings::unwatched;
 use crate::error::Error;
 use crate::exec::machine;
 use crate::exec::system::{digest, digest_file};
-use crate::workspace::cache::Environment;
+use crate::workspace::environment::{Environment, unwatched, var};
 
 /// Programs that build scripts and rustc run without being told their paths.
-const USUAL: [&str; 26] = [
-    "ar",
-    "as",
-    "c++",
-    "cc",
-    "clang",
-    "clang++",
-    "g++",
-    "gcc",
-    "gfortran",
-    "ld",
-    "ld.bfd",
-    "ld.gold",
-    "ld.lld",
-    "ld.mold",
-    "ld64.lld",
-    "lld",
-    "llvm-ar",
-    "mold",
-    "nasm",
-    "nvcc",
-    "pkg-config",
-    "protoc",
-    "ranlib",
-    "strip",
-    "wild",
-    "yasm",
-];
+const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
+    ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib strip wild yasm";
 
 /// The parts of a variable's name by which it is known to name a program, or
 /// flags that may name one.
-const NAMING: [&str; 20] = [
-    "AR",
-    "AS",
-    "CC",
-    "CFLAGS",
-    "CMAKE",
-    "COMPILER",
-    "CXX",
-    "CXXFLAGS",
-    "LD",
-    "LDFLAGS",
-    "LINKER",
-    "LLVM",
-    "NASM",
-    "NVCC",
-    "PROTOC",
-    "RANLIB",
-    "RUSTC",
-    "RUSTDOC",
-    "RUSTFLAGS",
-    "WRAPPER",
-];
+const NAMING: &str = "AR AS CC CFLAGS CMAKE COMPILER CXX CXXFLAGS LD LDFLAGS LINKER LLVM NASM \
+    NVCC PROTOC RANLIB RUSTC RUSTDOC RUSTFLAGS WRAPPER";
 
-/// The digests of programs, each read once.
-#[derive(Debug, Default)]
-pub(super) struct Programs {
-    known: BTreeMap<PathBuf, String>,
+/// What all builds in one environment stand on.
+#[derive(Debug)]
+pub(crate) struct Foundation {
+    /// The processor, the variables that compilers read, and cargo's home (the same
+    /// whether a variable names it or not).
+    text: String,
+    /// The folders of the `PATH`.
+    search: Vec<PathBuf>,
+    /// The usual programs, and those that variables name.
+    programs: BTreeSet<PathBuf>,
+    /// The digests of programs; empty where nobody may read one.
+    digests: BTreeMap<PathBuf, String>,
 }
 
-impl Programs {
-    /// A digest of the program at `path`; empty where nobody may read it.
-    fn digest(&mut self, path: &Path) -> Result<&str, Error> {
-        if !self.known.contains_key(path) {
-            let digest = match digest_file(path) {
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
-                digest => digest.map_err(Error::io("read", path))?,
-            };
-            self.known.insert(path.to_owned(), digest);
-        }
-        Ok(&self.known[path])
-    }
-
-    /// A digest of all that the builds in the folder `side` stand on, but what
-    /// lies in it, which is in the commit. `rustc` is what `rustc -vV` says
-    /// there.
+impl Foundation {
+    /// Looks the programs up.
     ///
     /// # Errors
-    /// When a program that is there can't be read now.
-    pub(super) fn foundation(
-        &mut self,
-        side: &Path,
-        rustc: &str,
-        configuration: &Configuration,
-        env: &Environment,
-    ) -> Result<String, Error> {
+    /// When the system does not tell of the processor.
+    pub(crate) fn new(env: &Environment) -> Result<Self, Error> {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
-        let mut text = format!("{rustc}\n{features}\n{}\n", unwatched(env));
-        // It is the same whether a variable names it or not.
-        let _ = writeln!(text, "{:?}", cargo_home(env));
-        let mut programs = BTreeSet::new();
+        let text = format!("{features}\n{}\n{:?}\n", unwatched(env), cargo_home(env));
         let search = search_path(env);
-        for name in USUAL {
+        let mut programs = BTreeSet::new();
+        for name in USUAL.split(' ') {
             // All of that name: the first may be a wrapper of the second.
             programs.extend(search.iter().map(|folder| folder.join(name)).filter(|p| p.is_file()));
         }
         for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
-            let value = value.to_string_lossy();
-            programs.extend(named(&value, Path::new("/"), &search));
+            programs.extend(named(&value.to_string_lossy(), Path::new("/"), &search));
         }
+        Ok(Foundation { text, search, programs, digests: BTreeMap::new() })
+    }
+
+    /// A digest of what a build in the folder `side` stands on, but for programs in that
+    /// folder, which are in the commit. `rustc` is what `rustc -vV` says there.
+    ///
+    /// # Errors
+    /// When a program that is there can't be read now.
+    pub(crate) fn digest(
+        &mut self,
+        side: &Path,
+        rustc: &str,
+        configuration: &Configuration,
+    ) -> Result<String, Error> {
+        let mut programs = self.programs.clone();
         for (base, value) in &configuration.strings {
-            programs.extend(named(value, base, &search));
+            programs.extend(named(value, base, &self.search));
         }
+        let mut text = format!("{rustc}\n{}", self.text);
         for program in programs.iter().filter(|program| !program.starts_with(side)) {
-            let _ = writeln!(text, "{} {}", program.display(), self.digest(program)?);
+            text.push_str(&format!("{} {}\n", program.display(), self.digest_of(program)?));
         }
         Ok(digest(text.as_bytes()))
+    }
+
+    fn digest_of(&mut self, program: &Path) -> Result<&str, Error> {
+        if !self.digests.contains_key(program) {
+            let digest = match digest_file(program) {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
+                digest => digest.map_err(Error::io("read", program))?,
+            };
+            self.digests.insert(program.to_owned(), digest);
+        }
+        Ok(&self.digests[program])
     }
 }
 
 fn search_path(env: &Environment) -> Vec<PathBuf> {
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    let folders = path.into_iter().flat_map(std::env::split_paths);
+    let folders = var(env, "PATH").into_iter().flat_map(std::env::split_paths);
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
@@ -136,7 +99,7 @@ fn search_path(env: &Environment) -> Vec<PathBuf> {
 /// `CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER`.
 fn names_a_program(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
-    name.split(['_', '-']).any(|part| NAMING.contains(&part))
+    name.split(['_', '-']).any(|part| NAMING.split(' ').any(|word| word == part))
 }
 
 /// The files that a text of flags names: `clang`, `-Clinker=/opt/bin/ld`,
@@ -172,7 +135,7 @@ mod tests {
         let mut env = env(&[("PATH", &folder.join("bin"))]);
         env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
         let side = folder.join("side");
-        Programs::default().foundation(&side, "rustc 1", configuration, &env).unwrap()
+        Foundation::new(&env).unwrap().digest(&side, "rustc 1", configuration).unwrap()
     }
 
     #[test]
@@ -215,7 +178,7 @@ mod tests {
         }
         let other = |rustc: &str| {
             let side = folder.path().join("other");
-            Programs::default().foundation(&side, rustc, &none, &[]).unwrap()
+            Foundation::new(&[]).unwrap().digest(&side, rustc, &none).unwrap()
         };
         assert_eq!(other("rustc 2"), other("rustc 2"));
         assert_ne!(other("rustc 2"), other("rustc 1"));

@@ -1,0 +1,384 @@
+//! Benchmarks that are any command, and the build commands that make what they
+//! run.
+//!
+//! Build commands have a worktree of their own, `built` beside `tree`: what
+//! they write there, tracked files included, is seen by no other build, and the
+//! manifests in `tree` stay those of the commit. Nobody knows what a build
+//! command reads, so its results are used again only when nothing that could
+//! matter has changed, and every file is still as the build left it; see
+//! [`WorktreeRecord`]. Otherwise it is run again in a clean checkout.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::build::{Runnable, is_the_codes};
+use super::checkout::apply_filters;
+use super::diagnose::{self, Tool};
+use super::environment::all_but_session;
+use super::files::{remove, walk};
+use super::inputs::configuration::Configuration;
+use super::inputs::foundation::Foundation;
+use super::setup::SideSetup;
+use super::target_folder::is_later;
+use super::worktree_record::{BuiltFrom, Restored, WorktreeRecord, outline};
+use super::{Context, Event};
+use crate::error::{Cause, Error, Kind};
+use crate::exec::process::{Command, Exit, RunError, Sink};
+use crate::exec::program::Program;
+use crate::exec::system::digest;
+use crate::model::side::Side;
+use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::git::worktree::Store;
+
+/// The subcommands of cargo that build, and track what they build from.
+const CARGO_BUILDS: [&str; 6] = ["b", "bench", "build", "rustc", "t", "test"];
+
+/// The options of cargo that may come before a subcommand and have no value.
+const CARGO_OPTIONS: [&str; 7] =
+    ["--frozen", "--locked", "--offline", "--quiet", "--verbose", "-q", "-v"];
+
+/// The folders of a target folder in which cargo keeps what it builds on, and no
+/// programs of the workspace.
+const CARGO_OWN: [&str; 3] = [".fingerprint", "build", "incremental"];
+
+/// Variables by which a shell tells how and from where it called its last
+/// command. They differ from call to call, so build commands do not get them.
+const OF_SHELL: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
+
+/// The worktree in which a side's commands are run.
+#[derive(Debug, Default)]
+pub(super) struct CommandWorktree {
+    root: PathBuf,
+    /// The build commands that failed because of the code, and why.
+    failed: BTreeMap<BuildCommand, String>,
+}
+
+/// A build command.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BuildCommand {
+    /// The package's folder, from the root of the worktree.
+    folder: PathBuf,
+    words: Vec<String>,
+}
+
+impl BuildCommand {
+    /// That of the package in `folder`.
+    fn new(setup: &SideSetup, folder: &Path, words: &[String]) -> Self {
+        BuildCommand { folder: setup.inside(folder).to_owned(), words: words.to_vec() }
+    }
+}
+
+impl CommandWorktree {
+    /// What is run of a benchmark that is the command `words`, or why there is nothing
+    /// to run.
+    pub(super) fn runnable(
+        &self,
+        context: &Context<'_>,
+        setup: &SideSetup,
+        benchmark: &Benchmark,
+        words: &[String],
+        build: Option<&[String]>,
+    ) -> Result<Runnable, String> {
+        let folder = &setup.package(&benchmark.package)?.folder;
+        let failure =
+            build.and_then(|build| self.failed.get(&BuildCommand::new(setup, folder, build)));
+        if let Some(why) = failure {
+            return Err(why.clone());
+        }
+        let folder = self.root.join(setup.inside(folder));
+        let mut command = command(context, setup, words, &folder);
+        command.argv.extend(benchmark.args.iter().map(Into::into));
+        let (identity, home) = (setup.identity.clone(), context.cache.side_folder(setup.side()));
+        let program = Program { command, executable: None, identity, home };
+        Ok(Runnable { program, artifact: None })
+    }
+}
+
+/// Makes ready the worktree in which the commands among a side's benchmarks are run.
+/// Where the base's code is at fault that a build command fails, those benchmarks have
+/// no baseline.
+///
+/// # Errors
+/// [`Kind::Build`] when the head's code does not compile or lacks a command.
+pub(super) fn prepare(
+    context: &mut Context<'_>,
+    foundation: &mut Foundation,
+    setup: &SideSetup,
+    benchmarks: &[Benchmark],
+) -> Result<CommandWorktree, Error> {
+    let mut steps: Vec<(BuildCommand, &str)> = Vec::new();
+    for benchmark in benchmarks {
+        let Subject::Command { build: Some(words), .. } = &benchmark.subject else { continue };
+        let Ok(package) = setup.package(&benchmark.package) else { continue };
+        let step = BuildCommand::new(setup, &package.folder, words);
+        if steps.iter().all(|(known, _)| *known != step) {
+            steps.push((step, &benchmark.name));
+        }
+    }
+    if steps.is_empty() {
+        return Ok(CommandWorktree { root: setup.worktree.path.clone(), failed: BTreeMap::new() });
+    }
+    let folders: Vec<_> =
+        steps.iter().map(|(step, _)| setup.worktree.path.join(&step.folder)).collect();
+    let folders = folders.iter().map(PathBuf::as_path);
+    let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
+    let side_folder = context.cache.side_folder(setup.side());
+    let foundation = foundation.digest(&side_folder, &setup.rustc, &configuration)?;
+    let env = all_but_session(&context.tools.env);
+    let SideSetup { identity, lock, rustc, toolchain, .. } = setup;
+    let environment =
+        format!("{env}\n{toolchain:?}\n{rustc}\n{foundation}\n{}", configuration.text());
+    let commands = steps.iter().map(|(step, _)| digest(format!("{step:?}").as_bytes()));
+    let built_from = BuiltFrom {
+        identity: identity.clone(),
+        lock: lock.clone(),
+        environment: digest(environment.as_bytes()),
+        commands: commands.collect(),
+    };
+    let root = context.cache.command_worktree(setup.side());
+    let mut build = CommandBuild { context, setup, root: root.clone(), steps };
+    let failed = build.run(built_from)?;
+    Ok(CommandWorktree { root, failed })
+}
+
+/// A run of a side's build commands, in their order.
+struct CommandBuild<'a, 'b> {
+    context: &'a mut Context<'b>,
+    setup: &'a SideSetup,
+    /// Their worktree.
+    root: PathBuf,
+    /// Each with the name of a benchmark that needs it.
+    steps: Vec<(BuildCommand, &'a str)>,
+}
+
+impl CommandBuild<'_, '_> {
+    /// Runs the commands, unless all of them have been run there before, for the same
+    /// things, and nothing has changed since. Returns those that failed because of the
+    /// base's code, and why.
+    fn run(&mut self, built_from: BuiltFrom) -> Result<BTreeMap<BuildCommand, String>, Error> {
+        let (side, interrupt) = (self.setup.side(), self.context.tools.interrupt);
+        let at = self.root.with_extension("record");
+        let mut record = WorktreeRecord::read(&at)?;
+        if let Some(record) = record.as_mut().filter(|record| record.built_from == built_from)
+            && self.root.is_dir()
+        {
+            let restored = record.restore(&self.root, Path::new(""), interrupt)?;
+            if restored == Restored::Reread {
+                record.write(&at)?;
+            }
+            if restored != Restored::Changed {
+                for (_, name) in &self.steps {
+                    self.context.event(Event::Fresh(side, name));
+                }
+                return Ok(BTreeMap::new());
+            }
+        }
+        let keep = self.reusable_target_folder(record, &built_from)?;
+        remove(&at)?;
+        let workspace = self.setup.root_inside();
+        let (mut failed, mut before) = (BTreeMap::new(), BTreeMap::new());
+        for (number, (step, name)) in self.steps.clone().into_iter().enumerate() {
+            self.context.event(Event::Building(side, name));
+            if number == 0 {
+                self.clean(keep.as_slice())?;
+                before = outline(&self.root, workspace)?;
+            }
+            match self.run_step(number, &failed) {
+                Err(error) if side == Side::Base && is_the_codes(&error) => {
+                    failed.insert(step, error.to_string());
+                }
+                ran => ran?,
+            }
+        }
+        if failed.is_empty() {
+            let mut record = WorktreeRecord::new(&self.root, built_from, interrupt)?;
+            record.is_cargos = before == outline(&self.root, workspace)?;
+            record.write(&at)?;
+        }
+        Ok(failed)
+    }
+
+    /// Makes the worktree that of the commit, as the side's other one was before anything
+    /// was built there, but for the folders `keep`.
+    fn clean(&mut self, keep: &[PathBuf]) -> Result<(), Error> {
+        let (side, root) = (self.setup.side(), &self.root);
+        let revision = &self.setup.worktree.revision;
+        let store = Store::open(&self.context.cache.git(), &self.context.repo)?;
+        let check_out = || store.check_out(&self.context.repo, side, root, revision, keep);
+        self.context.tools.interrupt.bound(check_out)?;
+        apply_filters(self.context, &store, side, root, revision)?;
+        let lock = self.setup.root_inside().join("Cargo.lock");
+        let (from, to) = (self.setup.worktree.path.join(&lock), root.join(&lock));
+        if from.is_file() && !to.exists() {
+            remove(&to)?;
+            fs_err::copy(&from, &to).map_err(Error::io("copy", &from))?;
+        }
+        Ok(())
+    }
+
+    fn command(&self, step: &BuildCommand) -> Command {
+        let folder = self.root.join(&step.folder);
+        let mut command = command(self.context, self.setup, &step.words, &folder);
+        command.env.retain(|(name, _)| OF_SHELL.iter().all(|of_shell| name != of_shell));
+        command
+    }
+
+    /// Runs the build command `number`. Where it fails, everything is done once more from
+    /// a clean checkout, with those before it that have not failed, to learn why: half a
+    /// build may be in the way of the next.
+    fn run_step(
+        &mut self,
+        number: usize,
+        failed: &BTreeMap<BuildCommand, String>,
+    ) -> Result<(), Error> {
+        let side = self.setup.side();
+        let command = self.command(&self.steps[number].0);
+        let shown = command.shown();
+        let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
+            Err(error) if lacks(&self.root, &command, &error) => {
+                let exit = Exit::Code(127);
+                return Err(Kind::Build { side, command: shown, exit }.into());
+            }
+            exit => exit?,
+        };
+        if exit.success() {
+            return Ok(());
+        }
+        self.context.event(Event::Diagnosing(side));
+        self.clean(&[])?;
+        let done = self.steps[..number].iter().map(|(step, _)| step);
+        for step in done.filter(|step| !failed.contains_key(*step)) {
+            let command = self.command(step);
+            let shown = command.shown();
+            let exit = self.context.tools.stream(command, Sink::Stderr)?;
+            if !exit.success() {
+                let source = Cause::of("it went well a moment ago".to_owned());
+                return Err(Kind::Unbuilt { side, command: shown, exit, source }.into());
+            }
+        }
+        let tools = &self.context.tools;
+        diagnose::run_again(tools, shown, command, Tool::BuildCommand, (side, &self.root)).map(drop)
+    }
+
+    /// The folder of an earlier build that a new one may begin with: cargo's own
+    /// target folder, where nothing but cargo was run, in the same environment, and where
+    /// the folder is known to hold what cargo left in it and nothing else. Cargo finds
+    /// out by itself what of it is out of date, but not that a file is gone which a build
+    /// script wrote elsewhere. The programs in it are removed: one that the commit no
+    /// longer builds would be run all the same.
+    fn reusable_target_folder(
+        &self,
+        record: Option<WorktreeRecord>,
+        built_from: &BuiltFrom,
+    ) -> Result<Option<PathBuf>, Error> {
+        let is_cargos = self.steps.iter().all(|(step, _)| builds_with_cargo(&step.words));
+        let fits = |record: &WorktreeRecord| {
+            record.is_cargos
+                && record.built_from.environment == built_from.environment
+                && record.built_from.commands == built_from.commands
+        };
+        let Some(mut record) = record.filter(|record| is_cargos && fits(record)) else {
+            return Ok(None);
+        };
+        let target = self.setup.root_inside().join("target");
+        let full = self.root.join(&target);
+        let is_folder = full.symlink_metadata().is_ok_and(|about| about.is_dir());
+        // Cargo goes by times.
+        if !is_folder || is_later(&full, SystemTime::now())? {
+            return Ok(None);
+        }
+        let interrupt = self.context.tools.interrupt;
+        if record.restore(&self.root, &target, interrupt)? == Restored::Changed {
+            return Ok(None);
+        }
+        remove_programs(&full)?;
+        Ok(Some(target))
+    }
+}
+
+/// A command of the user's in a folder.
+fn command(context: &Context<'_>, setup: &SideSetup, words: &[String], folder: &Path) -> Command {
+    let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
+    context.tools.command(program, args, folder, setup.toolchain.as_deref())
+}
+
+/// Whether a command could not be started because it is a file of the
+/// worktree that is not there.
+fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
+    let Kind::Process(RunError::Spawn { source, .. }) = error.kind() else { return false };
+    let program = command.argv.first().map(|program| command.cwd.join(program));
+    let is_named = command.argv.first().is_some_and(|p| p.as_encoded_bytes().contains(&b'/'));
+    source.kind() == std::io::ErrorKind::NotFound
+        && is_named
+        && program.is_some_and(|program| program.starts_with(worktree) && !program.exists())
+}
+
+/// Whether a command is cargo itself that builds.
+fn builds_with_cargo(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str);
+    let is_cargo = words.next() == Some("cargo");
+    let mut words = words.skip_while(|word| word.starts_with('+') || CARGO_OPTIONS.contains(word));
+    is_cargo && words.next().is_some_and(|word| CARGO_BUILDS.contains(&word))
+}
+
+/// Removes from a target folder everything but what cargo builds on. In the folders
+/// `deps` of compiled crates, only the programs go.
+fn remove_programs(folder: &Path) -> Result<(), Error> {
+    for (path, about) in walk(folder, |path| CARGO_OWN.iter().any(|own| path.ends_with(own)))? {
+        let is_in_deps = path.iter().any(|part| part == "deps");
+        let is_linked = path.parent().is_some_and(|parent| parent.ends_with("deps"))
+            && path.extension().is_none_or(|extension| extension == "exe");
+        if !about.is_dir() && (!is_in_deps || is_linked) {
+            remove(&folder.join(path))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_known_by_its_name_and_its_subcommand() {
+        let builds =
+            |text: &str| builds_with_cargo(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for text in ["cargo build", "cargo +nightly --locked b --release", "cargo bench --no-run"] {
+            assert!(builds(text), "{text}");
+        }
+        for text in ["cargo", "cargo run", "cargo xtask build", "make build", "sh -c build"] {
+            assert!(!builds(text), "{text}");
+        }
+        // Its value could be taken for the subcommand.
+        assert!(!builds("cargo --config build run"));
+    }
+
+    #[test]
+    fn of_a_target_folder_stays_what_cargo_builds_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let files = [
+            "release/.fingerprint/a-1/a",
+            "release/build/a-1/build-script-build",
+            "release/deps/liba-1.rlib",
+            "release/deps/libmacros-1.so",
+            "release/incremental/a-1/part",
+            "x/release/deps/liba-1.rmeta",
+        ];
+        let programs = ["release/app", "release/examples/one", "x/release/app", "tmp/left"];
+        let linked = ["release/deps/app-1", "release/deps/app-1.exe", "CACHEDIR.TAG"];
+        for name in files.iter().chain(&programs).chain(&linked) {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        remove_programs(root).unwrap();
+        for name in files {
+            assert!(root.join(name).exists(), "{name}");
+        }
+        for name in programs.iter().chain(&linked) {
+            assert!(!root.join(name).exists(), "{name}");
+        }
+    }
+}

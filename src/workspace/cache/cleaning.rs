@@ -1,0 +1,284 @@
+//! What the cache holds, how long it stays, and how it is emptied.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, io_error};
+
+/// What can be made again of a repository's part.
+const PARTS: [&str; 4] = ["builds", "base", "head", "git"];
+
+/// How long an artifact that nobody used is kept.
+const MAX_AGE: Duration = Duration::from_secs(30 * DAY);
+/// How many bytes of artifacts are kept for one repository.
+const MAX_BYTES: u64 = 4 << 30;
+/// The file in an artifact's folder that tells since when it counts as old.
+const OLD: &str = "old";
+/// How long it has to count as old before it goes: a clock that is ahead for a
+/// moment would make all artifacts old.
+const GRACE: Duration = Duration::from_secs(DAY);
+/// Seconds.
+const DAY: u64 = 24 * 3600;
+
+/// What is kept of one repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedRepository {
+    /// The folder in the cache.
+    pub folder: PathBuf,
+    /// The repository's own folder (its `.git`), if that was written down.
+    pub repository: Option<PathBuf>,
+    /// How many artifacts there are.
+    pub artifacts: usize,
+    /// Their bytes.
+    pub artifact_bytes: u64,
+    /// The bytes of worktrees, target folders and everything else.
+    pub other_bytes: u64,
+    /// When something in it was last used.
+    pub used: Option<SystemTime>,
+}
+
+/// What became of a repository's part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cleaned {
+    /// It was emptied of so many bytes.
+    Freed(u64),
+    /// Somebody uses it: what they wrote about themselves.
+    InUse(String),
+}
+
+impl Cache {
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The repositories of which something is kept, the latest used first.
+    ///
+    /// # Errors
+    /// When the cache can't be read.
+    pub fn repositories(&self) -> Result<Vec<CachedRepository>, Error> {
+        let bucket = self.root.join(BUCKET);
+        let entries = match std::fs::read_dir(&bucket) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(io_error("read", &bucket))?,
+        };
+        let all = entries.flatten().map(|entry| RepositoryCache { path: entry.path() });
+        let mut kept: Vec<_> = all.filter_map(|one| one.summary()).collect();
+        kept.sort_by(|one, other| other.used.cmp(&one.used).then(one.folder.cmp(&other.folder)));
+        Ok(kept)
+    }
+
+    /// Empties the part of every repository that nobody uses, and removes what
+    /// earlier versions kept. Returns what became of each.
+    ///
+    /// # Errors
+    /// When something can't be removed.
+    pub fn clean(&self) -> Result<Vec<(PathBuf, Cleaned)>, Error> {
+        let mut all = Vec::new();
+        for CachedRepository { folder, .. } in self.repositories()? {
+            let cleaned = RepositoryCache { path: folder.clone() }.clean()?;
+            all.push((folder, cleaned));
+        }
+        let entries = std::fs::read_dir(&self.root).map_err(io_error("read", &self.root))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_ours = name.to_string_lossy().starts_with("repositories-v");
+            if is_ours && name != BUCKET {
+                let bytes = size(&entry.path());
+                remove(&entry.path())?;
+                all.push((entry.path(), Cleaned::Freed(bytes)));
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl RepositoryCache {
+    /// `None` when nothing is kept.
+    fn summary(&self) -> Option<CachedRepository> {
+        if !PARTS.iter().any(|part| self.path.join(part).exists()) {
+            return None;
+        }
+        let repository = std::fs::read_to_string(self.path.join(REPOSITORY)).ok();
+        let artifact_bytes = size(&self.builds());
+        let artifacts = std::fs::read_dir(self.builds()).into_iter().flatten().flatten();
+        let manifests: Vec<PathBuf> =
+            artifacts.map(|entry| entry.path().join("manifest.json")).collect();
+        let times = manifests.iter().chain([&self.path]);
+        let times = times.filter_map(|path| path.metadata().ok()?.modified().ok());
+        Some(CachedRepository {
+            folder: self.path.clone(),
+            repository: repository.map(|path| PathBuf::from(path.trim_end_matches('\n'))),
+            artifacts: manifests.iter().filter(|path| path.exists()).count(),
+            artifact_bytes,
+            other_bytes: size(&self.path).saturating_sub(artifact_bytes),
+            used: times.max(),
+        })
+    }
+
+    /// Removes everything that can be made again, unless somebody uses it. The lock
+    /// stays: whoever waits for it waits for this very file.
+    ///
+    /// # Errors
+    /// When something can't be removed.
+    pub fn clean(&self) -> Result<Cleaned, Error> {
+        let about = format!("`cargo cbdr cache clean`, process {}", std::process::id());
+        let _lock = match self.try_lock(&about)? {
+            Ok(lock) => lock,
+            Err(holder) => return Ok(Cleaned::InUse(holder)),
+        };
+        let mut bytes = 0;
+        for part in PARTS {
+            let path = self.path.join(part);
+            bytes += size(&path);
+            remove(&path)?;
+        }
+        Ok(Cleaned::Freed(bytes))
+    }
+
+    /// Removes what a killed run left half done, artifacts that nobody has used for
+    /// 30 days and that were found so a day ago, too, and beyond 4 GiB those that
+    /// have not been used for longest; never those of `keep`.
+    pub(crate) fn prune(&self, keep: &[String]) {
+        self.prune_at(keep, SystemTime::now());
+    }
+
+    fn prune_at(&self, keep: &[String], now: SystemTime) {
+        let Ok(entries) = std::fs::read_dir(self.builds()) else {
+            return;
+        };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match last_used(&entry.path(), now) {
+                Ok(used) if !name.starts_with("new-") => found.push((used, name, entry.path())),
+                Err(error) if error.kind() != ErrorKind::NotFound => {}
+                _ => drop(std::fs::remove_dir_all(entry.path())),
+            }
+        }
+        found.sort_by_key(|(used, ..)| std::cmp::Reverse(*used));
+        let mut total = 0;
+        for (used, name, path) in found {
+            total += size(&path);
+            let age = now.duration_since(used).unwrap_or_default();
+            let was_old = was_old(&path, age > MAX_AGE, now);
+            if !keep.contains(&name) && (was_old || total > MAX_BYTES) {
+                let _ = std::fs::remove_dir_all(path);
+            }
+        }
+    }
+}
+
+/// When an artifact was last used; what seems to be in the future was now.
+fn last_used(artifact: &Path, now: SystemTime) -> io::Result<SystemTime> {
+    let manifest = artifact.join("manifest.json");
+    let used = manifest.metadata()?.modified()?;
+    if used > now {
+        // The clock was ahead, or is behind: the artifact would stay for too long.
+        let _ = File::open(&manifest).and_then(|file| file.set_modified(now));
+    }
+    Ok(used.min(now))
+}
+
+/// Whether an artifact is old and was so a day ago; remembers since when it is.
+fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
+    let note = artifact.join(OLD);
+    if !is_old {
+        let _ = std::fs::remove_file(note);
+        return false;
+    }
+    match note.metadata().and_then(|about| about.modified()) {
+        Ok(since) => now.duration_since(since).is_ok_and(|age| age >= GRACE),
+        Err(_) => {
+            let _ = File::create(&note).and_then(|file| file.set_modified(now));
+            false
+        }
+    }
+}
+
+/// Removes a folder that may not be there.
+fn remove(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of all files in a folder.
+pub(super) fn size(path: &Path) -> u64 {
+    let of = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => size(&entry.path()),
+        _ => entry.metadata().map_or(0, |metadata| metadata.len()),
+    };
+    std::fs::read_dir(path).into_iter().flatten().flatten().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::cache::{Cache, Contents, Key};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// A repository with artifacts of these ages, days.
+    fn repository(folder: &Path, now: SystemTime, ages: &[u64]) -> (RepositoryCache, Vec<String>) {
+        let repository =
+            Cache::open(Some(folder.join("cache"))).unwrap().repository(folder, "r").unwrap();
+        let artifact = |&age: &u64| {
+            let key = Key::new([("age", age.to_string())]);
+            repository.publish(&key, folder, Contents::default()).unwrap();
+            let manifest = repository.builds().join(key.name()).join("manifest.json");
+            let used = now - Duration::from_secs(age * DAY);
+            File::open(manifest).unwrap().set_modified(used).unwrap();
+            key.name()
+        };
+        let names = ages.iter().map(artifact).collect();
+        (repository, names)
+    }
+
+    fn there(repository: &RepositoryCache, names: &[String]) -> Vec<bool> {
+        names.iter().map(|name| repository.builds().join(name).exists()).collect()
+    }
+
+    #[test]
+    fn what_nobody_used_goes_a_day_after_it_was_found_old() {
+        let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let (repository, names) = repository(folder.path(), now, &[28, 31, 40]);
+        let keep = std::slice::from_ref(&names[2]);
+        repository.prune_at(keep, now);
+        repository.prune_at(keep, now + 23 * HOUR);
+        assert_eq!(there(&repository, &names), [true; 3]);
+        repository.prune_at(keep, now + 24 * HOUR);
+        assert_eq!(there(&repository, &names), [true, false, true]);
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_for_a_moment_removes_nothing() {
+        let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let (repository, names) = repository(folder.path(), now, &[1, 29]);
+        let later = now + Duration::from_secs(50 * 365 * DAY);
+        for _ in 0..3 {
+            repository.prune_at(&[], later);
+            repository.prune_at(&[], later + HOUR);
+            repository.prune_at(&[], now);
+        }
+        assert_eq!(there(&repository, &names), [true; 2]);
+        // Nor does one that is set back, to a time before 1970.
+        repository.prune_at(&[], SystemTime::UNIX_EPOCH - HOUR);
+        assert_eq!(there(&repository, &names), [true; 2]);
+    }
+
+    #[test]
+    fn what_was_used_in_the_future_was_used_now() {
+        let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let (repository, names) =
+            repository(folder.path(), now + Duration::from_secs(1000 * DAY), &[0]);
+        repository.prune_at(&[], now);
+        let later = now + Duration::from_secs(31 * DAY);
+        repository.prune_at(&[], later);
+        repository.prune_at(&[], later + GRACE);
+        assert_eq!(there(&repository, &names), [false]);
+    }
+}

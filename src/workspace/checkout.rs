@@ -1,0 +1,239 @@
+//! Makes the worktrees of the sides. What libgit2 can't do is done by the installed
+//! git: files with a filter, and objects that a partial clone left out. Nothing is
+//! fetched unasked.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::target_folder::remove_later;
+use super::tools::Captured;
+use super::{Context, Event, fetch};
+use crate::error::{Error, Kind};
+use crate::exec::system::{digest, digest_file};
+use crate::model::notice::Notice;
+use crate::model::revision::{Revision, Sides};
+use crate::model::side::{Pair, Side};
+use crate::workspace::cache::make_dir;
+use crate::workspace::git::filters::{Filtered, Pointer};
+use crate::workspace::git::worktree::Store;
+use crate::workspace::git::{self, Repo};
+
+/// The bytes of paths that one call of git gets.
+const LONGEST: usize = 50_000;
+
+/// How many objects are asked for at once.
+const OBJECTS: usize = 1000;
+
+/// Settings under which git writes an index that libgit2 can read, and runs nothing of the
+/// user's but the filters.
+const PLAIN: [&str; 8] = [
+    "index.version=2",
+    "index.skipHash=false",
+    "index.sparse=false",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.fsmonitor=false",
+    "core.sparseCheckout=false",
+    "core.hooksPath=/dev/null",
+];
+
+/// A side's worktree.
+#[derive(Debug)]
+pub(super) struct Worktree {
+    pub(super) side: Side,
+    pub(super) path: PathBuf,
+    pub(super) revision: Revision,
+    /// The submodules and the files of git-lfs that it lacks of its commit.
+    missing: [Vec<PathBuf>; 2],
+}
+
+impl Worktree {
+    /// A name for what lies in it.
+    pub(super) fn identity(&self) -> String {
+        let Revision { commit, tree, dirty, .. } = &self.revision;
+        let name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
+        if self.missing.iter().all(Vec::is_empty) {
+            return name;
+        }
+        format!("{name} without {}", digest(format!("{:?}", self.missing).as_bytes()))
+    }
+}
+
+/// Checks both sides out. The head of a dirty comparison becomes a snapshot of the
+/// working tree.
+pub(super) fn check_out_sides(
+    context: &mut Context<'_>,
+    sides: &mut Sides,
+) -> Result<Pair<Worktree>, Error> {
+    fetch_missing_objects(context, &sides.base)?;
+    fetch_missing_objects(context, &sides.head)?;
+    let store = Store::open(&context.cache.git(), &context.repo)?;
+    if context.request.dirty {
+        sides.head.tree = context.tools.interrupt.bound(|| context.repo.snapshot(&store))?;
+        if context.request.aa {
+            sides.base.tree.clone_from(&sides.head.tree);
+        }
+    }
+    Pair::try_both(|side| check_out(context, &store, side, sides.of(side)))
+}
+
+/// Checks out one revision as the head.
+pub(super) fn check_out_head(
+    context: &mut Context<'_>,
+    revision: &Revision,
+) -> Result<Worktree, Error> {
+    fetch_missing_objects(context, revision)?;
+    let store = Store::open(&context.cache.git(), &context.repo)?;
+    check_out(context, &store, Side::Head, revision)
+}
+
+fn check_out(
+    context: &mut Context<'_>,
+    store: &Store,
+    side: Side,
+    revision: &Revision,
+) -> Result<Worktree, Error> {
+    context.tools.interrupt.check()?;
+    context.event(Event::CheckingOut(side, revision));
+    let folder = context.cache.side_folder(side);
+    make_dir(&folder)?;
+    remove_later(&folder, SystemTime::now())?;
+    let path = context.cache.worktree(side);
+    // Killed, too, it leaves nothing that the next call takes for whole.
+    let check_out = || store.check_out(&context.repo, side, &path, revision, &[]);
+    let submodules = context.tools.interrupt.bound(check_out)?;
+    let pointers = apply_filters(context, store, side, &path, revision)?;
+    if let Some(example) = pointers.first() {
+        let (count, example) = (pointers.len(), example.display().to_string());
+        context.notice(Notice::Pointers { side, count, example });
+    }
+    Ok(Worktree { side, path, revision: revision.clone(), missing: [submodules, pointers] })
+}
+
+/// Passes the files of a side's worktree through the user's filters. Returns the files
+/// of git-lfs that the clone lacks.
+pub(super) fn apply_filters(
+    context: &mut Context<'_>,
+    store: &Store,
+    side: Side,
+    tree: &Path,
+    revision: &Revision,
+) -> Result<Vec<PathBuf>, Error> {
+    let filtered = store.filtered(&context.repo, tree, revision)?;
+    let settings = filtered.settings.iter().map(String::as_str).chain(PLAIN);
+    let mut args: Vec<OsString> =
+        settings.flat_map(|setting| ["-c".into(), setting.into()]).collect();
+    args.extend(["checkout-index", "--force", "--index", "--"].map(OsString::from));
+    for paths in chunks(&filtered.raw) {
+        for path in paths {
+            // Git does not write a file that the index takes for right.
+            let full = tree.join(path);
+            fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+        }
+        let args = args.iter().cloned().chain(paths.iter().map(OsString::from));
+        let mut command = context.tools.command("git", args, tree, None);
+        command.set_var("GIT_NO_LAZY_FETCH", "1");
+        command.set_var("LC_ALL", "C");
+        let Captured { exit, stderr, .. } = context.tools.capture(command)?;
+        if !exit.success() {
+            let example = paths.first().map_or(String::new(), |path| path.display().to_string());
+            return Err(Kind::Filter { side, example, exit, stderr }.into());
+        }
+    }
+    if !filtered.raw.is_empty() {
+        store.settle(tree)?;
+    }
+    let mut missing = fill_pointers(store, tree, &filtered)?;
+    if !missing.is_empty() && context.request.fetch {
+        let (remote, what) = ("origin", format!("large files of {}", revision.rev));
+        match fetch::git(context, remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
+            Err(error) if error.is_interrupt() => return Err(error),
+            // Without git-lfs, or without a server that has them, they stay pointers,
+            // which is told.
+            _ => missing = fill_pointers(store, tree, &filtered)?,
+        }
+    }
+    Ok(missing)
+}
+
+/// Replaces the pointers of git-lfs by the files that they stand for, as far as the
+/// clone has them; returns those that are left. (Git-lfs itself would write into the
+/// clone, and ask the server.)
+fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<PathBuf>, Error> {
+    let (mut filled, mut missing) = (Vec::new(), Vec::new());
+    for path in &filtered.lfs {
+        let full = tree.join(path);
+        let Some(pointer) = Pointer::read(&full) else { continue };
+        let place = pointer.place(&filtered.storage);
+        let is_there = place.metadata().is_ok_and(|about| about.len() == pointer.size);
+        if !is_there || digest_file(&place).ok().as_ref() != Some(&pointer.sha256) {
+            missing.push(path.clone());
+            continue;
+        }
+        let mode = full.metadata().map_err(Error::io("read", &full))?.permissions();
+        fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+        fs_err::copy(&place, &full).map_err(Error::io("copy", &place))?;
+        fs_err::set_permissions(&full, mode).map_err(Error::io("change", &full))?;
+        filled.push(path.clone());
+    }
+    if !filled.is_empty() {
+        store.accept(tree, &filled)?;
+    }
+    Ok(missing)
+}
+
+/// Makes sure that a partial clone holds the files of a commit.
+fn fetch_missing_objects(context: &mut Context<'_>, revision: &Revision) -> Result<(), Error> {
+    let Some(remote) = context.repo.promisor() else { return Ok(()) };
+    let rev = revision.rev.clone();
+    let commit = context.repo.at(Some(&revision.commit))?;
+    // Only trees that are there show what lies in them.
+    for _ in 0..1000 {
+        let missing = missing_objects(context, &commit.tree)?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if !context.request.fetch {
+            return Err(git::Error::Partial { rev, count: missing.len() }.into());
+        }
+        let what = format!("files of {rev}");
+        for objects in missing.chunks(OBJECTS) {
+            let mut args = fetch::OPTIONS.to_vec();
+            args.extend(["--filter=blob:none", "--", &remote]);
+            args.extend(objects.iter().map(String::as_str));
+            fetch::git(context, &remote, &what, &args)?;
+        }
+        context.repo = Repo::discover(&context.request.folder)?;
+    }
+    Err(git::Error::Partial { rev, count: 1 }.into())
+}
+
+/// The objects below a tree that the clone lacks and knows of.
+fn missing_objects(context: &Context<'_>, tree: &str) -> Result<Vec<String>, Error> {
+    if !context.repo.holds(tree) {
+        return Ok(vec![tree.to_owned()]);
+    }
+    let args = ["rev-list", "--objects", "--missing=print", tree];
+    let mut command = context.tools.command("git", args, context.repo.root(), None);
+    command.set_var("GIT_NO_LAZY_FETCH", "1");
+    let printed = context.tools.output(command)?;
+    let missing = printed.lines().filter_map(|line| line.strip_prefix('?'));
+    Ok(missing.map(str::to_owned).collect())
+}
+
+/// The paths in groups that fit into an argument list.
+fn chunks(paths: &[PathBuf]) -> Vec<&[PathBuf]> {
+    let mut groups = Vec::new();
+    let (mut begin, mut length) = (0, 0);
+    for (number, path) in paths.iter().enumerate() {
+        if length > LONGEST {
+            groups.push(&paths[begin..number]);
+            (begin, length) = (number, 0);
+        }
+        length += path.as_os_str().len() + 1;
+    }
+    groups.push(&paths[begin..]);
+    groups.retain(|group| !group.is_empty());
+    groups
+}

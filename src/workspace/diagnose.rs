@@ -1,0 +1,421 @@
+//! Whose fault it is that something does not build: the code's, or that of
+//! what is around it.
+//!
+//! A base that does not compile is nothing to compare with, and no reason to
+//! fail. A full disk, a missing linker or a killed compiler says nothing about
+//! the base, and a gate that passes for it lies. So the code is at fault only
+//! where a tool reports an error in it, and nothing speaks against that. In doubt
+//! it is not the code.
+//!
+//! What rustc reports, cargo passes on as JSON: an error that has a place in a
+//! source is the code's fault, by its code and spans. The exit status tells of
+//! signals, of shells that found no command, and of cargo's own errors as opposed to
+//! rustup's. Everything else is text, and the phrases below are all that is known of
+//! it: cargo has no JSON for its own errors (manifests, build scripts, dead
+//! compilers), build scripts and build commands may run any tool, and tools tell
+//! of the machine's errors in words. (Those for shortages are the system's own; see
+//! [`Shortage`].)
+
+use std::path::{Path, PathBuf};
+
+use super::tools::{Captured, Tools};
+use crate::error::{Cause, Error, Kind, Shortage};
+use crate::exec::process::{Command, Exit, is_full};
+use crate::model::side::Side;
+use crate::workspace::cargo::{CompilerError, compiler_errors};
+
+/// Whose fault it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    Code,
+    /// Not known to be the code's, with the line that tells why.
+    Machine(String),
+}
+
+/// What builds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tool {
+    /// Cargo, whose standard output has the compiler's errors as JSON.
+    Cargo,
+    /// A command of the user's, whose standard error may have anything.
+    BuildCommand,
+}
+
+/// Phrases of programs that can't work here, whatever the code says.
+const MACHINE: [&str; 11] = [
+    "Read-only file system",
+    "File size limit exceeded",
+    "out of memory",
+    "Killed",
+    "(signal: ",
+    "internal compiler error",
+    "Could not resolve",
+    "name resolution",
+    "Network is unreachable",
+    "Connection refused",
+    "timed out",
+];
+
+/// The numbers of the system's errors that code makes when it names a file that is
+/// not there: ENOENT, ENOTDIR, EISDIR.
+const FILE_ERRORS: [&str; 3] = ["2", "20", "21"];
+
+/// The codes of rustc's errors about files that an earlier run of it wrote.
+const DAMAGE: [&str; 7] = ["E0460", "E0461", "E0462", "E0464", "E0514", "E0519", "E0786"];
+
+/// The code of "can't find crate", and how it goes on when that is a crate of a crate
+/// that was compiled before.
+const MISSING_CRATE: (&str, &str) = ("E0463", "which `");
+
+/// Cargo's errors about manifests that do not have what is asked for, or are no
+/// manifests: how the line begins, and what is in it.
+const MANIFESTS: [(&str, &str); 11] = [
+    ("error: failed to parse manifest", ""),
+    ("error: failed to load manifest", ""),
+    ("error: failed to parse lock file", ""),
+    ("error: invalid ", ""),
+    ("error: the package '", "does not contain"),
+    ("error: none of the selected packages contains", "feature"),
+    ("error: package `", "does not have "),
+    ("error: package `", "cannot be built because it requires rustc"),
+    ("error: rustc ", "is not supported by the following package"),
+    ("error: profile `", "is not defined"),
+    ("error: target `", "requires the features"),
+];
+
+/// Errors that only sum up others.
+const SUMMARIES: [&str; 4] =
+    ["error: could not compile", "error: aborting due to", "error: build failed", BUILD_SCRIPT];
+
+/// How cargo reports that a build script failed.
+const BUILD_SCRIPT: &str = "error: failed to run custom build command";
+
+/// How cargo reports that a process ended with a code of its own, by system.
+const EXITED: [&str; 2] = ["(exit status: ", "(exit code: "];
+
+/// The code by which a build command says that what is there can't be built, as it
+/// does to `git bisect run`.
+const NOT_BUILDABLE: Exit = Exit::Code(125);
+
+/// Cargo's code for errors; rustup and those that speak for it have others.
+const CARGO_FAILED: Exit = Exit::Code(101);
+
+/// Runs a failed build of what lies in `tree` again with its output captured, to learn
+/// whose fault it is; `shown` is the command as it failed. Where it succeeds this time,
+/// returns what it printed.
+pub(super) fn run_again(
+    tools: &Tools<'_>,
+    shown: String,
+    mut command: Command,
+    tool: Tool,
+    (side, tree): (Side, &Path),
+) -> Result<String, Error> {
+    command.set_var("CARGO_TERM_COLOR", "never");
+    let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));
+    let Captured { exit, stdout, stderr } = tools.capture(command)?;
+    if exit.success() {
+        return Ok(stdout);
+    }
+    let blame = match [&tools.scratch, &temporary].into_iter().find(|path| is_full(path)) {
+        Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
+        None => match tool {
+            Tool::Cargo => of_cargo(exit, &compiler_errors(&stdout), &stderr, tree),
+            Tool::BuildCommand => of_command(exit, &stderr, tree),
+        },
+    };
+    Err(match blame {
+        Blame::Code => Kind::Build { side, command: shown, exit }.into(),
+        Blame::Machine(why) => {
+            Kind::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
+        }
+    })
+}
+
+fn of_cargo(exit: Exit, errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
+    match exit {
+        CARGO_FAILED => of_output(errors, stderr, tree),
+        _ => Blame::Machine(first_error(stderr)),
+    }
+}
+
+/// What was killed, what a shell could not find or start (126, 127) and what died of
+/// a signal below a shell is not the code's fault.
+fn of_command(exit: Exit, stderr: &str, tree: &Path) -> Blame {
+    match exit {
+        NOT_BUILDABLE => Blame::Code,
+        Exit::Code(1..=124) => of_output(&[], stderr, tree),
+        _ => Blame::Machine(first_error(stderr)),
+    }
+}
+
+/// Of reading manifests alone, which needs nothing but files.
+pub(super) fn of_manifests(exit: Exit, stderr: &str) -> Blame {
+    match stderr.lines().find(|line| is_of_machine(line)) {
+        Some(line) => Blame::Machine(plain(line)),
+        None if exit == CARGO_FAILED => Blame::Code,
+        None => Blame::Machine(first_error(stderr)),
+    }
+}
+
+/// Whether a tool that failed tells of something that no code and no setting can
+/// help, such as a lack of file descriptors.
+pub(super) fn is_the_machines(exit: Exit, stderr: &str) -> bool {
+    matches!(exit, Exit::Signal(_)) || stderr.lines().any(is_of_machine)
+}
+
+fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
+    // An error with a code is about the language, whatever words are in it.
+    let without_code = errors.iter().filter(|error| error.code.is_none());
+    let mut lines = without_code.flat_map(|error| error.rendered.lines()).chain(stderr.lines());
+    if let Some(line) = lines.find(|line| is_of_machine(line)) {
+        return Blame::Machine(plain(line));
+    }
+    let mut is_proven = stderr.lines().any(is_of_another_compiler);
+    for error in errors.iter().chain(&errors_in_text(stderr)) {
+        let line = error.rendered.lines().next().unwrap_or_default();
+        let code = error.code.as_deref().unwrap_or_default();
+        // An error that begins with a path is the dynamic linker's about a macro's library.
+        let is_damage = DAMAGE.contains(&code)
+            || (code == MISSING_CRATE.0 && line.contains(MISSING_CRATE.1))
+            || line.starts_with("error: /");
+        if is_damage {
+            return Blame::Machine(plain(line));
+        } else if error.has_place || is_own_script(error, tree) || is_about_manifests(line) {
+            is_proven = true;
+        } else if !SUMMARIES.iter().any(|begin| line.starts_with(begin)) {
+            return Blame::Machine(plain(line));
+        }
+    }
+    if is_proven { Blame::Code } else { Blame::Machine(first_error(stderr)) }
+}
+
+/// The errors in what cargo or a build command printed, each with the lines that
+/// follow it.
+fn errors_in_text(text: &str) -> Vec<CompilerError> {
+    let mut errors: Vec<CompilerError> = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        let code = line.strip_prefix("error[").and_then(|rest| rest.split(']').next());
+        if line.starts_with("error: ") || code.is_some() {
+            let (code, rendered) = (code.map(str::to_owned), String::new());
+            errors.push(CompilerError { code, rendered, has_place: false });
+            is_inside = true;
+        }
+        is_inside &= !line.starts_with("warning");
+        if let Some(error) = errors.last_mut().filter(|_| is_inside) {
+            error.has_place |= line.trim_start().starts_with("--> ");
+            error.rendered.push_str(line);
+            error.rendered.push('\n');
+        }
+    }
+    errors
+}
+
+/// Whether a line tells of something that no code can help. A line of source that a
+/// compiler shows (`3 | …`) tells nothing.
+fn is_of_machine(line: &str) -> bool {
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit() || c.is_whitespace());
+    if unnumbered.starts_with('|') {
+        return false;
+    }
+    let number = line.split_once("(os error ").and_then(|(_, rest)| rest.split(')').next());
+    number.is_some_and(|number| !FILE_ERRORS.contains(&number))
+        || Shortage::in_text(line).is_some()
+        || MACHINE.iter().any(|phrase| line.contains(phrase))
+}
+
+/// Whether a build script of a package in `tree` ended with a code of its own.
+/// (Those of other packages mostly look for what is installed.)
+fn is_own_script(error: &CompilerError, tree: &Path) -> bool {
+    let line = error.rendered.lines().next().unwrap_or_default();
+    line.starts_with(BUILD_SCRIPT)
+        && line.contains(&format!("({}", tree.display()))
+        && EXITED.iter().any(|words| error.rendered.contains(words))
+}
+
+fn is_about_manifests(line: &str) -> bool {
+    MANIFESTS.iter().any(|(begin, then)| line.starts_with(begin) && line.contains(then))
+}
+
+/// Whether a line is an error with a place in the manner of C compilers,
+/// `file:line:column: error:`.
+fn is_of_another_compiler(line: &str) -> bool {
+    let Some((place, _)) = line.split_once(": error: ") else { return false };
+    let mut parts = place.rsplit(':');
+    let is_number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u32>().is_ok());
+    is_number(parts.next()) && parts.next().is_some()
+}
+
+/// The first line that is an error, else the last one.
+fn first_error(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let error = lines.clone().find(|line| line.starts_with("error"));
+    error.or_else(|| lines.next_back()).map(plain).unwrap_or_default()
+}
+
+fn plain(line: &str) -> String {
+    let line = line.trim();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TREE: &str = "/cache/base/tree";
+
+    /// Of a build by cargo that printed this to standard error.
+    fn text(stderr: &str) -> Blame {
+        of_cargo(CARGO_FAILED, &[], stderr, Path::new(TREE))
+    }
+
+    fn machine(line: &str) -> Blame {
+        Blame::Machine(line.to_owned())
+    }
+
+    /// A message of cargo's about an error of rustc's.
+    fn message(code: Option<&str>, message: &str, has_span: bool) -> String {
+        let span = json!({
+            "file_name": "src/lib.rs", "byte_start": 0, "byte_end": 1, "line_start": 1,
+            "line_end": 1, "column_start": 1, "column_end": 1, "is_primary": true, "text": [],
+        });
+        let code = code.map(|code| json!({ "code": code, "explanation": null }));
+        let rendered = format!("error: {message}\n --> src/lib.rs:1:1\n  |\n1 | Killed\n");
+        let level =
+            if message.contains("panic") { "error: internal compiler error" } else { "error" };
+        let spans = if has_span { json!([span]) } else { json!([]) };
+        let target = json!({
+            "name": "m", "kind": ["lib"], "crate_types": ["lib"], "src_path": "/m/src/lib.rs",
+        });
+        let message = json!({
+            "message": message, "code": code, "level": level, "spans": spans, "children": [],
+            "rendered": rendered,
+        });
+        let message = json!({
+            "reason": "compiler-message", "package_id": "m", "manifest_path": "/m/Cargo.toml",
+            "target": target, "message": message,
+        });
+        format!("{message}\n")
+    }
+
+    fn messages(messages: &str) -> Blame {
+        let summary = "error: could not compile `m` (lib) due to 1 previous error\n";
+        of_cargo(CARGO_FAILED, &compiler_errors(messages), summary, Path::new(TREE))
+    }
+
+    #[test]
+    fn an_error_with_a_place_in_the_source_is_the_codes() {
+        let mismatched = message(Some("E0308"), "mismatched types", true);
+        let aborting = message(None, "aborting due to 1 previous error", false);
+        assert_eq!(messages(&format!("{mismatched}not JSON\n{aborting}")), Blame::Code);
+        // Its words are about the code, too.
+        assert_eq!(messages(&message(Some("E0412"), "no type `Killed`", true)), Blame::Code);
+        assert_eq!(messages(&message(None, "expected `;`", true)), Blame::Code);
+        let gone = "couldn't read `src/x`: No such file or directory (os error 2)";
+        assert_eq!(messages(&message(None, gone, true)), Blame::Code);
+    }
+
+    #[test]
+    fn one_sign_of_something_else_outweighs_that() {
+        let mismatched = message(Some("E0308"), "mismatched types", true);
+        for (code, other, has_span) in [
+            (None, "failed to write /t/lib.rmeta: No space left on device (os error 28)", false),
+            (None, "couldn't read `x`: Too many open files (os error 24)", true),
+            (None, "linking with `cc` failed: exit status: 1", false),
+            (None, "linker `cc` not found", false),
+            (None, "/t/libm.so: file too short", true),
+            (None, "the compiler panicked", true),
+            (Some("E0786"), "found invalid metadata files for crate `a`", true),
+            (Some("E0463"), "can't find crate for `b` which `a` depends on", true),
+            (Some("E0463"), "can't find crate for `std`", false),
+        ] {
+            let both = mismatched.clone() + &message(code, other, has_span);
+            assert_eq!(messages(&both), machine(other));
+        }
+        let tree = Path::new(TREE);
+        let errors = compiler_errors(&mismatched);
+        let killed = "error: could not compile `m` (lib)\n\nCaused by:\n  process didn't exit \
+                      successfully: `rustc` (signal: 9, SIGKILL: kill)\n";
+        assert!(matches!(of_cargo(CARGO_FAILED, &errors, killed, tree), Blame::Machine(_)));
+        assert!(matches!(of_cargo(Exit::Signal(9), &errors, "", tree), Blame::Machine(_)));
+        // Rustup's code.
+        assert!(matches!(of_cargo(Exit::Code(1), &errors, "", tree), Blame::Machine(_)));
+    }
+
+    #[test]
+    fn what_reports_no_error_in_the_code_is_not_known_to_be_the_codes() {
+        for stderr in [
+            "error: failed to get `a` as a dependency of package `m v0.1.0 (/cache/base/tree)`\n\n\
+             Caused by:\n  [7] Could not connect to server\n",
+            "error: could not compile `m` (lib)\n",
+            "",
+        ] {
+            assert!(matches!(text(stderr), Blame::Machine(_)), "{stderr}");
+        }
+    }
+
+    #[test]
+    fn a_build_script_is_the_codes_when_it_ends_by_itself_and_lies_there() {
+        let stderr = |at: &str, how: &str| {
+            format!(
+                "error: failed to run custom build command for `m v0.1.0{at}`\nnote: x\n\n\
+                 Caused by:\n  process didn't exit successfully: `/t/build-script-build` ({how})\n  \
+                 --- stderr\n\n  thread 'main' panicked at build.rs:1:12:\n  no good\n"
+            )
+        };
+        let here = " (/cache/base/tree/m)";
+        assert_eq!(text(&stderr(here, "exit status: 101")), Blame::Code);
+        assert_eq!(text(&stderr(here, "exit code: 1")), Blame::Code);
+        assert!(matches!(text(&stderr(here, "signal: 9, SIGKILL: kill")), Blame::Machine(_)));
+        assert!(matches!(text(&stderr("", "exit status: 101")), Blame::Machine(_)));
+        let full = stderr(here, "exit status: 101") + "  No space left on device (os error 28)\n";
+        assert_eq!(text(&full), machine("No space left on device (os error 28)"));
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_and_a_signal_are_the_machines_fault() {
+        let lack = "error: could not read the settings: Too many open files (os error 24)";
+        assert!(is_the_machines(Exit::Code(1), lack));
+        assert!(is_the_machines(Exit::Signal(9), ""));
+        assert!(!is_the_machines(Exit::Code(1), "error: no active toolchain"));
+    }
+
+    #[test]
+    fn manifests_without_what_is_asked_for_are_the_codes() {
+        assert_eq!(
+            text("error: the package 'm' does not contain this feature: fast\n"),
+            Blame::Code
+        );
+        assert_eq!(text("error: profile `foo` is not defined\n"), Blame::Code);
+        let old = "error: target `work` in package `m` requires the features: `q`\nConsider x\n";
+        assert_eq!(text(old), Blame::Code);
+        assert_eq!(of_manifests(CARGO_FAILED, "error: duplicate key\n"), Blame::Code);
+        let many = "error: failed to open: /t\n\nCaused by:\n  Too many open files (os error 24)\n";
+        assert_eq!(of_manifests(CARGO_FAILED, many), machine("Too many open files (os error 24)"));
+        let none = "error: toolchain 'x' is not installed\n";
+        assert_eq!(of_manifests(Exit::Code(1), none), machine("toolchain 'x' is not installed"));
+    }
+
+    #[test]
+    fn any_command_is_heard_as_compilers_are() {
+        let of = |code, stderr| of_command(Exit::Code(code), stderr, Path::new(TREE));
+        let compile = "   Compiling m v0.1.0 (/cache/base/tree)\n\
+            error[E0308]: mismatched types\n --> src/lib.rs:1:1\n  |\n\n\
+            error: could not compile `m` (lib) due to 1 previous error\n";
+        let linker = "error: linking with `cc` failed: exit status: 1\n  |\n  = note: x\n\
+            warning: unused\n --> src/lib.rs:1:1\n";
+        assert_eq!(
+            of(2, "cc -c x.c\nx.c:1:2: error: expected `;`\nmake: *** [x] Error 1\n"),
+            Blame::Code
+        );
+        assert_eq!(of(101, compile), Blame::Code);
+        let both = format!("{compile}{linker}");
+        assert_eq!(of(101, &both), machine("linking with `cc` failed: exit status: 1"));
+        assert_eq!(of(2, "make: *** no rule\n"), machine("make: *** no rule"));
+        assert_eq!(of(125, "no words of a compiler\n"), Blame::Code);
+        assert!(matches!(of(127, compile), Blame::Machine(_)));
+        assert!(matches!(of(137, compile), Blame::Machine(_)));
+        assert!(matches!(of(1, "note: error: x\n"), Blame::Machine(_)));
+    }
+}

@@ -1,0 +1,188 @@
+//! The environment in which both sides are built and run: the user's, without
+//! what git, cargo and rustup put there for other programs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The environment of a process.
+pub(crate) type Environment = [(OsString, OsString)];
+
+/// Variables that an outer cargo, or a hook, sets for its own children.
+const DROPPED: &str = "CARGO CARGO_BIN_NAME CARGO_BUILD_BUILD_DIR CARGO_BUILD_TARGET_DIR \
+    CARGO_CRATE_NAME CARGO_MAKEFLAGS CARGO_PRIMARY_PACKAGE CARGO_RUSTC_CURRENT_DIR \
+    CARGO_TARGET_DIR CARGO_TARGET_TMPDIR RUSTUP_TOOLCHAIN RUSTUP_TOOLCHAIN_SOURCE \
+    RUST_RECURSION_COUNT";
+
+/// Such variables, by how they begin.
+const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"];
+
+/// Variables that cargo sets for its children, and that others set for theirs.
+const DROPPED_UNDER_CARGO: &str = "MAKEFLAGS MFLAGS OUT_DIR";
+
+/// Where shared libraries are looked for: on Linux and on macOS. On Windows it
+/// is `PATH`, which stays as it is, because cargo is found there.
+const LIBRARY_PATHS: &str = "DYLD_FALLBACK_LIBRARY_PATH LD_LIBRARY_PATH";
+
+/// How the names of variables begin that shape a build and that cargo watches:
+/// it builds again by itself when one of them changes.
+const WATCHED: &str = "CARGO_BUILD_ CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_ CARGO_TARGET_ \
+    RUSTFLAGS RUST_TARGET_PATH";
+
+/// How the names of variables begin that shape a build and that cargo does not
+/// watch: it takes what was built under other values for up to date. Some build
+/// scripts declare some of them; linkers and compilers declare none.
+const UNWATCHED: &str = "AR AS CARGO_INCREMENTAL CARGO_UNSTABLE_ CC CFLAGS COMPILER_PATH CPATH \
+    CPLUS_INCLUDE_PATH CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH DYLD_FALLBACK_LIBRARY_PATH \
+    GCC_EXEC_PREFIX HOST_ IPHONEOS_DEPLOYMENT_TARGET LDFLAGS LD_LIBRARY_PATH LD_RUN_PATH \
+    LIBRARY_PATH MACOSX_DEPLOYMENT_TARGET NASM NVCC PKG_CONFIG RANLIB RUSTC SDKROOT \
+    SOURCE_DATE_EPOCH TARGET_ ZERO_AR_DATE";
+
+/// Variables that tell of a terminal or a session. They differ from one to the
+/// next, and no build depends on them.
+const SESSION: &str = "COLUMNS DBUS_SESSION_BUS_ADDRESS GPG_TTY LINES OLDPWD PWD SHLVL \
+    SSH_AUTH_SOCK SSH_CLIENT SSH_CONNECTION SSH_TTY STY TERM_SESSION_ID TMUX TMUX_PANE WINDOWID \
+    XAUTHORITY XDG_SESSION_ID _";
+
+/// The value of a variable.
+pub(super) fn var<'a>(env: &'a Environment, name: &str) -> Option<&'a OsStr> {
+    env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+}
+
+/// The environment for children, made from the one that the program `executable`
+/// was called in.
+pub(super) fn for_children(
+    env: &Environment,
+    executable: Option<&Path>,
+) -> Vec<(OsString, OsString)> {
+    let cargo = var(env, "CARGO").map(Path::new);
+    let toolchain = cargo.and_then(Path::parent).and_then(Path::parent);
+    let rustup = var(env, "RUSTUP_HOME").map(Path::new);
+    let ours = executable.and_then(Path::parent);
+    let foreign: Vec<&Path> = [toolchain, rustup, ours].into_iter().flatten().collect();
+    let mut kept = Vec::with_capacity(env.len());
+    for (name, value) in env {
+        if is_dropped(name, cargo.is_some()) {
+            continue;
+        }
+        if cargo.is_some() && name.to_str().is_some_and(|name| lists(LIBRARY_PATHS, name)) {
+            let own = without_folders(value, &foreign);
+            kept.extend(own.map(|own| (name.clone(), own)));
+        } else {
+            kept.push((name.clone(), value.clone()));
+        }
+    }
+    kept.sort();
+    kept
+}
+
+fn lists(words: &str, name: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == name)
+}
+
+fn is_dropped(name: &OsStr, under_cargo: bool) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    lists(DROPPED, name)
+        || DROPPED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || under_cargo && lists(DROPPED_UNDER_CARGO, name)
+}
+
+/// A library path without what lies in the folders `foreign`, which the cargo
+/// around us put in front: those of its toolchain and those around our executable.
+fn without_folders(value: &OsStr, foreign: &[&Path]) -> Option<OsString> {
+    let is_foreign = |entry: &PathBuf| foreign.iter().any(|root| entry.starts_with(root));
+    let own = std::env::split_paths(value).filter(|entry| !is_foreign(entry));
+    let joined = std::env::join_paths(own).ok()?;
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// All variables on which a build of which nothing is known may depend.
+pub(super) fn all_but_session(env: &Environment) -> String {
+    lines(env, |name| !lists(SESSION, name))
+}
+
+/// The variables that shape a build and that cargo watches.
+pub(super) fn watched(env: &Environment) -> String {
+    lines(env, |name| WATCHED.split_ascii_whitespace().any(|prefix| name.starts_with(prefix)))
+}
+
+/// The variables that shape a build and that cargo does not watch. `AR` stands for
+/// `AR_x86_64-unknown-linux-gnu`, too, but not for `ARCHIVE`.
+pub(super) fn unwatched(env: &Environment) -> String {
+    lines(env, |name| {
+        UNWATCHED.split_ascii_whitespace().any(|prefix| {
+            let rest = name.strip_prefix(prefix);
+            let is_letter = |c: char| c.is_ascii_alphabetic();
+            rest.is_some_and(|rest| prefix.ends_with('_') || !rest.starts_with(is_letter))
+        })
+    })
+}
+
+/// Some variables as lines `NAME=value`.
+fn lines(env: &Environment, is_wanted: impl Fn(&str) -> bool) -> String {
+    let line = |(name, value): &(OsString, OsString)| {
+        let name = name.to_str().filter(|name| is_wanted(name))?;
+        // As bytes: two values that are not UTF-8 may look alike.
+        Some(format!("{name}={:?}", value.as_encoded_bytes()))
+    };
+    env.iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The variables that hold compiler flags or a profile's settings, `NAME=value`
+/// each, for people to read: no paths of tools, nothing secret.
+pub(crate) fn compiler_flags(env: &Environment) -> Vec<String> {
+    let holds_flags = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        name.starts_with("CARGO_PROFILE_")
+            || ["RUSTFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"].iter().any(|f| name.contains(f))
+    };
+    let line = |(name, value): &(OsString, OsString)| {
+        let name = name.to_str().filter(|name| holds_flags(name))?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    };
+    env.iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(vars: &[(&str, &str)], executable: Option<&str>) -> Vec<String> {
+        let env: Vec<_> = vars.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let kept = for_children(&env, executable.map(Path::new));
+        kept.into_iter().map(|(n, v)| format!("{}={}", n.display(), v.display())).collect()
+    }
+
+    #[test]
+    fn what_belongs_to_git_and_to_an_outer_cargo_goes() {
+        let got = names(
+            &[
+                ("GIT_DIR", "/x"),
+                ("CARGO", "/r/toolchains/s/bin/cargo"),
+                ("CARGO_PKG_NAME", "x"),
+                ("CARGO_MANIFEST_DIR", "/x"),
+                ("CARGO_TARGET_DIR", "/t"),
+                ("RUSTUP_TOOLCHAIN", "stable"),
+                ("CARGO_HOME", "/c"),
+                ("CARGO_PROFILE_RELEASE_LTO", "true"),
+                ("DYLD_FALLBACK_LIBRARY_PATH", "/w/target/release/deps:/usr/lib"),
+                ("LD_LIBRARY_PATH", "/w/target/release/deps:/r/toolchains/s/lib:/mine"),
+            ],
+            Some("/w/target/release/cargo-cbdr"),
+        );
+        let kept = [
+            "CARGO_HOME=/c",
+            "CARGO_PROFILE_RELEASE_LTO=true",
+            "DYLD_FALLBACK_LIBRARY_PATH=/usr/lib",
+            "LD_LIBRARY_PATH=/mine",
+        ];
+        assert_eq!(got, kept);
+    }
+
+    #[test]
+    fn without_an_outer_cargo_a_library_path_stays_whole() {
+        let path = "LD_LIBRARY_PATH=/w/target/release:/mine";
+        let got =
+            names(&[("LD_LIBRARY_PATH", "/w/target/release:/mine")], Some("/w/target/release/c"));
+        assert_eq!(got, [path]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Files and folders in the cache: walks through them, removals, and records
+//! that are written whole or not at all.
+
+use std::fs::Metadata;
+use std::io::{Error as IoError, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::exec::system::Place;
+use crate::workspace::cache::unless_damaged;
+
+/// Everything below the folder `root`, by paths from there; a folder comes before
+/// what lies in it. What `is_skipped` is left out, with all that lies in it. Links
+/// are not followed. What vanishes meanwhile, because a process still runs there,
+/// is left out, too.
+pub(super) fn walk(
+    root: &Path,
+    is_skipped: impl Fn(&Path) -> bool,
+) -> Result<Vec<(PathBuf, Metadata)>, Error> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let full = root.join(&folder);
+        let Some(entries) = unless_gone(fs_err::read_dir(&full), &full)? else { continue };
+        for entry in entries {
+            let entry = entry.map_err(Error::io("read", &full))?;
+            let path = folder.join(entry.file_name());
+            if is_skipped(&path) {
+                continue;
+            }
+            let Some(about) = unless_gone(entry.path().symlink_metadata(), &entry.path())? else {
+                continue;
+            };
+            if about.is_dir() {
+                folders.push(path.clone());
+            }
+            found.push((path, about));
+        }
+    }
+    Ok(found)
+}
+
+fn unless_gone<T>(read: Result<T, IoError>, path: &Path) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(Error::io("read", path)),
+    }
+}
+
+/// Removes a file, a link, or a folder with all that is in it, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    let removed = match path.symlink_metadata() {
+        Ok(about) if about.is_dir() => fs_err::remove_dir_all(path),
+        Ok(_) => fs_err::remove_file(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(Error::io("remove", path))
+}
+
+/// Reads a record. `None` where there is none, or none that was written whole by
+/// this version.
+pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let text = unless_damaged(std::fs::read(path), "read", path)?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+}
+
+/// Writes a record in one step.
+pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_vec(record).map_err(IoError::from);
+    let written = text.and_then(|text| Place::find(path)?.replace(&text));
+    written.map_err(Error::io("write", path))
+}

@@ -1,0 +1,306 @@
+//! The traces that a build leaves of what it has read: cargo's messages, rustc's
+//! dep-info, the output of build scripts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Inputs;
+use crate::error::Error;
+use crate::exec::system::canonical;
+use crate::workspace::cargo::{BuildScript, Built};
+use crate::workspace::environment::Environment;
+use crate::workspace::files::walk;
+
+/// The variable by which cargo tells a bench target of a folder for its files.
+const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
+
+/// The variables that cargo and rustup set for the programs that they run, and
+/// that users set, too. Where the two agree, it does not show who did.
+const HOMES: [&str; 2] = ["CARGO_HOME", "RUSTUP_HOME"];
+
+/// The names of libraries, by how they begin and end.
+const LIBRARIES: [(&str, &str); 6] =
+    [("lib", ".a"), ("lib", ".so"), ("lib", ".dylib"), ("lib", ".tbd"), ("", ".lib"), ("", ".dll")];
+
+/// Where files lie that need not be watched, or that others are named from.
+pub(crate) struct Places {
+    /// The side's folder in the cache: what lies in it is in the commit, or was made
+    /// from it.
+    pub(crate) side: PathBuf,
+    /// The root of the workspace, to which rustc's paths are relative.
+    pub(crate) workspace: PathBuf,
+    /// Cargo's home: the packages of registries in it never change.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Places {
+    /// Whether a file or folder may change while the commit does not.
+    fn is_outside(&self, path: &Path) -> bool {
+        let kept =
+            self.home.iter().flat_map(|home| ["registry", "git"].map(|name| home.join(name)));
+        let kept: Vec<PathBuf> = kept.map(|folder| canonical(&folder).unwrap_or(folder)).collect();
+        !path.starts_with(&self.side) && !kept.iter().any(|folder| path.starts_with(folder))
+    }
+}
+
+/// The traces of builds in one target folder.
+pub(crate) struct Traces<'a> {
+    built: &'a [Built],
+    /// What rustc has read, of all units.
+    compiled: Tracked,
+}
+
+impl<'a> Traces<'a> {
+    /// Reads all dep-info in the target folder `live`, which cargo knows as `into`.
+    /// Some of it may be of earlier builds; then a little more is watched than need
+    /// be.
+    ///
+    /// # Errors
+    /// When the folder can't be read.
+    pub(crate) fn read(built: &'a [Built], live: &Path, into: &Path) -> Result<Self, Error> {
+        let mut compiled = Tracked::default();
+        for (path, about) in walk(live, |path| path.ends_with("incremental"))? {
+            if about.is_dir() || path.extension().is_none_or(|extension| extension != "d") {
+                continue;
+            }
+            let path = live.join(path);
+            let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
+            let tracked = Tracked::of_dep_info(&String::from_utf8_lossy(&text));
+            compiled.paths.extend(tracked.paths);
+            for (name, value) in tracked.variables {
+                let known = compiled.variables.entry(name).or_default();
+                // What was copied from the other side has its paths.
+                let is_ours = |value: &String| Path::new(value).starts_with(into);
+                if known.is_none() || value.as_ref().is_some_and(is_ours) {
+                    *known = value;
+                }
+            }
+        }
+        Ok(Traces { built, compiled })
+    }
+
+    /// The folder below `into` that a bench target was told of, if it asked.
+    pub(crate) fn scratch_folder(&self, into: &Path) -> Option<PathBuf> {
+        let told = self.compiled.variables.get(SCRATCH)?.as_ref().map(PathBuf::from)?;
+        (told.starts_with(into) && told.is_dir()).then_some(told)
+    }
+
+    /// What the builds, which began at `began`, have read that is not in the commit.
+    /// Runs of what they made depend on the variables `run_variables`.
+    pub(crate) fn inputs<'b>(
+        &self,
+        run_variables: impl IntoIterator<Item = &'b str>,
+        places: &Places,
+        env: &Environment,
+        began: SystemTime,
+    ) -> Inputs {
+        let scripts = || self.built.iter().flat_map(|built| &built.scripts);
+        let packages: BTreeSet<_> = self.built.iter().flat_map(|built| &built.packages).collect();
+        let mut inputs = Inputs::default();
+        inputs.add_variables(run_variables, env);
+        let read = scripts().flat_map(|script| &script.variables);
+        inputs.add_variables(read.chain(self.compiled.variables.keys()).map(String::as_str), env);
+        inputs.add_variables(HOMES, env);
+        for package in packages.iter().filter(|package| places.is_outside(package)) {
+            inputs.add_source(package.to_path_buf(), began);
+        }
+        let is_known = |built: &Built| {
+            let mut paths = self.compiled.paths.iter();
+            paths.any(|path| built.source.ends_with(path) || *path == built.source)
+        };
+        if !self.built.iter().all(is_known) {
+            inputs.set_unknown("rustc's dep-info was not found");
+        }
+        for path in &self.compiled.paths {
+            // Of an earlier build, it may be gone.
+            let Ok(path) = canonical(&places.workspace.join(path)) else { continue };
+            let in_package = || packages.iter().any(|package| path.starts_with(package));
+            if places.is_outside(&path) && !in_package() {
+                inputs.add_source(path, began);
+            }
+        }
+        for script in scripts() {
+            add_script(&mut inputs, script, places, env, began);
+        }
+        inputs
+    }
+}
+
+fn add_script(
+    inputs: &mut Inputs,
+    script: &BuildScript,
+    places: &Places,
+    env: &Environment,
+    began: SystemTime,
+) {
+    let package = script.package.display();
+    let Some(output) = output_of(script) else {
+        return inputs.set_unknown(format!("no output of the build script of `{package}`"));
+    };
+    let tracked = Tracked::of_build_script(&output);
+    inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
+    for path in tracked.paths {
+        match canonical(&script.package.join(&path)) {
+            Ok(path) if places.is_outside(&path) => inputs.add_source(path, began),
+            Ok(_) => {}
+            // Cargo then runs the script in every build.
+            Err(_) => inputs.set_unknown(format!(
+                "the build script of `{package}` asks to be run until there is `{}`",
+                path.display()
+            )),
+        }
+    }
+    for folder in script.library_folders.iter().filter(|folder| places.is_outside(folder)) {
+        for name in &script.libraries {
+            for (begin, end) in LIBRARIES {
+                let path = folder.join(format!("{begin}{name}{end}"));
+                if path.is_file() {
+                    inputs.add_library(path, began);
+                }
+            }
+        }
+    }
+}
+
+/// What a build script printed, as cargo kept it; `None` where that is not found.
+/// It lies beside `OUT_DIR`, in cargo's new layout in a folder `run`.
+fn output_of(script: &BuildScript) -> Option<String> {
+    let folder = script.out_dir.parent()?;
+    let places = ["output", "run/stdout"].map(|name| folder.join(name));
+    // What it prints besides need not be UTF-8.
+    let bytes = places.iter().find_map(|path| std::fs::read(path).ok())?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Environment variables and files that a build has read, as its tools wrote
+/// them down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tracked {
+    /// The variables, each with the value that rustc saw, where it is known.
+    variables: BTreeMap<String, Option<String>>,
+    /// The files and folders. Relative paths are relative to where the tool
+    /// ran.
+    paths: BTreeSet<PathBuf>,
+}
+
+impl Tracked {
+    /// Reads a dep-info file of rustc: rules as in a Makefile, and a comment
+    /// `# env-dep:NAME=VALUE` for each variable (`NAME` alone for one that was
+    /// not set).
+    fn of_dep_info(text: &str) -> Self {
+        let mut tracked = Tracked::default();
+        for line in text.lines() {
+            if let Some(variable) = line.strip_prefix("# env-dep:") {
+                let (name, value) = match variable.split_once('=') {
+                    Some((name, value)) => (name, Some(unescape(value))),
+                    None => (variable, None),
+                };
+                tracked.variables.insert(name.to_owned(), value);
+            } else if !line.starts_with('#')
+                && let Some((_, paths)) = line.split_once(": ")
+            {
+                tracked.paths.extend(words(paths).map(PathBuf::from));
+            }
+        }
+        tracked
+    }
+
+    /// Reads what a build script printed: its lines `rerun-if-env-changed` and
+    /// `rerun-if-changed`, with one colon or with two.
+    fn of_build_script(output: &str) -> Self {
+        let mut tracked = Tracked::default();
+        for line in output.lines() {
+            let Some(instruction) = line.strip_prefix("cargo:") else { continue };
+            let instruction = instruction.strip_prefix(':').unwrap_or(instruction);
+            let Some((key, value)) = instruction.split_once('=') else { continue };
+            match key {
+                "rerun-if-env-changed" => {
+                    tracked.variables.insert(value.trim_end().to_owned(), None);
+                }
+                "rerun-if-changed" => {
+                    tracked.paths.insert(PathBuf::from(value.trim_end()));
+                }
+                _ => {}
+            }
+        }
+        tracked
+    }
+}
+
+/// The words of a rule; a blank in a word has a backslash before it.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let word = words.last_mut().expect("there is always a last word");
+        match c {
+            '\\' if rest.peek() == Some(&' ') => word.extend(rest.next()),
+            ' ' => words.push(String::new()),
+            c => word.push(c),
+        }
+    }
+    words.into_iter().filter(|word| !word.is_empty())
+}
+
+/// Undoes what rustc does to line ends and backslashes in the value of a
+/// variable.
+fn unescape(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    let mut rest = value.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            text.push(c);
+            continue;
+        }
+        match rest.next() {
+            Some('n') => text.push('\n'),
+            Some('r') => text.push('\r'),
+            Some(other) => text.push(other),
+            None => text.push('\\'),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables<'a>(pairs: &[(&'a str, Option<&'a str>)]) -> BTreeMap<String, Option<String>> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect()
+    }
+
+    #[test]
+    fn dep_info_names_files_and_variables() {
+        let text = "/t/deps/b-1.d: benches/b.rs /data/a\\ b.txt\n\n\
+                    /t/deps/b-1: benches/b.rs /data/a\\ b.txt\n\n\
+                    benches/b.rs:\n/data/a\\ b.txt:\n\n\
+                    # env-dep:ROUNDS=3\n# env-dep:TEXT=a\\nb\\\\c\n# env-dep:UNSET\n";
+        let tracked = Tracked::of_dep_info(text);
+        let paths = ["benches/b.rs", "/data/a b.txt"].map(PathBuf::from);
+        assert_eq!(tracked.paths, BTreeSet::from(paths));
+        let expected = [("ROUNDS", Some("3")), ("TEXT", Some("a\nb\\c")), ("UNSET", None)];
+        assert_eq!(tracked.variables, variables(&expected));
+    }
+
+    #[test]
+    fn build_scripts_speak_with_one_colon_or_two() {
+        let output = "cargo:rerun-if-env-changed=ONE\ncargo::rerun-if-env-changed=TWO\n\
+                      cargo:rerun-if-changed=wrapper.h\ncargo::rerun-if-changed=/usr/include/x.h\n\
+                      cargo:warning=cargo:rerun-if-env-changed=NO\n said cargo:rerun-if-changed=no\n";
+        let tracked = Tracked::of_build_script(output);
+        assert_eq!(tracked.variables, variables(&[("ONE", None), ("TWO", None)]));
+        let paths = ["wrapper.h", "/usr/include/x.h"].map(PathBuf::from);
+        assert_eq!(tracked.paths, BTreeSet::from(paths));
+    }
+
+    #[test]
+    fn what_is_neither_names_nothing() {
+        assert_eq!(Tracked::of_dep_info("\n:\n# x\nsrc/lib.rs:\n"), Tracked::default());
+        assert_eq!(
+            Tracked::of_build_script("cargo:\ncargo:rerun-if-changed\n"),
+            Tracked::default()
+        );
+    }
+}

@@ -1,0 +1,363 @@
+//! Reads what shapes the builds of the worktrees: manifests, settings, toolchains,
+//! lock files.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::diagnose::{self, Blame};
+use super::inputs::configuration::outer_configs;
+use super::tools::Captured;
+use super::{Context, UserTree, lockfile, overlay, settings};
+use crate::error::{Cause, Error, Kind};
+use crate::model::outcome::Removed;
+use crate::model::side::{Pair, Side};
+use crate::model::target::{Package, Target};
+use crate::settings::options::{Benchmark, Settings};
+use crate::settings::table::Table;
+use crate::workspace::cargo::Workspace;
+use crate::workspace::checkout::Worktree;
+
+/// The settings of a preparation, and the setups of its sides.
+pub(super) struct Setup {
+    pub(super) settings: Settings,
+    /// Benchmarks that gate on the base and are not among the head's.
+    pub(super) removed: Vec<Removed>,
+    pub(super) base: Option<SideSetup>,
+    pub(super) head: SideSetup,
+}
+
+impl Setup {
+    /// Both sides; the head in place of a base that was not asked for.
+    pub(super) fn sides(&self) -> Pair<&SideSetup> {
+        Pair { base: self.base.as_ref().unwrap_or(&self.head), head: &self.head }
+    }
+}
+
+/// One side, checked out, with everything that shapes its builds.
+pub(super) struct SideSetup {
+    pub(super) worktree: Worktree,
+    /// What cargo says of its manifests, or why it can't.
+    pub(super) workspace: Result<Workspace, String>,
+    /// The commit, or the tree of a dirty one, and how the worktree differs from it.
+    pub(super) identity: String,
+    /// The toolchain for rustup, if one is to be forced.
+    pub(super) toolchain: Option<String>,
+    /// What `rustc -vV` says there.
+    pub(super) rustc: String,
+    /// The digest of the lock file.
+    pub(super) lock: String,
+    /// Cargo's configuration files from around the user's repository.
+    pub(super) configs: Vec<PathBuf>,
+}
+
+impl SideSetup {
+    pub(super) fn side(&self) -> Side {
+        self.worktree.side
+    }
+
+    /// The root of the workspace; without one, that of the worktree.
+    pub(super) fn root(&self) -> &Path {
+        self.workspace.as_ref().map_or(&self.worktree.path, |workspace| &workspace.root)
+    }
+
+    /// The root of the workspace, from that of the worktree.
+    pub(super) fn root_inside(&self) -> &Path {
+        self.inside(self.root())
+    }
+
+    /// A path of the worktree, from its root.
+    pub(super) fn inside<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.worktree.path).unwrap_or(path)
+    }
+
+    /// The package of a name, or why there is none.
+    pub(super) fn package(&self, name: &str) -> Result<&Package, String> {
+        let workspace = self.workspace.as_ref().map_err(String::clone)?;
+        let package = workspace.package(name);
+        package.ok_or_else(|| format!("its workspace has no package `{name}`"))
+    }
+
+    /// The folder of the package of a benchmark's target, or why there is none.
+    pub(super) fn folder_of(
+        &self,
+        benchmark: &Benchmark,
+        target: &Target,
+    ) -> Result<&Path, String> {
+        let package = self.package(&benchmark.package)?;
+        if package.targets.contains(target) {
+            return Ok(&package.folder);
+        }
+        Err(format!("its package `{}` has no {target}", package.name))
+    }
+}
+
+/// Reads what shapes the builds of the head, and of the base where there is one.
+///
+/// # Errors
+/// When the head can't be read, or the base for a reason that is not its code.
+pub(super) fn set_up(
+    context: &mut Context<'_>,
+    user: &UserTree,
+    base: Option<Worktree>,
+    head: Worktree,
+) -> Result<Setup, Error> {
+    let folders = Pair::both(|side| context.cache.worktree(side).join(&user.inside));
+    if !folders.head.is_dir() {
+        let folder = user.inside.display().to_string();
+        return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
+    }
+    let flags = &context.request.flags;
+    let head_table = match context.request.head {
+        // Of HEAD, the table that the user sees counts.
+        None => user.table(flags)?,
+        Some(_) => {
+            let workspace = workspace_of(context, Side::Head, &folders.head, None)?;
+            settings::table(&workspace, &folders.head, flags)?
+        }
+    };
+    let asked = flags.clone().over(head_table.clone().unwrap_or_default());
+    let toolchains = toolchains(context, &asked, &folders, base.is_some())?;
+    let read = |context: &Context<'_>| {
+        Manifests::read(context, &user.inside, &folders, &toolchains, base.is_some())
+    };
+    let resolve = |context: &Context<'_>, manifests: &Manifests| {
+        manifests.resolve(context, &folders, head_table.clone())
+    };
+    let mut manifests = read(context)?;
+    let settings::Resolved { mut settings, removed, notices } = resolve(context, &manifests)?;
+    notices.into_iter().for_each(|notice| context.notice(notice));
+    let mut overlaid = None;
+    if base.is_some() {
+        if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
+            let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
+            overlaid = Some((from.other(), contents));
+            manifests = read(context)?;
+            // The differences between the sides were told before both had the sources of
+            // one.
+            settings = resolve(context, &manifests)?.settings;
+        }
+        overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
+    }
+    let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
+    let roots = Pair {
+        base: manifests.base.as_ref().ok().map(|workspace| workspace.root.clone()),
+        head: Some(manifests.head.root.clone()),
+    };
+    let mut locks = lockfile::provide(
+        &context.tools,
+        &context.cache,
+        &roots,
+        &user.workspace.root,
+        &configs,
+        toolchains.head.as_deref(),
+    )?;
+    let mut set_up = |worktree: Worktree, workspace: Result<Workspace, String>| {
+        let side = worktree.side;
+        let toolchain = toolchains[side].clone();
+        let rustc = rustc_version(context, &worktree.path, toolchain.as_deref())?;
+        let mut identity = worktree.identity();
+        if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
+            identity = format!("{identity} with benchmarks {contents}");
+        }
+        let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
+        Ok::<_, Error>(SideSetup { worktree, workspace, identity, toolchain, rustc, lock, configs })
+    };
+    let base = base.map(|worktree| set_up(worktree, manifests.base)).transpose()?;
+    let head = set_up(head, Ok(manifests.head))?;
+    Ok(Setup { settings, removed, base, head })
+}
+
+/// What cargo says of the worktrees.
+pub(super) struct Manifests {
+    head: Workspace,
+    /// The base's, or why there are none.
+    base: Result<Workspace, String>,
+}
+
+impl Manifests {
+    /// Reads those of both worktrees. Those of the base may be missing or broken; then
+    /// there is nothing to compare with, which is no error.
+    fn read(
+        context: &Context<'_>,
+        inside: &Path,
+        folders: &Pair<PathBuf>,
+        toolchains: &Pair<Option<String>>,
+        has_base: bool,
+    ) -> Result<Self, Error> {
+        let of =
+            |side: Side| workspace_of(context, side, &folders[side], toolchains[side].as_deref());
+        let head = of(Side::Head)?;
+        let base = if !has_base {
+            Err(String::new())
+        } else if folders.base.is_dir() {
+            match of(Side::Base) {
+                Err(error) if matches!(error.kind(), Kind::Manifests { .. }) => Err(why(&error)),
+                read => Ok(read?),
+            }
+        } else {
+            let folder = inside.display().to_string();
+            Err(Error::from(Kind::NotCommitted { side: Side::Base, folder }).to_string())
+        };
+        context.tools.interrupt.check()?;
+        if let Ok(base) = &base {
+            check_path_dependencies(context, Side::Base, base)?;
+        }
+        check_path_dependencies(context, Side::Head, &head)?;
+        Ok(Manifests { head, base })
+    }
+
+    /// The package of a benchmark on a side.
+    pub(super) fn package(&self, side: Side, benchmark: &Benchmark) -> Option<&Package> {
+        let workspace = match side {
+            Side::Base => self.base.as_ref().ok()?,
+            Side::Head => &self.head,
+        };
+        workspace.package(&benchmark.package)
+    }
+
+    /// The settings, from the tables of both worktrees and the flags.
+    fn resolve(
+        &self,
+        context: &Context<'_>,
+        folders: &Pair<PathBuf>,
+        head_table: Option<Table>,
+    ) -> Result<settings::Resolved, Error> {
+        let flags = &context.request.flags;
+        let base = match &self.base {
+            Ok(workspace) => {
+                let table = settings::table(workspace, &folders.base, flags)?;
+                Some(settings::Of { workspace, inside: &folders.base, table })
+            }
+            Err(_) => None,
+        };
+        let head = settings::Of { workspace: &self.head, inside: &folders.head, table: head_table };
+        settings::resolve(flags, &head, base.as_ref(), context.request.policy_from)
+    }
+}
+
+fn why(error: &Error) -> String {
+    let output = error.child_output();
+    match output.and_then(|text| text.lines().find(|line| line.starts_with("error"))) {
+        Some(line) => format!("{error}: {line}"),
+        None => error.to_string(),
+    }
+}
+
+/// The workspace of a side's worktree.
+///
+/// # Errors
+/// [`Kind::Manifests`] when its manifests are at fault.
+fn workspace_of(
+    context: &Context<'_>,
+    side: Side,
+    folder: &Path,
+    toolchain: Option<&str>,
+) -> Result<Workspace, Error> {
+    context.workspace(folder, toolchain).map_err(|error| {
+        let Kind::Tool { command, exit, stderr, .. } = error.kind() else { return error };
+        let (command, exit) = (command.clone(), *exit);
+        match diagnose::of_manifests(exit, stderr) {
+            Blame::Code => Kind::Manifests { side, command, exit, stderr: stderr.clone() }.into(),
+            Blame::Machine(why) => {
+                Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
+            }
+        }
+    })
+}
+
+/// An error where a package depends on another one that lies outside of the repository,
+/// at a path that does not exist from the worktree.
+fn check_path_dependencies(
+    context: &Context<'_>,
+    side: Side,
+    workspace: &Workspace,
+) -> Result<(), Error> {
+    let tree = context.cache.worktree(side);
+    for package in &workspace.packages {
+        for (needed, folder) in &package.path_dependencies {
+            if folder.starts_with(&tree) || folder.join("Cargo.toml").exists() {
+                continue;
+            }
+            // As it would be named in the user's tree.
+            let inside = package.folder.strip_prefix(&tree).unwrap_or(Path::new(""));
+            let user = context.repo.root().join(inside);
+            let folder = seen_from(&user, folder, &package.folder);
+            let (package, needed) = (package.name.clone(), needed.clone());
+            return Err(Kind::OutsideDependency { side, package, needed, folder }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The place that lies relative to `here` as `path` does relative to `there`; `path`
+/// itself where it and `there` have nothing in common but the root.
+fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
+    let common = there.ancestors().find(|folder| path.starts_with(folder));
+    let Some(common) = common.filter(|folder| folder.parent().is_some()) else {
+        return path.to_owned();
+    };
+    let up = there.strip_prefix(common).map_or(0, |below| below.components().count());
+    let start = here.ancestors().nth(up).unwrap_or(Path::new("/"));
+    start.join(path.strip_prefix(common).unwrap_or(path))
+}
+
+/// Which toolchain rustup is to take: that of the side that `table` names (the head's by
+/// default), or each side's own.
+fn toolchains(
+    context: &Context<'_>,
+    table: &Table,
+    folders: &Pair<PathBuf>,
+    has_base: bool,
+) -> Result<Pair<Option<String>>, Error> {
+    let one = match table.toolchain.as_deref() {
+        Some("each") if has_base => return Ok(Pair::default()),
+        Some("base") if has_base => active_toolchain(context, &folders.base)?,
+        None | Some("head" | "base" | "each") => active_toolchain(context, &folders.head)?,
+        Some(name) => Some(name.to_owned()),
+    };
+    Ok(Pair::both(|_| one.clone()))
+}
+
+/// The toolchain that rustup takes in a folder. Without rustup there is one toolchain,
+/// and nothing to choose.
+fn active_toolchain(context: &Context<'_>, folder: &Path) -> Result<Option<String>, Error> {
+    let command = context.tools.command("rustup", ["show", "active-toolchain"], folder, None);
+    let shown = command.shown();
+    let Ok(Captured { exit, stdout, stderr }) = context.tools.capture(command) else {
+        return Ok(None);
+    };
+    context.tools.interrupt.check()?;
+    if !exit.success() && diagnose::is_the_machines(exit, &stderr) {
+        let folder = folder.to_owned();
+        return Err(Kind::Tool { command: shown, folder, exit, stderr }.into());
+    }
+    let name = stdout.split_whitespace().next().filter(|_| exit.success());
+    Ok(name.map(str::to_owned))
+}
+
+/// What `rustc -vV` says in a worktree. Of a compiler that was built by hand, also its
+/// own files by size and time: it may be replaced by another one of the same version.
+fn rustc_version(
+    context: &Context<'_>,
+    tree: &Path,
+    toolchain: Option<&str>,
+) -> Result<String, Error> {
+    let ask =
+        |args: &[&str]| context.tools.output(context.tools.command("rustc", args, tree, toolchain));
+    let version = ask(&["-vV"])?;
+    if !version.contains("commit-hash: unknown") {
+        return Ok(version);
+    }
+    let sysroot = ask(&["--print", "sysroot"])?;
+    let mut lines = Vec::new();
+    for folder in ["bin", "lib"].map(|name| Path::new(sysroot.trim()).join(name)) {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if let Ok(about) = entry.metadata() {
+                let name: OsString = entry.file_name();
+                lines.push(format!("{name:?} {} {:?}", about.len(), about.modified().ok()));
+            }
+        }
+    }
+    lines.sort();
+    Ok(version + &lines.join("\n"))
+}

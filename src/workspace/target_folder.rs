@@ -1,0 +1,195 @@
+//! The folder that cargo fills for one side and one way to build. It is kept,
+//! so that cargo need not build again what has not changed; and removed where
+//! cargo could not tell that something has.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{read_record, remove, walk, write_record};
+use super::inputs::Inputs;
+use crate::error::Error;
+use crate::exec::process::Interrupt;
+use crate::exec::system::{link, set_modified};
+use crate::model::side::Side;
+use crate::workspace::cache::RepositoryCache;
+use crate::workspace::git::times::change_times;
+
+/// What is known of a folder that cargo has filled. It lies beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TargetRecord {
+    /// The folder's path at that time, which gets into what is built.
+    folder: PathBuf,
+    /// What everything in it was built on; see [`super::inputs::foundation`].
+    foundation: String,
+    /// When the latest finished build in it ended.
+    pub(super) built: Option<SystemTime>,
+    /// What that build has read.
+    pub(super) inputs: Inputs,
+    /// The digests of its executables, by target.
+    pub(super) executables: BTreeMap<String, String>,
+    /// Whether a build script wrote into the worktree. That is gone by the next
+    /// comparison, and cargo does not know how to bring it back.
+    pub(super) wrote_elsewhere: bool,
+    /// Whether the folder was made empty for the build at hand, which then depends on
+    /// no other build.
+    #[serde(skip)]
+    pub(super) is_new: bool,
+}
+
+impl TargetRecord {
+    /// Whether cargo can find out by itself what has changed since in `folder`.
+    fn is_fit(&self, folder: &Path, foundation: &str) -> Result<bool, Error> {
+        if self.folder != folder || self.foundation != foundation {
+            return Ok(false);
+        }
+        Ok(match self.built {
+            Some(built) => !self.inputs.hides_a_change(built)?,
+            None => true,
+        })
+    }
+}
+
+/// The folder of one side for the build options `spec`.
+pub(super) struct TargetFolder<'a> {
+    pub(super) cache: &'a RepositoryCache,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) side: Side,
+    pub(super) spec: &'a str,
+}
+
+impl TargetFolder<'_> {
+    pub(super) fn path(&self) -> PathBuf {
+        self.cache.target_folder(self.side, self.spec)
+    }
+
+    /// Gets the folder ready for a build on `foundation`: keeps it, or makes it anew,
+    /// as a copy of the other side's where that may be used, so that dependencies are
+    /// compiled once for both. Returns what is known of it, which is nothing of an
+    /// empty one.
+    pub(super) fn get_ready(&self, foundation: &str) -> Result<TargetRecord, Error> {
+        if self.path().exists()
+            && let Some(record) = self.fit_record(self.side, foundation)?
+        {
+            if record.wrote_elsewhere {
+                // So that cargo runs the scripts of these sources again.
+                self.touch_sources(SystemTime::now())?;
+            }
+            return Ok(record);
+        }
+        let may_copy = self.fit_record(self.side.other(), foundation)?.is_some();
+        self.make(foundation, may_copy)
+    }
+
+    /// Makes the folder anew, with nothing in it.
+    pub(super) fn empty(&self, foundation: &str) -> Result<TargetRecord, Error> {
+        self.make(foundation, false)
+    }
+
+    pub(super) fn write(&self, record: &TargetRecord) -> Result<(), Error> {
+        write_record(&self.record_path(self.side), record)
+    }
+
+    fn make(&self, foundation: &str, may_copy: bool) -> Result<TargetRecord, Error> {
+        let path = self.path();
+        remove(&self.record_path(self.side))?;
+        remove(&path)?;
+        let new = path.with_extension("new");
+        remove(&new)?;
+        fs_err::create_dir_all(&new).map_err(Error::io("make", &new))?;
+        let is_copy = may_copy && self.copy_other(&new)?;
+        let (folder, foundation) = (path.clone(), foundation.to_owned());
+        let record =
+            TargetRecord { folder, foundation, is_new: !is_copy, ..TargetRecord::default() };
+        // The record comes first: a folder without one is removed.
+        self.write(&record)?;
+        fs_err::rename(&new, &path).map_err(Error::io("make", &path))?;
+        Ok(record)
+    }
+
+    /// The record of a side's folder, if it makes that fit to be built in on
+    /// `foundation`.
+    fn fit_record(&self, side: Side, foundation: &str) -> Result<Option<TargetRecord>, Error> {
+        let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
+        let Some(record) = record else { return Ok(None) };
+        let is_fit = record.is_fit(&self.cache.target_folder(side, self.spec), foundation)?;
+        Ok(is_fit.then_some(record))
+    }
+
+    fn record_path(&self, side: Side) -> PathBuf {
+        self.cache.side_folder(side).join(format!("record-{}.json", self.spec))
+    }
+
+    /// Fills the folder `new` with a copy of the other side's, if there is one. The
+    /// sources of this side are made newer than everything that was copied: cargo goes
+    /// by times, and would take the other side's build of them for fresh.
+    fn copy_other(&self, new: &Path) -> Result<bool, Error> {
+        let other = self.cache.target_folder(self.side.other(), self.spec);
+        if !other.exists() {
+            return Ok(false);
+        }
+        let mut latest = SystemTime::UNIX_EPOCH;
+        for (path, about) in walk(&other, |path| path.ends_with("incremental"))? {
+            self.interrupt.check()?;
+            let (from, to) = (other.join(&path), new.join(&path));
+            if about.is_dir() {
+                fs_err::create_dir(&to).map_err(Error::io("make", &to))?;
+            } else if about.is_file() {
+                let modified = copy_file(&from, &to).map_err(Error::io("copy", &from))?;
+                latest = latest.max(modified);
+            } else if let Ok(target) = std::fs::read_link(&from) {
+                link(&target, &to).map_err(Error::io("make", &to))?;
+            }
+        }
+        // The clock may have been set back since the latest of them was made.
+        self.touch_sources(SystemTime::now().max(latest + Duration::from_secs(1)))?;
+        Ok(true)
+    }
+
+    /// Gives every file of the worktree the time `now`.
+    fn touch_sources(&self, now: SystemTime) -> Result<(), Error> {
+        let tree = self.cache.worktree(self.side);
+        change_times(&tree, || {
+            for (path, about) in walk(&tree, |path| path.ends_with(".git"))? {
+                let path = tree.join(path);
+                if about.is_file() {
+                    set_modified(&path, now).map_err(Error::io("touch", &path))?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Copies a file with its time, which is returned.
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
+    std::fs::copy(from, to)?;
+    let modified = std::fs::metadata(from)?.modified()?;
+    set_modified(to, modified)?;
+    Ok(modified)
+}
+
+/// Removes from a side's folder the target folders that are later than `now`: the
+/// clock was set back since they were made. Cargo goes by the times of files: sources
+/// that are checked out now would be older than such a build, and it would be taken for
+/// theirs. To be called before the side's worktree is written to.
+pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Error> {
+    for entry in std::fs::read_dir(side_folder).into_iter().flatten().flatten() {
+        let is_target = entry.file_name().as_encoded_bytes().starts_with(b"live-");
+        if is_target && is_later(&entry.path(), now)? {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder holds a file that is later than `now`. The compiler's incremental
+/// state does not count: it goes by contents.
+pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
+    let found = walk(folder, |path| path.ends_with("incremental"))?;
+    Ok(found
+        .iter()
+        .any(|(_, about)| about.is_file() && about.modified().is_ok_and(|modified| modified > now)))
+}
