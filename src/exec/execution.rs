@@ -31,7 +31,8 @@ use crate::model::notice::{Notice, RunNotice};
 use crate::model::outcome::MetricResult;
 use crate::model::row::Sample;
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{Benchmark, Measuring, Repetitions};
+use crate::settings::options::{Benchmark, Measuring};
+use crate::settings::values::Repetitions;
 
 /// What a run reports, by name; what has none is the program itself.
 pub(crate) type Reported = Vec<(Option<String>, Sample)>;

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::words::words;
+
 /// The longest name of a metric, a benchmark or a label, bytes.
 const LONGEST: usize = 1000;
 
@@ -78,14 +80,6 @@ pub enum Better {
 }
 
 impl Better {
-    /// `lower` or `higher`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Better::Lower => "lower",
-            Better::Higher => "higher",
-        }
-    }
-
     /// The change, head/base - 1, at which a metric is worse by `threshold`: where
     /// higher is better it is a fall, for the base is then so much more than the
     /// head.
@@ -96,12 +90,11 @@ impl Better {
             Better::Higher => -threshold / (1.0 + threshold),
         }
     }
-
-    /// The direction of a name.
-    pub fn of(name: &str) -> Option<Self> {
-        [Better::Lower, Better::Higher].into_iter().find(|better| better.name() == name)
-    }
 }
+
+words!(Better { Lower = "lower", Higher = "higher" } else |_| {
+    "better is `lower` or `higher`".to_owned()
+});
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,3 +11,4 @@ pub mod outcome;
 pub mod row;
 pub mod side;
 pub mod target;
+pub(crate) mod words;

@@ -6,6 +6,7 @@ use crate::model::estimator::Estimator;
 use crate::model::gate::Waiver;
 use crate::model::metric::Metric;
 use crate::model::noise::Finding;
+use crate::model::words::words;
 
 /// The answer to the question "did it get slower by more than the threshold?",
 /// for one metric or for all of them.
@@ -65,6 +66,8 @@ pub enum OnDoubt {
     /// Fail.
     Fail,
 }
+
+words!(OnDoubt { Pass = "pass", Fail = "fail" });
 
 /// Why sampling stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,8 @@ use crate::exec::process::{Helper, Interrupt};
 use crate::model::notice::Notice;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark};
+use crate::settings::policy::{SideTable, resolve};
+use crate::settings::values::Toolchain;
 use crate::workspace::Event;
 use crate::workspace::cache::{Artifact, Lock};
 use crate::workspace::cargo::{self, Workspace};
@@ -79,19 +81,20 @@ impl Work<'_, '_> {
         let user = self.workspace(&self.request.folder, None)?;
         let around = if self.request.head.is_none() {
             // Of HEAD, the table that the user has before them counts.
-            settings::table(&user, &self.repo.root().join(&inside), flags)?
+            settings::side_table(&user, &self.repo.root().join(&inside), flags)?.table
         } else {
-            settings::table(&self.workspace_of(Side::Head, &folder, None)?, &folder, flags)?
+            let workspace = self.workspace_of(Side::Head, &folder, None)?;
+            settings::side_table(&workspace, &folder, flags)?.table
         };
         let asked = flags.clone().over(around.clone().unwrap_or_default());
-        let toolchain = match asked.toolchain.as_deref() {
-            None | Some("each" | "head" | "base") => self.active_toolchain(&folder)?,
-            Some(name) => Some(name.to_owned()),
+        let toolchain = match asked.selection.toolchain()? {
+            Toolchain::Each | Toolchain::Of(_) => self.active_toolchain(&folder)?,
+            Toolchain::Named(name) => Some(name),
         };
         let workspace = self.workspace_of(Side::Head, &folder, toolchain.as_deref())?;
         self.check_beside(Side::Head, &workspace)?;
-        let own = settings::Of { workspace: &workspace, inside: &folder, table: around };
-        let resolved = settings::resolve(flags, &own, None, Side::Head)?;
+        let choice = settings::choice(&workspace, &folder);
+        let resolved = resolve(flags, &SideTable { choice, table: around }, None, Side::Head)?;
         let at = self.checkout_alone(revision, &workspace, &user.root, toolchain)?;
         let artifacts = self.build_side(&at, &resolved.settings.benchmarks, Ok(&workspace))?;
         let place = self.place(&at, revision, &resolved.settings.benchmarks, Ok(&workspace))?;

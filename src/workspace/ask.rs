@@ -31,7 +31,8 @@ pub(crate) fn table(
     let (work, _scratch) = Work::open(request, helper, interrupt, tell)?;
     let inside = work.inside()?;
     let user = work.workspace(&request.folder, None)?;
-    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
+    let place = work.repo.root().join(&inside);
+    let table = settings::side_table(&user, &place, &request.flags)?.table;
     Ok(request.flags.clone().over(table.unwrap_or_default()))
 }
 

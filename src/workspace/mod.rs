@@ -48,7 +48,8 @@ use crate::exec::system::canonical;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{Benchmark, Settings};
+use crate::settings::options::{Benchmark, limits};
+use crate::settings::policy::{Resolved, Settings};
 use crate::settings::table::Table;
 use crate::workspace::cache::{Lock, Room};
 use crate::workspace::cargo::Workspace;
@@ -142,7 +143,8 @@ pub(crate) fn prepare(
     let (mut work, scratch) = Work::open(request, helper, interrupt, tell)?;
     let inside = work.inside()?;
     let user = work.workspace(&request.folder, None)?;
-    let table = settings::table(&user, &work.repo.root().join(&inside), &request.flags)?;
+    let place = work.repo.root().join(&inside);
+    let table = settings::side_table(&user, &place, &request.flags)?.table;
     work.check_configured_base(table.as_ref());
     let (mut sides, done) = work.sides(table.as_ref())?;
     let (built, lock) = if done {
@@ -164,7 +166,7 @@ impl Built {
     /// What there is when there is nothing to compare: the settings.
     fn nothing(flags: &Table, table: Option<Table>) -> Result<Self, Error> {
         let table = flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = crate::settings::options::limits(std::iter::once(&table))?;
+        let (policy, limits) = limits(&table)?;
         let settings = Settings { benchmarks: Vec::new(), policy, limits };
         Ok(Built { settings, benchmarks: Vec::new(), removed: Vec::new(), toolchain: None })
     }
@@ -322,13 +324,13 @@ impl<'a, 'b> Work<'a, 'b> {
             None => trees.table.clone(),
             Some(_) => {
                 let workspace = self.workspace_of(Side::Head, &folders.head, None)?;
-                settings::table(&workspace, &folders.head, flags)?
+                settings::side_table(&workspace, &folders.head, flags)?.table
             }
         };
         let asked = flags.clone().over(head_own.clone().unwrap_or_default());
-        let toolchains = self.toolchains(&asked, &folders)?;
+        let toolchains = self.toolchains(asked.selection.toolchain()?, &folders)?;
         let mut workspaces = self.workspaces(&folders, &toolchains, trees)?;
-        let settings::Resolved { mut settings, removed, notices } =
+        let Resolved { mut settings, removed, notices } =
             self.resolve(&workspaces, &folders, head_own.clone())?;
         notices.into_iter().for_each(|notice| self.notice(notice));
         let from = overlay::bench_from(&settings.benchmarks)?;

@@ -6,7 +6,9 @@ use super::fault::{self, Fault};
 use super::{Trees, Work, settings};
 use crate::error::{Cause, Error, Kind};
 use crate::model::side::{Pair, Side};
+use crate::settings::policy::{Resolved, SideTable, resolve};
 use crate::settings::table::Table;
+use crate::settings::values::Toolchain;
 use crate::workspace::cargo::{self, Workspace};
 
 /// The workspaces of the worktrees.
@@ -93,18 +95,16 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Which toolchain rustup is to take: that of the side that `toolchain`
-    /// names (the head's by default), or each side's own.
+    /// Which toolchain rustup is to take for each side; none for its own.
     pub(super) fn toolchains(
         &self,
-        table: &Table,
+        toolchain: Toolchain,
         folders: &Pair<PathBuf>,
     ) -> Result<Pair<Option<String>>, Error> {
-        let one = match table.toolchain.as_deref() {
-            Some("each") => return Ok(Pair::default()),
-            None | Some("head") => self.active_toolchain(&folders.head)?,
-            Some("base") => self.active_toolchain(&folders.base)?,
-            Some(name) => Some(name.to_owned()),
+        let one = match toolchain {
+            Toolchain::Each => return Ok(Pair::default()),
+            Toolchain::Of(side) => self.active_toolchain(&folders[side])?,
+            Toolchain::Named(name) => Some(name),
         };
         Ok(Pair::both(|_| one.clone()))
     }
@@ -115,18 +115,15 @@ impl Work<'_, '_> {
         workspaces: &Workspaces,
         folders: &Pair<PathBuf>,
         head_own: Option<Table>,
-    ) -> Result<settings::Resolved, Error> {
-        let (flags, from) = (&self.request.flags, self.request.policy_from);
-        let of = |workspace, inside, table| settings::Of { workspace, inside, table };
+    ) -> Result<Resolved, Error> {
+        let flags = &self.request.flags;
         let base = match &workspaces.base {
-            Ok(base) => {
-                let table = settings::table(base, &folders.base, flags)?;
-                Some(of(base, &folders.base, table))
-            }
+            Ok(base) => Some(settings::side_table(base, &folders.base, flags)?),
             Err(_) => None,
         };
-        let head = of(&workspaces.head, &folders.head, head_own);
-        settings::resolve(flags, &head, base.as_ref(), from)
+        let choice = settings::choice(&workspaces.head, &folders.head);
+        let head = SideTable { choice, table: head_own };
+        Ok(resolve(flags, &head, base.as_ref(), self.request.policy_from)?)
     }
 
     /// The workspaces of both worktrees. That of the base may be missing or its

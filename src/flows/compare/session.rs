@@ -16,7 +16,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::{Sampled, StoppedBy, Verdict};
 use crate::model::row::Sample;
 use crate::model::side::{Pair, Side};
-use crate::settings::options::Settings;
+use crate::settings::policy::Settings;
 use crate::workspace::cache::Room;
 
 /// The benchmarks of a comparison, and who watches.

@@ -14,6 +14,7 @@ use crate::model::metric::Metric;
 use crate::model::outcome::Policy;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{Limits, limits};
+use crate::settings::table::Thresholds;
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
 use crate::workspace::{self, Request, Subject};
@@ -27,7 +28,7 @@ const ROOM: f64 = 1.25;
 
 /// The thresholds that are suggested, fractions. A gate that lets more pass is
 /// none.
-const THRESHOLDS: [f64; 4] = [0.02, 0.03, 0.05, 0.1];
+const THRESHOLDS: [f64; 4] = [Thresholds::DEFAULT.0, 0.03, 0.05, 0.1];
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +66,7 @@ pub fn try_out(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
     let alone = workspace::alone(request, helper, interrupt, &mut |event| tell(event.into()))?;
-    let (policy, limits) = limits(std::iter::once(&request.flags))?;
+    let (policy, limits) = limits(&request.flags)?;
     let Some(Subject { benchmark, program }) = alone.subjects.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };

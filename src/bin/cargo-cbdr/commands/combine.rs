@@ -32,10 +32,8 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
         return Err(Failure::Arguments("no file to combine".to_owned()));
     };
     let gates: Vec<_> = first.gates.iter().map(|limit| about::gate(limit).1).collect();
-    let estimator = first.estimator.parse().map_err(|error| {
-        let why = format!("{error}");
-        no_shard(&name(&args.samples.files[0]), why)
-    })?;
+    let bad_estimator = |why| no_shard(&name(&args.samples.files[0]), why);
+    let estimator = first.estimator.parse().map_err(bad_estimator)?;
     let judging =
         Judging { confidence: first.confidence, estimator, allow_missing: args.allow_missing };
     let findings = samples::combine(parts, judging).map_err(Error::from)?;
@@ -49,13 +47,13 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
         base: None,
         units: Units::new(),
     };
-    let doubt = |asked: Option<&str>, told: &str| match asked.unwrap_or(told) {
-        "fail" => OnDoubt::Fail,
-        _ => OnDoubt::Pass,
+    let doubt = |told: &str| told.parse().unwrap_or(OnDoubt::Pass);
+    let on_inconclusive = match &args.on_inconclusive {
+        Some(asked) => asked.read("on-inconclusive").map_err(Failure::usage)?,
+        None => doubt(&first.on_inconclusive),
     };
-    let on_inconclusive = doubt(args.on_inconclusive.as_deref(), &first.on_inconclusive);
-    let on_no_baseline = doubt(None, &first.on_no_baseline);
-    let on_removed = doubt(None, &first.on_removed);
+    let on_no_baseline = doubt(&first.on_no_baseline);
+    let on_removed = doubt(&first.on_removed);
     let mut ui = Ui::new();
     findings.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();

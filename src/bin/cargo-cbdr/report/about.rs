@@ -7,8 +7,8 @@ use std::path::Path;
 use cargo_cbdr::Report;
 use cargo_cbdr::engine::test::exact;
 use cargo_cbdr::model::gate::{Gate, Waiver};
-use cargo_cbdr::model::metric::{Better, Metric, Unit, Units};
-use cargo_cbdr::model::outcome::{MetricResult, OnDoubt};
+use cargo_cbdr::model::metric::{Metric, Unit, Units};
+use cargo_cbdr::model::outcome::MetricResult;
 use cargo_cbdr::settings::options::{Benchmark, Measuring, Subject};
 use cargo_cbdr::workspace::git::Revision;
 use serde::{Deserialize, Serialize};
@@ -157,9 +157,9 @@ impl About {
             estimator: report.policy.estimator.name().to_owned(),
             time_limit_seconds: report.limits.time.as_secs_f64(),
             max_pairs: report.limits.pairs,
-            on_inconclusive: doubt(report.policy.on_inconclusive).to_owned(),
-            on_no_baseline: doubt(report.policy.on_no_baseline).to_owned(),
-            on_removed: doubt(report.policy.on_removed).to_owned(),
+            on_inconclusive: report.policy.on_inconclusive.to_string(),
+            on_no_baseline: report.policy.on_no_baseline.to_string(),
+            on_removed: report.policy.on_removed.to_string(),
             removed: report.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
             selecting: report.selecting().into_iter().map(str::to_owned).collect(),
             told: report.notices.iter().filter(|n| is_of_tables(n)).map(notices::notice).collect(),
@@ -209,9 +209,9 @@ pub(crate) fn answer(known: &Known, units: &Units) -> (String, MetricResult) {
 
 /// The units, as they were; an error names what is no direction.
 pub(crate) fn units(scales: &BTreeMap<String, Scale>) -> Result<Units, String> {
-    let unit = |(name, scale): (&String, &Scale)| match Better::of(&scale.better) {
-        Some(better) => Ok((name.clone(), (Unit::of(&scale.unit), better))),
-        None => Err(format!("`{}` is neither lower nor higher", scale.better)),
+    let unit = |(name, scale): (&String, &Scale)| match scale.better.parse() {
+        Ok(better) => Ok((name.clone(), (Unit::of(&scale.unit), better))),
+        Err(_) => Err(format!("`{}` is neither lower nor higher", scale.better)),
     };
     scales.iter().map(unit).collect()
 }
@@ -304,12 +304,5 @@ fn waiver(metric: &str, waived: &Waived) -> Waiver {
         reason: waived.reason.clone(),
         expires: waived.expires.clone(),
         issue: waived.issue.clone(),
-    }
-}
-
-fn doubt(policy: OnDoubt) -> &'static str {
-    match policy {
-        OnDoubt::Pass => "pass",
-        OnDoubt::Fail => "fail",
     }
 }
