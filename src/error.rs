@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     #[error(transparent)]
     Cargo(#[from] cargo::Error),
     #[error(transparent)]
-    Config(#[from] table::Error),
+    Config(#[from] table::TableError),
     #[error(transparent)]
     Options(#[from] options::Error),
     #[error(transparent)]

@@ -21,7 +21,8 @@
 //! - [`model`]: the nouns, and every word that users type. Plain data.
 //! - [`stats`]: sums, intervals, evidence. Pure. `quantile` alone names
 //!   statrs.
-//! - [`settings`]: flags and the tables in `Cargo.toml`, layer over layer.
+//! - [`settings`]: flags and the tables in `Cargo.toml`, each setting declared
+//!   once, layer over layer. Beside `cli` it alone names clap.
 //! - [`engine`]: the experiment: whose turn it is, from a seed, and each
 //!   metric from its first pair to its verdict. Pure: no process, no clock.
 //! - [`error`]: what went wrong, with a hint. Knows the errors of all rooms.
@@ -33,7 +34,7 @@
 //! - [`samples`]: rows of samples: CSV, pairing, shards.
 //! - [`flows`]: what a user can ask for, each a loop that reads from top to
 //!   bottom.
-//! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap, `ui/live` alone
+//! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap_complete and clap_mangen, `ui/live` alone
 //!   indicatif, `page` alone maud and plotters.
 //!
 //! # The words

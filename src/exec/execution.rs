@@ -28,7 +28,8 @@ use crate::model::gate::Gate;
 use crate::model::metric::DEFAULT_METRIC;
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
-use crate::settings::options::{Benchmark, Repetitions};
+use crate::settings::options::Benchmark;
+use crate::settings::values::Repetitions;
 
 /// What runs programs, and what may stop it.
 #[derive(Clone, Copy)]

@@ -27,7 +27,8 @@ use crate::flows::history::hardware::Hardware;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
-use crate::settings::options;
+use crate::settings::values::Confidence;
+use crate::settings::{Written, options};
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Node, Parents};
 use crate::workspace::{self, Request, cargo};
@@ -114,7 +115,7 @@ pub fn bisect(
     let bad = repo.at(Some(&options.bad))?;
     let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
     let request = request(options, &good, helper, interrupt)?;
-    let (policy, _) = options::limits(std::iter::once(&request.flags))?;
+    let (policy, _) = options::limits(&request.flags)?;
     let about = (&good.commit, &bad.commit, options.parents, &request.flags, Hardware::here());
     let name = &digest(format!("{about:?}").as_bytes())[..16];
     let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
@@ -202,7 +203,7 @@ impl Tries<'_> {
         let level = level(self.total, 1 + measured as u32, self.expected);
         let mut request = self.request.clone();
         request.head = Some(commit.id.clone());
-        request.flags.confidence = Some(format!("{}%", 100.0 * (1.0 - level)));
+        request.flags.deciding.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
         let step = match compare(&options, self.helper, self.interrupt, tell) {

@@ -10,7 +10,8 @@ use crate::error::{Error, Kind};
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::system::{Place, canonical};
 use crate::model::target::{Package, Target, TargetKind};
-use crate::settings::options::{self, Choice, Subject};
+use crate::settings::choice::Choice;
+use crate::settings::options::{self, Subject};
 use crate::settings::table::Table;
 use crate::workspace::cargo::Workspace;
 use crate::workspace::{self, Request};
@@ -67,20 +68,20 @@ pub fn propose(
     let (chosen, others) = choose(&workspace, &request.folder, flags)?;
     let mut table = flags.clone();
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
-    let named = named.or(flags.package.clone());
+    let named = named.or(flags.selection.package.clone());
     let package = match &named {
         Some(name) => workspace.package(name),
         None => workspace.package_around(&request.folder).or(workspace.packages.first()),
     };
     let is_root = |package: &Package| package.folder == workspace.root;
     let owner = if package.is_some_and(is_root) { "package" } else { "workspace" };
-    table.package = named.filter(|_| owner == "workspace");
+    table.selection.package = named.filter(|_| owner == "workspace");
     if let Some(Candidate { target, .. }) = &chosen {
         let name = Some(target.name.clone());
         match target.kind {
-            TargetKind::Bench => table.bench = name,
-            TargetKind::Bin => table.bin = name,
-            TargetKind::Example => table.example = name,
+            TargetKind::Bench => table.selection.bench = name,
+            TargetKind::Bin => table.selection.bin = name,
+            TargetKind::Example => table.selection.example = name,
         }
     }
     let has = |metadata: &serde_json::Value| metadata.get("cbdr").is_some();
@@ -110,13 +111,13 @@ fn choose(
     folder: &Path,
     flags: &Table,
 ) -> Result<(Option<Candidate>, Vec<Candidate>), Error> {
-    if flags.command.is_some() {
+    if flags.selection.command.is_some() {
         return Ok((None, Vec::new()));
     }
     let here = workspace.package_around(folder);
     let choice = Choice { packages: &workspace.packages, here };
-    let is_named = [&flags.bench, &flags.bin, &flags.example].iter().any(|name| name.is_some());
-    let mut found = if is_named { Vec::new() } else { benches(workspace, choice, flags)? };
+    let mut found =
+        if flags.selection.targets() > 0 { Vec::new() } else { benches(workspace, choice, flags)? };
     if found.is_empty() {
         let benchmark = options::benchmark(None, flags, choice)?;
         let Subject::Target(target, _) = benchmark.subject else { return Ok((None, found)) };
@@ -137,8 +138,8 @@ fn benches(
         let benches = package.targets.iter().filter(|target| target.kind == TargetKind::Bench);
         benches.map(|target| candidate(package, target)).collect()
     };
-    if flags.package.is_some() {
-        return Ok(of(choice.package(flags)?));
+    if flags.selection.package.is_some() {
+        return Ok(of(choice.package(&flags.selection)?));
     }
     let own = choice.here.map(of).unwrap_or_default();
     if !own.is_empty() {
@@ -163,8 +164,9 @@ fn candidate(package: &Package, target: &Target) -> Candidate {
 /// A request of the proposal's benchmark alone.
 pub fn request_of(request: &Request, proposal: &Proposal) -> Request {
     let package = proposal.chosen.as_ref().map(|chosen| chosen.package.clone());
-    let package = package.or(proposal.table.package.clone());
-    Request { flags: Table { package, ..proposal.table.clone() }, ..request.clone() }
+    let mut flags = proposal.table.clone();
+    flags.selection.package = package.or(flags.selection.package);
+    Request { flags, ..request.clone() }
 }
 
 /// The manifest's text as it is, and with the table.

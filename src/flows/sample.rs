@@ -15,7 +15,9 @@ use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Values;
+use crate::settings::Written;
 use crate::settings::options;
+use crate::settings::values::Words;
 
 /// What is to be run, and for how long.
 #[derive(Clone, Debug)]
@@ -60,7 +62,7 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, options:
         if all.iter().any(|(other, _)| other == name) {
             return Err(bad("another one has this name"));
         }
-        all.push((name.to_owned(), options::command_words(command)?));
+        all.push((name.to_owned(), Written::<Words>::from(command).read("command")?.0));
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! How benchmark programs are called and read, by name.
 
-use std::str::FromStr;
+use crate::model::words::words;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,32 +21,14 @@ pub enum Dialect {
     Libtest,
 }
 
-impl Dialect {
-    /// All of them.
-    pub const ALL: [Dialect; 5] =
-        [Dialect::Plain, Dialect::Json, Dialect::Criterion, Dialect::Divan, Dialect::Libtest];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Plain => "plain",
-            Dialect::Json => "json",
-            Dialect::Criterion => "criterion",
-            Dialect::Divan => "divan",
-            Dialect::Libtest => "libtest",
-        }
-    }
-}
-
-impl FromStr for Dialect {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
-        found.ok_or_else(|| {
-            let names = Dialect::ALL.map(Dialect::name);
-            let (last, others) = names.split_last().unwrap_or((&"", &[]));
-            format!("it is {} or {last}", others.join(", "))
-        })
-    }
-}
+words!(Dialect {
+    Plain = "plain",
+    Json = "json",
+    Criterion = "criterion",
+    Divan = "divan",
+    Libtest = "libtest",
+} else |_| {
+    let names = Dialect::ALL.map(Dialect::name);
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("it is {} or {last}", others.join(", "))
+});

@@ -1,9 +1,8 @@
 //! The ways of estimating a change, by name.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+
+use crate::model::words::words;
 
 /// How the change is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,55 +25,16 @@ pub enum Estimator {
     Min,
 }
 
-impl Estimator {
-    /// All of them, the default first.
-    pub const ALL: [Estimator; 5] = [
-        Estimator::Robust,
-        Estimator::Mean,
-        Estimator::GeometricMean,
-        Estimator::Median,
-        Estimator::Min,
-    ];
-
-    /// Its name in options and outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Estimator::Robust => "robust",
-            Estimator::Mean => "mean",
-            Estimator::GeometricMean => "geometric-mean",
-            Estimator::Median => "median",
-            Estimator::Min => "min",
-        }
-    }
-}
-
-impl fmt::Display for Estimator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Estimator {
-    type Err = UnknownEstimator;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Estimator::ALL.into_iter().find(|estimator| estimator.name() == name);
-        found.ok_or_else(|| UnknownEstimator(name.to_owned()))
-    }
-}
-
-/// A name that is no estimator's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownEstimator(String);
-
-impl fmt::Display for UnknownEstimator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Estimator::ALL.map(|estimator| format!("`{estimator}`")).join(", ");
-        write!(f, "unknown estimator `{}`, expected one of {names}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownEstimator {}
+words!(Estimator {
+    Robust = "robust",
+    Mean = "mean",
+    GeometricMean = "geometric-mean",
+    Median = "median",
+    Min = "min",
+} else |name| {
+    let names = Estimator::ALL.map(|estimator| format!("`{estimator}`")).join(", ");
+    format!("unknown estimator `{name}`, expected one of {names}")
+});
 
 #[cfg(test)]
 mod tests {
@@ -86,7 +46,7 @@ mod tests {
             assert_eq!(estimator.to_string().parse(), Ok(estimator));
         }
         assert_eq!(Estimator::default(), Estimator::ALL[0]);
-        let error = "mode".parse::<Estimator>().unwrap_err().to_string();
+        let error = "mode".parse::<Estimator>().unwrap_err();
         let expected = "unknown estimator `mode`, expected one of `robust`, `mean`, \
                         `geometric-mean`, `median`, `min`";
         assert_eq!(error, expected);

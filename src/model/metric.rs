@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::words::words;
+
 /// The longest name of a metric, a benchmark or a label, bytes.
 const LONGEST: usize = 1000;
 
@@ -101,18 +103,11 @@ impl Better {
             Better::Higher => -threshold / (1.0 + threshold),
         }
     }
-
-    /// The direction of a name.
-    pub fn of(name: &str) -> Option<Self> {
-        [Better::Lower, Better::Higher].into_iter().find(|better| better.to_string() == name)
-    }
 }
 
-impl fmt::Display for Better {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+words!(Better { Lower = "lower", Higher = "higher" } else |_| {
+    "better is `lower` or `higher`".to_owned()
+});
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

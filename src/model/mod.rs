@@ -13,3 +13,4 @@ pub mod row;
 pub mod shard;
 pub mod side;
 pub mod target;
+pub(crate) mod words;

@@ -14,6 +14,7 @@ use crate::model::notice::Notice;
 use crate::model::revision::Sides;
 use crate::model::shard::Shard;
 use crate::model::side::Pair;
+use crate::model::words::words;
 
 /// Displays an enum by the name under which it is serialized.
 macro_rules! display_serialized {
@@ -26,7 +27,7 @@ macro_rules! display_serialized {
     )+};
 }
 
-display_serialized!(Verdict, OnDoubt, StoppedBy, Status, Method, Judgement);
+display_serialized!(Verdict, StoppedBy, Status, Method, Judgement);
 
 /// The answer to the question "did it get slower by more than the threshold?",
 /// for one metric or for all of them.
@@ -71,6 +72,8 @@ pub enum OnDoubt {
     /// Fail.
     Fail,
 }
+
+words!(OnDoubt { Pass = "pass", Fail = "fail" });
 
 /// Why sampling stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,30 +1,23 @@
 //! From the words of flags and tables to plain checked data.
 
-mod choice;
-mod gates;
-mod measuring;
-mod values;
-
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-pub use choice::Choice;
-use choice::target;
-use gates::waivers;
-pub use gates::{gates, threshold_flag};
-pub use measuring::{Hooks, Measuring, PageCache, Repetitions, measuring};
-pub use values::{command_words, run_timeout};
-use values::{confidence, duration, harness, on_doubt, percentage, units, words};
-
+use super::choice::{Choice, target};
+use super::table::{Scale, Table};
+use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
-use crate::model::estimator::{Estimator, UnknownEstimator};
+use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waiver};
-use crate::model::metric::{Units, unfit};
+use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Limits, Policy};
-use crate::model::target::{BuildOptions, Target};
-use crate::settings::table::{Scale, Table};
+use crate::model::side::Side;
+use crate::model::target::{BuildOptions, Package, Target};
+
+/// How many measurements `min` takes the least of, where nothing else is said.
+const MIN_OF: u32 = 5;
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -148,148 +141,395 @@ impl Benchmark {
     }
 }
 
-/// What the tables and flags of a comparison come to.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Settings {
-    /// What is compared.
-    pub benchmarks: Vec<Benchmark>,
-    /// What decides.
-    pub policy: Policy,
-    /// When it stops.
-    pub limits: Limits,
+/// How runs are made and what surrounds them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measuring {
+    /// How many runs make a measurement.
+    pub repetitions: Repetitions,
+    /// Of how many measurements the least is taken; 1 but for the estimator
+    /// `min`.
+    pub min_of: u32,
+    /// Whether addresses are the same in every run.
+    pub fixed_addresses: bool,
+    /// The processor to run on. Where and beside what a run takes place depends on
+    /// the machine, and is not written down.
+    #[serde(skip)]
+    pub cpu: Option<u16>,
+    /// How much nicer than its parent a run is.
+    #[serde(skip)]
+    pub nice: i8,
+    /// The file that standard input comes from, from the package's folder.
+    pub stdin: Option<PathBuf>,
+    /// The page cache before each run.
+    pub page_cache: PageCache,
+    /// What is warmed or cooled beside the executable and the input, from the
+    /// package's folder.
+    pub page_cache_files: Vec<PathBuf>,
+    /// The words of the commands around runs.
+    pub hooks: Hooks,
+    /// Whether the sides' standard outputs are compared.
+    pub check_output: bool,
+    /// Whose benchmark sources both sides have; else each has its own.
+    pub bench_from: Option<Side>,
 }
 
-/// Checks one benchmark's table. `name` is that of a named benchmark, else it
+/// The words of commands that are run in a side's package folder, unmeasured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooks {
+    /// Before each run.
+    pub prepare: Option<Vec<String>>,
+    /// Before a side's first run.
+    pub setup: Option<Vec<String>>,
+    /// After a side's last run.
+    pub cleanup: Option<Vec<String>>,
+}
+
+/// What a table's benchmark is called in the outputs, its package, and what is run.
+/// `key` is the name of a named benchmark; another is called after its target.
+///
+/// # Errors
+/// When a name leads nowhere, or is none.
+pub(super) fn identity<'a>(
+    key: Option<&str>,
+    table: &Table,
+    choice: Choice<'a>,
+) -> Result<(String, &'a Package, Subject), Error> {
+    let selection = &table.selection;
+    let package = choice.package(selection)?;
+    let subject = match selection.command()? {
+        Some(Words(words)) => {
+            Subject::Command { words, build: selection.build_command()?.map(|Words(words)| words) }
+        }
+        None => {
+            let build = BuildOptions {
+                features: selection.features.clone().unwrap_or_default(),
+                all_features: selection.all_features()?.unwrap_or(false),
+                no_default_features: selection.no_default_features()?.unwrap_or(false),
+                profile: selection.profile.clone(),
+            };
+            Subject::Target(target(selection, package)?, build)
+        }
+    };
+    let name = match (key, &subject) {
+        (Some(key), _) => key,
+        (None, Subject::Target(target, _)) => &target.name,
+        (None, Subject::Command { words, .. }) => {
+            let program = words.first().map_or("", String::as_str);
+            program.rsplit('/').next().unwrap_or(program)
+        }
+    };
+    match unfit(name) {
+        Some(why) => Err(bad("name of a benchmark", name, why)),
+        None => Ok((name.to_owned(), package, subject)),
+    }
+}
+
+/// Checks one benchmark's table. `key` is the name of a named benchmark, else it
 /// is called after its target.
 ///
 /// # Errors
 /// When a value can't be understood or a name leads nowhere.
-pub fn benchmark(
-    name: Option<&str>,
-    table: &Table,
-    choice: Choice<'_>,
-) -> Result<Benchmark, Error> {
-    let package = choice.package(table)?;
-    let subject = match &table.command {
-        Some(command) => {
-            let build = table.build_command.as_deref().map(|text| words("build-command", text));
-            Subject::Command { words: words("command", command)?, build: build.transpose()? }
-        }
-        None => {
-            let build = BuildOptions {
-                features: table.features.clone().unwrap_or_default(),
-                all_features: table.all_features.unwrap_or(false),
-                no_default_features: table.no_default_features.unwrap_or(false),
-                profile: table.profile.clone(),
-            };
-            Subject::Target(target(table, package)?, build)
-        }
-    };
-    let own = match &subject {
-        Subject::Target(target, _) => target.name.clone(),
-        Subject::Command { words, .. } => {
-            let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
-            program.to_owned()
-        }
-    };
+pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result<Benchmark, Error> {
+    let (name, package, subject) = identity(key, table, choice)?;
     let (waivers, expired) = waivers(table, SystemTime::now())?;
-    let name = name.map_or(own, str::to_owned);
-    if let Some(why) = unfit(&name) {
-        return Err(Error::Bad { what: "name of a benchmark", value: name, why: why.to_owned() });
-    }
+    let selection = &table.selection;
     Ok(Benchmark {
         name,
         package: package.name.clone(),
         subject,
-        args: table.args.clone().unwrap_or_default(),
-        harness: table.harness.as_deref().map(harness).transpose()?,
+        args: selection.args.clone().unwrap_or_default(),
+        harness: selection.harness()?,
         gates: gates(table)?,
         waivers,
         expired,
-        stands_in: table.metrics.is_none() && table.thresholds.is_none(),
+        stands_in: table.metrics.gating.is_none() && table.thresholds.own.is_none(),
         units: units(table)?,
-        shown: table.show.clone().unwrap_or_default(),
-        warmup: table.warmup.unwrap_or(1),
-        run_timeout: run_timeout(table.run_timeout.as_deref())?,
+        shown: table.metrics.shown.clone().unwrap_or_default(),
+        warmup: selection.warmup()?,
+        run_timeout: run_timeout(table)?,
         measuring: measuring(table)?,
     })
 }
 
-/// Checks the values of a table that can be understood without the workspace.
+/// Checks the values of a layer, as far as they can be understood without the
+/// others and the workspace.
 ///
 /// # Errors
 /// When one of them can't.
 pub fn check(table: &Table) -> Result<(), Error> {
-    limits(std::iter::once(table))?;
-    measuring::values(table)?;
-    if table.metrics.is_some() || table.thresholds.is_none() {
+    table.check()?;
+    limits(table)?;
+    values(table)?;
+    if table.metrics.gating.is_some() || table.thresholds.own.is_none() {
         // The threshold that a warning has to be below may be another layer's.
-        gates(&Table { warn: None, ..table.clone() })?;
+        let mut table = table.clone();
+        table.deciding.warn = None;
+        gates(&table)?;
     }
-    for (what, text) in [("command", &table.command), ("build-command", &table.build_command)] {
-        text.as_deref().map(|text| words(what, text)).transpose()?;
-    }
-    table.run_timeout.as_deref().map(|text| duration("run-timeout", text)).transpose()?;
-    table.harness.as_deref().map(harness).transpose()?;
-    table.warn.as_deref().map(|text| percentage("warn", text)).transpose()?;
     Ok(())
 }
 
-/// Checks what the whole comparison has one of.
+/// What a comparison has one of.
 ///
 /// # Errors
-/// When a value can't be understood, or the tables disagree.
-pub fn limits<'a>(
-    tables: impl Iterator<Item = &'a Table> + Clone,
-) -> Result<(Policy, Limits), Error> {
-    let one = |key: &str, get: fn(&Table) -> Option<String>| {
-        let mut values = tables.clone().map(get);
-        let first = values.next().flatten();
-        if values.all(|value| value == first) {
-            Ok(first)
-        } else {
-            Err(Error::Disagree(key.to_owned()))
-        }
-    };
-    let level = one("confidence", |table| table.confidence.clone())?;
-    let estimator = one("estimator", |table| table.estimator.clone())?;
-    let time = one("time-limit", |table| table.time_limit.clone())?;
-    let pairs = one("max-pairs", |table| table.max_pairs.map(|pairs| pairs.to_string()))?;
-    let open = one("on-inconclusive", |table| table.on_inconclusive.clone())?;
-    let missing = one("on-no-baseline", |table| table.on_no_baseline.clone())?;
-    let removed = one("on-removed", |table| table.on_removed.clone())?;
-    same_units(tables.clone())?;
+/// When a value can't be understood.
+pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
+    let (deciding, doubt) = (&table.deciding, &table.doubt);
     let policy = Policy {
-        confidence: confidence(level.as_deref().unwrap_or("95%"))?,
-        estimator: self::estimator(estimator.as_deref().unwrap_or(Estimator::default().name()))?,
-        on_inconclusive: on_doubt("on-inconclusive", open.as_deref())?,
-        on_no_baseline: on_doubt("on-no-baseline", missing.as_deref())?,
-        on_removed: on_doubt("on-removed", removed.as_deref())?,
+        confidence: deciding.confidence()?.0,
+        estimator: deciding.estimator()?,
+        on_inconclusive: doubt.on_inconclusive()?,
+        on_no_baseline: doubt.on_no_baseline()?,
+        on_removed: doubt.on_removed()?,
     };
-    let limits = Limits {
-        time: duration("time-limit", time.as_deref().unwrap_or("5m"))?,
-        pairs: pairs.and_then(|pairs| pairs.parse().ok()),
-    };
+    let limits = Limits { time: deciding.time_limit()?.0, pairs: deciding.max_pairs };
     if limits.pairs == Some(0) {
-        let why = "at least one pair is needed".to_owned();
-        return Err(Error::Bad { what: "max-pairs", value: "0".to_owned(), why });
+        return Err(bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
 }
 
-/// Demands that no metric is given two units: samples have one column for it.
-fn same_units<'a>(tables: impl Iterator<Item = &'a Table>) -> Result<(), Error> {
-    let mut known: BTreeMap<&str, &Scale> = BTreeMap::new();
-    for (metric, scale) in tables.flat_map(|table| table.units.iter().flatten()) {
-        if *known.entry(metric).or_insert(scale) != scale {
-            return Err(Error::Disagree(format!("units.{metric}")));
-        }
-    }
-    Ok(())
+/// How long one run may take.
+///
+/// # Errors
+/// When it is no time.
+pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
+    Ok(table.selection.run_timeout()?.0)
 }
 
-/// The estimator of a name.
-fn estimator(name: &str) -> Result<Estimator, Error> {
-    let bad = |why| Error::Bad { what: "estimator", value: name.to_owned(), why };
-    name.parse().map_err(|error: UnknownEstimator| bad(error.to_string()))
+/// The metrics that gate.
+///
+/// # Errors
+/// When a threshold is no percentage, or of a metric that does not gate; when the
+/// warning level is not below the thresholds.
+pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
+    let common = table.thresholds.common()?;
+    let own = table.thresholds.own()?;
+    let names = match table.metrics.gating.clone().filter(|names| !names.is_empty()) {
+        Some(names) => names,
+        // A metric with a threshold of its own is meant to gate.
+        None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
+    };
+    if let Some((stray, threshold)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
+        let why = "this metric does not gate: name it in `metrics`, too";
+        return Err(bad("threshold", format!("{stray}={threshold}"), why));
+    }
+    let warn = table.deciding.warn()?.map(|level| level.0);
+    let mut gates: Vec<Gate> = Vec::new();
+    for name in names {
+        if gates.iter().all(|gate| gate.metric != name) {
+            let threshold = own.get(&name).unwrap_or(&common).0;
+            gates.push(Gate { warn, ..Gate::new(&name, threshold) });
+        }
+    }
+    if let Some(written) = &table.deciding.warn
+        && let Some(gate) = gates.iter().find(|gate| warn >= Some(gate.threshold))
+    {
+        let why = format!("it has to be below the threshold of `{}`", gate.metric);
+        return Err(bad("warn", written.text(), why));
+    }
+    Ok(gates)
+}
+
+/// The waivers of a table that count on the day of `now`, and those that have
+/// expired.
+///
+/// # Errors
+/// When a ceiling is no percentage, a day no day, or a reason empty.
+fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>), Error> {
+    let (mut valid, mut expired) = (Vec::new(), Vec::new());
+    for given in table.waivers.iter().flatten() {
+        if given.reason.trim().is_empty() {
+            return Err(bad("waiver", &*given.metric, "it says no reason"));
+        }
+        let end = humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires));
+        let end =
+            end.map_err(|_| bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`"))?;
+        let waiver = Waiver {
+            metric: given.metric.clone(),
+            benchmark: given.benchmark.clone(),
+            ceiling: given.ceiling.read("ceiling")?.0,
+            reason: given.reason.trim().to_owned(),
+            expires: given.expires.clone(),
+            issue: given.issue.clone(),
+        };
+        if now <= end { valid.push(waiver) } else { expired.push(waiver) }
+    }
+    Ok((valid, expired))
+}
+
+/// Units and directions. What is left open is as of a metric of that name.
+fn units(table: &Table) -> Result<Units, Error> {
+    let unit = |(name, scale): (&String, &Scale)| {
+        let usual = Metric::named(name);
+        let better = match &scale.better {
+            None => usual.better,
+            Some(word) => {
+                word.parse().map_err(|why| bad("units", format!("{name}.better = {word}"), why))?
+            }
+        };
+        let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
+        Ok((name.clone(), Quantity { unit, better }))
+    };
+    table.units.iter().flatten().map(unit).collect()
+}
+
+/// How runs are made and what surrounds them.
+///
+/// # Errors
+/// When a value can't be understood, or two don't go together.
+fn measuring(table: &Table) -> Result<Measuring, Error> {
+    let measuring = values(table)?;
+    if measuring.min_of > 1 && table.deciding.estimator()? != Estimator::Min {
+        let why = "only the estimator `min` takes the least";
+        return Err(bad("min-of", measuring.min_of.to_string(), why));
+    }
+    let files = table.runs.page_cache_files.as_deref().unwrap_or_default();
+    if measuring.page_cache == PageCache::Alone && !files.is_empty() {
+        let why = "nothing is done with them without `page-cache`: say `warm` or `cold`";
+        return Err(bad("page-cache-files", files.join(","), why));
+    }
+    Ok(measuring)
+}
+
+/// The same of a layer, whose values need not go together.
+fn values(table: &Table) -> Result<Measuring, Error> {
+    let runs = &table.runs;
+    if runs.min_of == Some(0) {
+        return Err(bad("min-of", "0", "it is at least 1"));
+    }
+    let takes_least = table.deciding.estimator()? == Estimator::Min;
+    let hook = |words: Option<Words>| words.map(|Words(words)| words);
+    Ok(Measuring {
+        repetitions: runs.repetitions()?,
+        min_of: runs.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
+        fixed_addresses: runs.aslr()? == Aslr::Off,
+        cpu: runs.cpu,
+        nice: runs.nice.unwrap_or(0),
+        stdin: runs.stdin.clone().map(PathBuf::from),
+        page_cache: runs.page_cache()?.unwrap_or(PageCache::Alone),
+        page_cache_files: runs.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
+        hooks: Hooks {
+            prepare: hook(runs.prepare()?),
+            setup: hook(runs.setup()?),
+            cleanup: hook(runs.cleanup()?),
+        },
+        check_output: runs.check_output()?.unwrap_or(false),
+        bench_from: runs.bench_from()?.side(),
+    })
+}
+
+fn bad(what: &'static str, value: impl Into<String>, why: impl Into<String>) -> Error {
+    Error::Bad { what, value: value.into(), why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::table;
+    use serde_json::json;
+
+    fn waiver(ceiling: &str, expires: &str) -> table::Waiver {
+        table::Waiver {
+            metric: "wall_time".into(),
+            benchmark: None,
+            ceiling: ceiling.into(),
+            reason: "a table that pays off later".into(),
+            expires: expires.into(),
+            issue: None,
+        }
+    }
+
+    fn sorted(waivers: &[table::Waiver]) -> Result<(usize, usize), Error> {
+        let table = Table { waivers: Some(waivers.to_vec()), ..Table::default() };
+        // The last second of the day, and the first of the next.
+        let (valid, expired) = super::waivers(&table, day("2026-11-21T23:59:59Z"))?;
+        let (later, _) = super::waivers(&table, day("2026-11-22T00:00:01Z"))?;
+        assert!(later.len() <= valid.len());
+        Ok((valid.len() - later.len(), expired.len()))
+    }
+
+    fn day(text: &str) -> SystemTime {
+        humantime::parse_rfc3339(text).unwrap()
+    }
+
+    #[test]
+    fn a_waiver_counts_to_the_end_of_its_day() {
+        let all =
+            [waiver("5%", "2026-11-20"), waiver("5%", "2026-11-21"), waiver("5%", "2026-11-22")];
+        assert_eq!(sorted(&all), Ok((1, 1)));
+        for (ceiling, expires) in
+            [("5", "2026-11-22"), ("5%", "soon"), ("5%", "2026-13-01"), ("-5%", "2026-11-22")]
+        {
+            assert!(sorted(&[waiver(ceiling, expires)]).is_err(), "{ceiling} {expires}");
+        }
+        let silent = table::Waiver { reason: " ".into(), ..waiver("5%", "2026-11-22") };
+        assert!(sorted(&[silent]).is_err());
+    }
+
+    #[test]
+    fn a_warning_comes_before_the_threshold() {
+        let table = |warn: &str, threshold: &str| {
+            let keys = json!({ "warn": warn, "threshold": threshold });
+            Table::of_metadata(&json!({ "cbdr": keys }), "package").unwrap().unwrap()
+        };
+        let gates = super::gates(&table("1%", "2%")).unwrap();
+        assert_eq!((gates[0].warn, gates[0].threshold), (Some(0.01), 0.02));
+        for (warn, threshold) in [("2%", "2%"), ("3%", "2%"), ("1", "2%")] {
+            assert!(super::gates(&table(warn, threshold)).is_err(), "{warn} {threshold}");
+        }
+    }
+
+    fn of(keys: serde_json::Value) -> Result<Measuring, String> {
+        let table = Table::of_metadata(&json!({ "cbdr": keys }), "package");
+        let table = table.map_err(|error| error.to_string())?.unwrap();
+        measuring(&table).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_done_that_nobody_asked_for() {
+        let plain = of(json!({})).unwrap();
+        assert_eq!((plain.fixed_addresses, plain.nice), (false, 0));
+        assert_eq!(plain.cpu, None);
+        assert_eq!((plain.repetitions, plain.min_of), (Repetitions::Auto, 1));
+        assert_eq!((plain.page_cache, plain.hooks), (PageCache::Alone, Hooks::default()));
+        assert!(!plain.check_output);
+        assert_eq!((plain.bench_from, plain.stdin), (None, None));
+    }
+
+    #[test]
+    fn each_key_is_understood() {
+        let got = of(json!({
+            "repetitions": 7, "estimator": "min", "min-of": 3, "aslr": "off",
+            "cpu": 1, "nice": -3, "stdin": "in.txt",
+            "page-cache": "cold", "page-cache-files": ["data"], "prepare": "make 'a b'", "setup": "s", "cleanup": "c", "check-output": true,
+            "bench-from": "head",
+        }));
+        let got = got.unwrap();
+        assert_eq!((got.repetitions, got.min_of), (Repetitions::Fixed(7), 3));
+        assert_eq!((got.fixed_addresses, got.nice, got.cpu), (true, -3, Some(1)));
+        assert_eq!(got.hooks.prepare, Some(vec!["make".to_owned(), "a b".to_owned()]));
+        assert_eq!(got.bench_from, Some(Side::Head));
+        assert_eq!((got.page_cache, got.page_cache_files.len()), (PageCache::Cold, 1));
+        assert_eq!(of(json!({"estimator": "min"})).unwrap().min_of, 5);
+        assert_eq!(of(json!({"repetitions": "auto"})).unwrap().repetitions, Repetitions::Auto);
+    }
+
+    #[test]
+    fn what_can_not_be_meant_is_said() {
+        for (keys, said) in [
+            (json!({"repetitions": 0}), "bad repetitions `0`: it is `auto` or a number from 1 on"),
+            (json!({"repetitions": "many"}), "bad repetitions `many`"),
+            (json!({"min-of": 3}), "only the estimator `min` takes the least"),
+            (json!({"aslr": "no"}), "bad aslr `no`: it is `on` or `off`"),
+            (json!({"page-cache": "hot"}), "it is `warm` or `cold`"),
+            (json!({"page-cache-files": ["x"]}), "nothing is done with them"),
+            (json!({"prepare": "'open"}), "bad prepare"),
+            (json!({"bench-from": "mine"}), "it is `each`, `head` or `base`"),
+            (json!({"nice": 1000}), "`nice`: "),
+        ] {
+            let error = of(keys.clone()).unwrap_err();
+            assert!(error.contains(said), "{keys}: {error}");
+        }
+    }
 }

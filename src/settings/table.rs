@@ -1,21 +1,42 @@
-//! The table `[package.metadata.cbdr]` (or `[workspace.metadata.cbdr]`) in
-//! `Cargo.toml`, in the words of the options. The command line makes the same
-//! [`Table`], so that the layers lie over each other with one rule.
+//! The settings: the flags of the command line and the keys of the table
+//! `[package.metadata.cbdr]` (or `[workspace.metadata.cbdr]`) in `Cargo.toml`. Both
+//! make a [`Table`], so that the layers lie over each other with one rule.
 
-mod measuring;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use measuring::{Count, Measuring};
+use super::options::Error;
+use super::setting::{Key, Role, Setting, Switch, Written, settings};
+use super::values::{
+    Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
+};
+use crate::model::dialect::Dialect;
+use crate::model::estimator::Estimator;
+use crate::model::outcome::OnDoubt;
+use crate::model::side::Side;
+
+use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
+
+/// What options stand under in the help.
+#[expect(missing_docs, reason = "the names say it")]
+pub mod headings {
+    pub const SIDES: &str = "Sides";
+    pub const BENCHMARK: &str = "Benchmark";
+    pub const BUILD: &str = "Build";
+    pub const DECIDING: &str = "Deciding";
+    pub const STOPPING: &str = "Stopping";
+    pub const MEASURING: &str = "Measuring";
+}
 
 /// What is wrong with a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum TableError {
     /// A key that does not exist.
     #[error("unknown key `{key}` in [{table}]")]
     UnknownKey {
@@ -42,95 +63,359 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl TableError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::UnknownKey { nearest: Some(nearest), .. } => {
+            TableError::UnknownKey { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
             }
-            Error::UnknownKey { .. } => {
-                Some(format!("the keys are {}", keys().collect::<Vec<_>>().join(", ")))
-            }
-            Error::BadValue { .. } => None,
-            Error::TwoTargets { .. } => Some("keep one of them".to_owned()),
+            TableError::UnknownKey { .. } => Some(format!(
+                "the keys are {}",
+                Table::keys().map(|key| key.name).collect::<Vec<_>>().join(", ")
+            )),
+            TableError::BadValue { .. } => None,
+            TableError::TwoTargets { .. } => Some("keep one of them".to_owned()),
         }
     }
 }
 
-/// One layer of settings: what it leaves open is `None`.
+settings! {
+    /// What is run, and how it is built.
+    pub struct Selection {
+        /// Package of the benchmark
+        "package" Selects package: Option<String>,
+            arg(short, long, value_name = "NAME", help_heading = BENCHMARK);
+
+        /// Run this bench target
+        "bench" Selects bench: Option<String>,
+            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+
+        /// Run this binary target
+        "bin" Selects bin: Option<String>,
+            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+
+        /// Run this example target
+        "example" Selects example: Option<String>,
+            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+
+        /// Run any command, in the package's folder of either side
+        "command" Selects command: Option<Written<Words>>,
+            arg(long, value_name = "CMD", group = "target", help_heading = BENCHMARK);
+
+        /// Build with this command before running --command
+        "build-command" Shapes build_command: Option<Written<Words>>,
+            arg(long, value_name = "CMD", help_heading = BENCHMARK);
+
+        /// How a run is called and read: plain (the process itself is the
+        /// measurement), json, criterion, divan or libtest [default: what the
+        /// executable of a bench target shows, else plain]
+        "harness" Selects harness: Option<Written<Dialect>>,
+            arg(long, value_name = "NAME", help_heading = BENCHMARK);
+
+        /// Arguments of the benchmark
+        "args" Selects args: Option<Vec<String>>,
+            arg(last = true, value_name = "ARGS", help_heading = BENCHMARK);
+
+        /// Features to enable, separated by commas or spaces
+        "features" Shapes features: Option<Vec<String>>,
+            arg(short = 'F', long, value_name = "FEATURES", help_heading = BUILD);
+
+        /// Enable all features
+        "all-features" Shapes all_features: Switch,
+            arg(long, action = ArgAction::SetTrue, help_heading = BUILD);
+
+        /// Leave out the default features
+        "no-default-features" Shapes no_default_features: Switch,
+            arg(long, action = ArgAction::SetTrue, help_heading = BUILD);
+
+        /// Profile to build with [default: bench for bench targets, else release]
+        "profile" Shapes profile: Option<String>,
+            arg(long, value_name = "NAME", help_heading = BUILD);
+
+        /// Toolchain for both sides: head's, base's, each side's own, or a name
+        "toolchain" Shapes toolchain: Option<Written<Toolchain>> = Toolchain::Of(Side::Head),
+            arg(long, value_name = "head|base|each|NAME", help_heading = BUILD);
+
+        /// Unmeasured runs of each side that come first
+        "warmup" Shapes warmup: Option<u32> = 1,
+            arg(long, value_name = "N", help_heading = STOPPING);
+
+        /// How long one run may take
+        "run-timeout" Shapes run_timeout: Option<Written<Time>> = Time::minutes(10),
+            arg(long, value_name = "TIME", help_heading = STOPPING);
+    }
+}
+
+// What is measured stands before its thresholds in a table, but behind them in the
+// help: settings with a number come first there.
+settings! {
+    /// What is measured.
+    pub struct Metrics {
+        /// Metrics that decide [default: wall_time]
+        "metrics" Gates gating: Option<Vec<String>>,
+            arg(long = "metric", value_name = "NAMES", value_delimiter = ',', display_order = 4,
+                help_heading = DECIDING);
+
+        /// Metrics to measure and show besides, such as instructions or
+        /// instructions_cachegrind
+        "show" Informs shown: Option<Vec<String>>,
+            arg(long = "show", value_name = "NAMES", value_delimiter = ',', display_order = 5,
+                help_heading = DECIDING);
+    }
+}
+
+settings! {
+    /// What decides, and how long it may take.
+    pub struct Deciding {
+        /// Change from which on there is a warning, below the threshold [default:
+        /// none]
+        "warn" Gates warn: Option<Written<Threshold>>,
+            arg(long, value_name = "PERCENT", display_order = 2, help_heading = DECIDING);
+
+        /// Confidence of the verdict, 1 minus the chance that it is wrong
+        "confidence" Judges confidence: Option<Written<Confidence>> = Confidence(0.95),
+            arg(long, value_name = "PERCENT", display_order = 3, help_heading = DECIDING);
+
+        /// How the change is estimated: robust, mean, geometric-mean, median or min
+        "estimator" Judges estimator: Option<Written<Estimator>> = Estimator::default(),
+            arg(long, value_name = "NAME", help_heading = DECIDING);
+
+        /// How long sampling may take
+        "time-limit" Judges time_limit: Option<Written<Time>> = Time::minutes(5),
+            arg(long, value_name = "TIME", help_heading = STOPPING);
+
+        /// How many pairs there may be
+        "max-pairs" Judges max_pairs: Option<u64>,
+            arg(long, value_name = "N", help_heading = STOPPING);
+    }
+}
+
+settings! {
+    /// What answers that are neither yes nor no do to the exit code.
+    pub struct Doubt {
+        /// Exit code of an inconclusive comparison: 0 or 102
+        "on-inconclusive" Judges on_inconclusive: Option<Written<OnDoubt>> = OnDoubt::Pass,
+            arg(long, value_name = "pass|fail", help_heading = DECIDING);
+
+        /// Exit code when the base lacks the benchmark or does not build
+        "on-no-baseline" Judges on_no_baseline: Option<Written<OnDoubt>> = OnDoubt::Pass,
+            arg(long, value_name = "pass|fail", help_heading = DECIDING);
+
+        /// Exit code when what gates on the base is not measured on the head, and
+        /// all else would be 0
+        "on-removed" Judges on_removed: Option<Written<OnDoubt>> = OnDoubt::Pass,
+            arg(long, value_name = "pass|fail", help_heading = DECIDING);
+    }
+}
+
+settings! {
+    /// How runs are made and what surrounds them.
+    pub struct Runs {
+        /// How many runs make a measurement; auto: as many as the clock needs
+        "repetitions" Shapes repetitions: Option<Written<Repetitions>> = Repetitions::Auto,
+            arg(long, value_name = "auto|N", help_heading = MEASURING);
+
+        /// Of how many measurements --estimator min takes the least [default: 5]
+        "min-of" Shapes min_of: Option<u32>,
+            arg(long, value_name = "N", help_heading = MEASURING);
+
+        /// Address randomisation; off: every run has the same addresses
+        "aslr" Shapes aslr: Option<Written<Aslr>> = Aslr::On,
+            arg(long, value_name = "on|off", help_heading = MEASURING);
+
+        /// Run on this processor only
+        "cpu" Shapes cpu: Option<u16>,
+            arg(long, value_name = "N", help_heading = MEASURING);
+
+        /// Be so much nicer to other programs, or less where it may be
+        "nice" Shapes nice: Option<i8>,
+            arg(long, value_name = "N", allow_negative_numbers = true, help_heading = MEASURING);
+
+        /// Standard input of every run, a file in the package's folder of either
+        /// side [default: empty]
+        "stdin" Shapes stdin: Option<String>,
+            arg(long, value_name = "FILE", help_heading = MEASURING);
+
+        /// Bring the executable and the input into the page cache before each
+        /// run, or out of it [default: leave it alone]
+        "page-cache" Shapes page_cache: Option<Written<PageCache>>,
+            arg(long, value_name = "warm|cold", help_heading = MEASURING);
+
+        /// The same for this file in the package's folder of either side
+        "page-cache-files" Shapes page_cache_files: Option<Vec<String>>,
+            arg(long = "page-cache-file", value_name = "FILE", help_heading = MEASURING);
+
+        /// Before each run do this, unmeasured, in the package's folder of either
+        /// side
+        "prepare" Shapes prepare: Option<Written<Words>>,
+            arg(long, value_name = "CMD", help_heading = MEASURING);
+
+        /// The same before the first run of either side
+        "setup" Shapes setup: Option<Written<Words>>,
+            arg(long, value_name = "CMD", help_heading = MEASURING);
+
+        /// The same after the last run of either side
+        "cleanup" Shapes cleanup: Option<Written<Words>>,
+            arg(long, value_name = "CMD", help_heading = MEASURING);
+
+        /// Compare what the two sides print to standard output
+        "check-output" Shapes check_output: Switch,
+            arg(long, action = ArgAction::SetTrue, help_heading = MEASURING);
+
+        /// Build both sides with the benchmark sources of one
+        "bench-from" Selects bench_from: Option<Written<BenchFrom>> = BenchFrom::Each,
+            arg(long, value_name = "each|head|base", help_heading = MEASURING);
+    }
+}
+
+/// The largest changes that pass: two keys, which one flag sets.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[serde(default)]
+pub struct Thresholds {
+    /// Of the metrics that have none of their own.
+    #[serde(rename = "threshold")]
+    pub common: Option<Written<Threshold>>,
+    /// Of single metrics.
+    #[serde(rename = "thresholds")]
+    pub own: Option<BTreeMap<String, Written<Threshold>>>,
+}
+
+impl Thresholds {
+    const KEYS: &[Key] = &[
+        Key { name: "threshold", role: Role::Gates },
+        Key { name: "thresholds", role: Role::Gates },
+    ];
+
+    /// That of a metric of which nothing is said.
+    pub const DEFAULT: Threshold = Threshold(0.02);
+
+    /// Those of flags: `2%` for all metrics, `METRIC=5%` for one.
+    pub fn of_flags<'a>(flags: impl IntoIterator<Item = &'a String>) -> Self {
+        let mut thresholds = Thresholds::default();
+        for flag in flags {
+            match flag.split_once('=') {
+                Some((metric, text)) => {
+                    let own = thresholds.own.get_or_insert_default();
+                    own.insert(metric.trim().to_owned(), text.into());
+                }
+                None => thresholds.common = Some(flag.as_str().into()),
+            }
+        }
+        thresholds
+    }
+
+    /// Whether any is set.
+    pub fn is_set(&self) -> bool {
+        self.common.is_some() || self.own.is_some()
+    }
+
+    /// That of the metrics that have none of their own.
+    ///
+    /// # Errors
+    /// When its text is no percentage.
+    pub(super) fn common(&self) -> Result<Threshold, Error> {
+        Ok(self.common.read("threshold")?.unwrap_or(Thresholds::DEFAULT))
+    }
+
+    /// Those of single metrics.
+    ///
+    /// # Errors
+    /// When the text of one is no percentage.
+    pub(super) fn own(&self) -> Result<BTreeMap<String, Threshold>, Error> {
+        let own = self.own.iter().flatten();
+        own.map(|(metric, text)| Ok((metric.clone(), text.read("threshold")?))).collect()
+    }
+
+    fn over(self, low: Self) -> Self {
+        Thresholds { common: self.common.or(low.common), own: joined(self.own, low.own) }
+    }
+}
+
+impl Args for Thresholds {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let help = "Largest change that passes, of all metrics or of one";
+        command.arg(
+            clap::Arg::new("threshold")
+                .long("threshold")
+                .value_name("[METRIC=]PERCENT")
+                .action(ArgAction::Append)
+                .help(format!("{help} [default: {}]", Thresholds::DEFAULT))
+                .display_order(1)
+                .help_heading(DECIDING),
+        )
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Thresholds {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Thresholds::of_flags(matches.get_many("threshold").into_iter().flatten()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Thresholds::from_arg_matches(matches)?.over(std::mem::take(self));
+        Ok(())
+    }
+}
+
+/// One layer of settings: a table in `Cargo.toml`, or the flags.
+#[derive(Clone, Debug, Default, PartialEq, Args, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Table {
-    /// What to compare with.
+    /// Branch, tag or commit to compare with [default: the pull request's
+    /// target in CI, else origin/HEAD, main or master]
+    #[arg(help_heading = SIDES)]
     pub base: Option<String>,
-    /// The package of the benchmark.
-    pub package: Option<String>,
-    /// A `[[bench]]` target.
-    pub bench: Option<String>,
-    /// A `[[bin]]` target.
-    pub bin: Option<String>,
-    /// An `[[example]]` target.
-    pub example: Option<String>,
-    /// Any program instead.
-    pub command: Option<String>,
-    /// What builds that program.
-    pub build_command: Option<String>,
-    /// How a run is called and read.
-    pub harness: Option<String>,
-    /// Arguments of the benchmark.
-    pub args: Option<Vec<String>>,
-    /// Features to enable.
-    pub features: Option<Vec<String>>,
-    /// Enable all features.
-    pub all_features: Option<bool>,
-    /// Leave out the default features.
-    pub no_default_features: Option<bool>,
-    /// The profile to build with.
-    pub profile: Option<String>,
-    /// `head`, `base`, `each` or a toolchain's name.
-    pub toolchain: Option<String>,
-    /// The metrics that gate.
-    pub metrics: Option<Vec<String>>,
-    /// The metrics that are measured and shown besides.
-    pub show: Option<Vec<String>>,
-    /// The largest change that passes.
-    pub threshold: Option<String>,
-    /// The same for single metrics.
-    pub thresholds: Option<BTreeMap<String, String>>,
-    /// The change from which on there is a warning.
-    pub warn: Option<String>,
-    /// Accepted slowdowns. Always the head's.
-    pub waivers: Option<Vec<Waiver>>,
-    /// Units and directions of metrics.
-    pub units: Option<BTreeMap<String, Scale>>,
-    /// 1 minus the chance of a wrong verdict.
-    pub confidence: Option<String>,
-    /// How a change is estimated.
-    pub estimator: Option<String>,
-    /// How long sampling may take.
-    pub time_limit: Option<String>,
-    /// How many pairs there may be.
-    pub max_pairs: Option<u64>,
-    /// How many runs of each side come first, unmeasured.
-    pub warmup: Option<u32>,
-    /// How long one run may take.
-    pub run_timeout: Option<String>,
-    /// What an open question does to the exit code.
-    pub on_inconclusive: Option<String>,
-    /// What a missing base does to the exit code.
-    pub on_no_baseline: Option<String>,
-    /// What does to the exit code that the head lacks what gates on the base.
-    pub on_removed: Option<String>,
-    /// How a run is made and what surrounds it.
+    /// What is run, and how it is built.
+    #[command(flatten)]
     #[serde(flatten)]
-    pub measuring: Measuring,
+    pub selection: Selection,
+    /// What is measured.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// The largest changes that pass.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub thresholds: Thresholds,
+    /// What decides, and how long it may take.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub deciding: Deciding,
+    /// What answers that are neither yes nor no do to the exit code.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub doubt: Doubt,
+    /// How runs are made and what surrounds them.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub runs: Runs,
+    /// Units and directions of metrics.
+    #[arg(skip)]
+    pub units: Option<BTreeMap<String, Scale>>,
+    /// Accepted slowdowns. Always the head's.
+    #[arg(skip)]
+    pub waivers: Option<Vec<Waiver>>,
     /// Named benchmarks, each over the rest of this table.
+    #[arg(skip)]
     pub benchmarks: Option<BTreeMap<String, Table>>,
 }
 
+/// The keys of [`Table`] that are in none of its groups; the first stands before
+/// those, the others behind.
+const BASE: &[Key] = &[Key { name: "base", role: Role::Selects }];
+const REST: &[Key] = &[
+    Key { name: "units", role: Role::Gates },
+    Key { name: "waivers", role: Role::Informs },
+    Key { name: "benchmarks", role: Role::Selects },
+];
+
 /// A slowdown that is accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
     /// The metric.
@@ -138,7 +423,7 @@ pub struct Waiver {
     /// The benchmark; else all.
     pub benchmark: Option<String>,
     /// The change up to which it passes.
-    pub ceiling: String,
+    pub ceiling: Written<Threshold>,
     /// Why.
     pub reason: String,
     /// The last day on which it counts, `2026-12-31`, in UTC.
@@ -157,108 +442,59 @@ pub struct Scale {
     pub better: Option<String>,
 }
 
-/// All keys of [`Table`]; a test holds the two together.
-fn keys() -> impl Iterator<Item = &'static str> {
-    KEYS.into_iter().chain(measuring::KEYS)
-}
-
-/// Its own.
-const KEYS: [&str; 31] = [
-    "base",
-    "package",
-    "bench",
-    "bin",
-    "example",
-    "command",
-    "build-command",
-    "harness",
-    "args",
-    "features",
-    "all-features",
-    "no-default-features",
-    "profile",
-    "toolchain",
-    "metrics",
-    "show",
-    "threshold",
-    "thresholds",
-    "warn",
-    "waivers",
-    "units",
-    "confidence",
-    "estimator",
-    "time-limit",
-    "max-pairs",
-    "warmup",
-    "run-timeout",
-    "on-inconclusive",
-    "on-no-baseline",
-    "on-removed",
-    "benchmarks",
-];
-
-/// Writes a field's value over with the higher layer's, where it has one.
-macro_rules! over {
-    ($high:ident, $low:ident, $($field:ident),+ $(,)?) => {
-        Table { measuring: $high.measuring.over($low.measuring), $($field: $high.$field.or($low.$field)),+ }
-    };
-}
-
-/// The keys that decide: taken from the base's table, so that a branch can't
-/// loosen its own gate.
-const POLICY: [&str; 12] = [
-    "threshold",
-    "thresholds",
-    "warn",
-    "units",
-    "metrics",
-    "confidence",
-    "estimator",
-    "time-limit",
-    "max-pairs",
-    "on-inconclusive",
-    "on-no-baseline",
-    "on-removed",
-];
-
-/// The keys that neither decide nor say what is run: metrics that are only shown
-/// change no verdict, every waiver that is new on the head has a notice of its own,
-/// and the named benchmarks are compared one by one, by their own keys.
-const NEITHER: [&str; 3] = ["show", "waivers", "benchmarks"];
-
 /// A key with two values that differ; `None` stands for one that is not set.
-pub type Difference = (&'static str, Option<Value>, Option<Value>);
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    pub(super) key: Key,
+    pub(super) own: Option<Value>,
+    pub(super) other: Option<Value>,
+}
 
 impl Table {
+    /// The keys, in the order in which they are declared.
+    pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
+        let groups = [
+            BASE,
+            Selection::KEYS,
+            Metrics::KEYS,
+            Thresholds::KEYS,
+            Deciding::KEYS,
+            Doubt::KEYS,
+            Runs::KEYS,
+            REST,
+        ];
+        groups.into_iter().flatten()
+    }
+
     /// The table `cbdr` in `metadata`; `place` is what it is called in errors.
     /// `None` when there is none.
     ///
     /// # Errors
-    /// When a key or a value is not what it may be.
-    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, Error> {
+    /// When a key or the type of a value is not what it may be.
+    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, TableError> {
         match metadata.get("cbdr") {
             None | Some(Value::Null) => Ok(None),
             Some(table) => Table::parse(table, &format!("{place}.metadata.cbdr")).map(Some),
         }
     }
 
-    fn parse(value: &Value, place: &str) -> Result<Self, Error> {
-        let bad = |why: String| Error::BadValue { table: place.to_owned(), why };
+    fn parse(value: &Value, place: &str) -> Result<Self, TableError> {
+        let bad = |why: String| TableError::BadValue { table: place.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
-        for key in entries.keys() {
-            if !keys().any(|known| known == key) {
-                let nearest = nearest(key, keys()).map(str::to_owned);
-                let table = place.to_owned();
-                return Err(Error::UnknownKey { key: key.clone(), table, nearest });
-            }
+        let names = || Table::keys().map(|key| key.name);
+        if let Some(key) = entries.keys().find(|key| names().all(|known| known != *key)) {
+            return Err(TableError::UnknownKey {
+                key: key.clone(),
+                table: place.to_owned(),
+                nearest: nearest(key, names()).map(str::to_owned),
+            });
         }
-        for (name, value) in
-            value.get("benchmarks").and_then(Value::as_object).into_iter().flatten()
-        {
+        let named = value.get("benchmarks").and_then(Value::as_object);
+        for (name, value) in named.into_iter().flatten() {
             let place = format!("{place}.benchmarks.{name}");
             if value.get("benchmarks").is_some() {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
-                return Err(Error::BadValue { table: place, why });
+                return Err(TableError::BadValue { table: place, why });
             }
             Table::parse(value, &place)?;
         }
@@ -270,75 +506,55 @@ impl Table {
         }
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
-        if table.targets() > 1 {
-            return Err(Error::TwoTargets { table: place.to_owned() });
+        if table.selection.targets() > 1 {
+            return Err(TableError::TwoTargets { table: place.to_owned() });
         }
         Ok(table)
     }
 
     /// What this layer sets, in the order of the keys.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
-        let whole = serde_json::to_value(self).unwrap_or_default();
-        let value = |key: &'static str| Some((key, whole.get(key)?.clone()));
-        keys().filter_map(value).filter(|(_, value)| !value.is_null()).collect()
+        let mut values = serde_json::to_value(self).unwrap_or_default();
+        let entry = |key: &Key| Some((key.name, values.get_mut(key.name)?.take()));
+        Table::keys().filter_map(entry).filter(|(_, value)| !value.is_null()).collect()
     }
 
-    fn targets(&self) -> usize {
-        let named = [&self.bench, &self.bin, &self.example, &self.command];
-        named.iter().filter(|target| target.is_some()).count()
+    /// Reads the values of this layer alone.
+    ///
+    /// # Errors
+    /// When the text of one means nothing.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.selection.check()?;
+        self.metrics.check()?;
+        self.thresholds.common()?;
+        self.thresholds.own()?;
+        self.deciding.check()?;
+        self.doubt.check()?;
+        self.runs.check()
     }
 
     /// This layer over a lower one. A target chosen here clears the lower
     /// layer's choice.
     #[must_use]
     pub fn over(self, mut low: Table) -> Table {
-        if self.targets() > 0 {
-            (low.bench, low.bin, low.example, low.command) = (None, None, None, None);
+        if self.selection.targets() > 0 {
+            low.selection.bench = None;
+            low.selection.bin = None;
+            low.selection.example = None;
+            low.selection.command = None;
         }
-        let mut thresholds = low.thresholds.take();
-        if let Some(own) = self.thresholds.clone() {
-            thresholds.get_or_insert_default().extend(own);
+        Table {
+            base: self.base.or(low.base),
+            selection: self.selection.over(low.selection),
+            metrics: self.metrics.over(low.metrics),
+            thresholds: self.thresholds.over(low.thresholds),
+            deciding: self.deciding.over(low.deciding),
+            doubt: self.doubt.over(low.doubt),
+            runs: self.runs.over(low.runs),
+            units: joined(self.units, low.units),
+            waivers: self.waivers.or(low.waivers),
+            benchmarks: self.benchmarks.or(low.benchmarks),
         }
-        let mut units = low.units.take();
-        if let Some(own) = self.units.clone() {
-            units.get_or_insert_default().extend(own);
-        }
-        let high = Table { thresholds, units, ..self };
-        over!(
-            high,
-            low,
-            base,
-            package,
-            bench,
-            bin,
-            example,
-            command,
-            build_command,
-            harness,
-            args,
-            features,
-            all_features,
-            no_default_features,
-            profile,
-            toolchain,
-            metrics,
-            show,
-            threshold,
-            thresholds,
-            warn,
-            waivers,
-            units,
-            confidence,
-            estimator,
-            time_limit,
-            max_pairs,
-            warmup,
-            run_timeout,
-            on_inconclusive,
-            on_no_baseline,
-            on_removed,
-            benchmarks,
-        )
     }
 
     /// The named benchmarks, each over this table.
@@ -348,70 +564,58 @@ impl Table {
         named.map(|(name, table)| (name.clone(), table.clone().over(rest.clone()))).collect()
     }
 
-    /// This table with everything that decides taken from `base`.
+    /// This table with the keys of some roles taken from `other`.
     #[must_use]
-    pub(crate) fn with_policy_of(self, base: &Table) -> Table {
-        let base = base.clone();
-        Table {
-            threshold: base.threshold,
-            thresholds: base.thresholds,
-            warn: base.warn,
-            units: base.units,
-            metrics: base.metrics,
-            confidence: base.confidence,
-            estimator: base.estimator,
-            time_limit: base.time_limit,
-            max_pairs: base.max_pairs,
-            on_inconclusive: base.on_inconclusive,
-            on_no_baseline: base.on_no_baseline,
-            on_removed: base.on_removed,
-            ..self
-        }
-    }
-
-    /// This table with what a comparison has one of, whatever its benchmarks,
-    /// taken from `other`.
-    #[must_use]
-    pub(crate) fn with_common_policy_of(self, other: &Table) -> Table {
+    pub(super) fn with(self, is_taken: fn(Role) -> bool, other: &Table) -> Table {
         let other = other.clone();
         Table {
-            confidence: other.confidence,
-            estimator: other.estimator,
-            time_limit: other.time_limit,
-            max_pairs: other.max_pairs,
-            on_inconclusive: other.on_inconclusive,
-            on_no_baseline: other.on_no_baseline,
-            on_removed: other.on_removed,
+            selection: self.selection.with(is_taken, other.selection),
+            metrics: self.metrics.with(is_taken, other.metrics),
+            thresholds: if is_taken(Role::Gates) { other.thresholds } else { self.thresholds },
+            deciding: self.deciding.with(is_taken, other.deciding),
+            doubt: self.doubt.with(is_taken, other.doubt),
+            runs: self.runs.with(is_taken, other.runs),
+            units: if is_taken(Role::Gates) { other.units } else { self.units },
             ..self
         }
     }
 
-    /// The keys that decide in which this table and `other` differ.
-    pub(crate) fn policy_differences(&self, other: &Table) -> Vec<&'static str> {
-        let differing = self.differences(other).into_iter().map(|(key, ..)| key);
-        differing.filter(|key| POLICY.contains(key)).collect()
-    }
-
-    /// The keys that select or shape what is run in which this table and `other`
-    /// differ, each with both values: all but those that decide, and a few that do
-    /// neither.
-    pub(crate) fn run_differences(&self, other: &Table) -> Vec<Difference> {
-        let elsewhere = |key: &&str| POLICY.contains(key) || NEITHER.contains(key);
-        let mut differing = self.differences(other);
-        differing.retain(|(key, ..)| !elsewhere(key));
-        differing
-    }
-
-    fn differences(&self, other: &Table) -> Vec<Difference> {
-        let [own, other] = [self, other].map(|table| -> BTreeMap<&'static str, Value> {
+    /// The keys that this table and `other` set differently.
+    pub(super) fn differences(&self, other: &Table) -> Vec<Difference> {
+        let [own, other] = [self, other].map(|table| -> BTreeMap<&str, Value> {
             table.entries().into_iter().filter(|(_, value)| says_something(value)).collect()
         });
-        let both = |key: &'static str| (key, own.get(key).cloned(), other.get(key).cloned());
-        keys().map(both).filter(|(_, one, other)| one != other).collect()
+        let difference = |key: &Key| {
+            let (own, other) = (own.get(key.name).cloned(), other.get(key.name).cloned());
+            Difference { key: *key, own, other }
+        };
+        Table::keys().map(difference).filter(|found| found.own != found.other).collect()
     }
 }
 
-/// Whether a value is another one than a key that is not set has.
+impl Selection {
+    /// How many targets are chosen.
+    pub(crate) fn targets(&self) -> usize {
+        let named = [&self.bench, &self.bin, &self.example].map(Option::is_some);
+        named.into_iter().chain([self.command.is_some()]).filter(|is_set| *is_set).count()
+    }
+}
+
+/// The entries of two layers, of which the higher one's count.
+fn joined<T>(
+    high: Option<BTreeMap<String, T>>,
+    low: Option<BTreeMap<String, T>>,
+) -> Option<BTreeMap<String, T>> {
+    match (high, low) {
+        (Some(high), Some(mut low)) => {
+            low.extend(high);
+            Some(low)
+        }
+        (high, low) => high.or(low),
+    }
+}
+
+/// Whether a value says anything that a key which is not set does not.
 fn says_something(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

@@ -42,7 +42,8 @@ use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::revision::{Revision, Rule, Sides};
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{self, Benchmark, Settings, Subject};
+use crate::settings::options::{self, Benchmark, Subject};
+use crate::settings::policy::Settings;
 use crate::settings::table::Table;
 use crate::workspace::build::{Artifacts, Runnable};
 use crate::workspace::build_command::CommandWorktree;
@@ -420,7 +421,7 @@ impl<'a> Context<'a> {
     /// The preparation when there is nothing to compare: the settings.
     fn nothing(self, sides: Sides, table: Option<Table>) -> Result<Preparation, Error> {
         let table = self.request.flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = options::limits(std::iter::once(&table))?;
+        let (policy, limits) = options::limits(&table)?;
         Ok(Preparation {
             sides,
             settings: Settings { benchmarks: Vec::new(), policy, limits },
@@ -482,7 +483,7 @@ impl UserTree {
     }
 
     fn table(&self, flags: &Table) -> Result<Option<Table>, Error> {
-        settings::table(&self.workspace, &self.folder, flags)
+        Ok(settings::side_table(&self.workspace, &self.folder, flags)?.table)
     }
 }
 

@@ -12,8 +12,10 @@ use crate::error::{Cause, Error, Kind};
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
 use crate::model::target::{Package, Target};
-use crate::settings::options::{Benchmark, Settings};
+use crate::settings::options::Benchmark;
+use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
+use crate::settings::values::Toolchain;
 use crate::workspace::cargo::Workspace;
 use crate::workspace::checkout::Worktree;
 
@@ -112,11 +114,11 @@ pub(super) fn set_up(
         None => user.table(flags)?,
         Some(_) => {
             let workspace = workspace_of(context, Side::Head, &folders.head, None)?;
-            settings::table(&workspace, &folders.head, flags)?
+            settings::side_table(&workspace, &folders.head, flags)?.table
         }
     };
     let asked = flags.clone().over(head_table.clone().unwrap_or_default());
-    let toolchains = toolchains(context, &asked, &folders, base.is_some())?;
+    let toolchains = toolchains(context, asked.selection.toolchain()?, &folders, base.is_some())?;
     let read = |context: &Context<'_>| {
         Manifests::read(context, &user.inside, &folders, &toolchains, base.is_some())
     };
@@ -124,7 +126,7 @@ pub(super) fn set_up(
         manifests.resolve(context, &folders, head_table.clone())
     };
     let mut manifests = read(context)?;
-    let settings::Resolved { mut settings, removed, notices } = resolve(context, &manifests)?;
+    let Resolved { mut settings, removed, notices } = resolve(context, &manifests)?;
     notices.into_iter().for_each(|notice| context.notice(notice));
     let mut overlaid = None;
     if base.is_some() {
@@ -221,17 +223,15 @@ impl Manifests {
         context: &Context<'_>,
         folders: &Pair<PathBuf>,
         head_table: Option<Table>,
-    ) -> Result<settings::Resolved, Error> {
+    ) -> Result<Resolved, Error> {
         let flags = &context.request.flags;
         let base = match &self.base {
-            Ok(workspace) => {
-                let table = settings::table(workspace, &folders.base, flags)?;
-                Some(settings::Of { workspace, inside: &folders.base, table })
-            }
+            Ok(workspace) => Some(settings::side_table(workspace, &folders.base, flags)?),
             Err(_) => None,
         };
-        let head = settings::Of { workspace: &self.head, inside: &folders.head, table: head_table };
-        settings::resolve(flags, &head, base.as_ref(), context.request.policy_from)
+        let choice = settings::choice(&self.head, &folders.head);
+        let head = SideTable { choice, table: head_table };
+        Ok(resolve(flags, &head, base.as_ref(), context.request.policy_from)?)
     }
 }
 
@@ -301,19 +301,18 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
     start.join(path.strip_prefix(common).unwrap_or(path))
 }
 
-/// Which toolchain rustup is to take: that of the side that `table` names (the head's by
-/// default), or each side's own.
+/// The toolchain that rustup is to take for each side; none for the side's own.
 fn toolchains(
     context: &Context<'_>,
-    table: &Table,
+    toolchain: Toolchain,
     folders: &Pair<PathBuf>,
     has_base: bool,
 ) -> Result<Pair<Option<String>>, Error> {
-    let one = match table.toolchain.as_deref() {
-        Some("each") if has_base => return Ok(Pair::default()),
-        Some("base") if has_base => active_toolchain(context, &folders.base)?,
-        None | Some("head" | "base" | "each") => active_toolchain(context, &folders.head)?,
-        Some(name) => Some(name.to_owned()),
+    let one = match toolchain {
+        Toolchain::Each if has_base => return Ok(Pair::default()),
+        Toolchain::Of(side) if has_base => active_toolchain(context, &folders[side])?,
+        Toolchain::Each | Toolchain::Of(_) => active_toolchain(context, &folders.head)?,
+        Toolchain::Named(name) => Some(name),
     };
     Ok(Pair::both(|_| one.clone()))
 }

@@ -47,6 +47,22 @@ fn every_shell_gets_completions_that_know_the_options() {
         };
         assert_ne!(accepted, Some(false), "{shell}");
     }
+    let script = cbdr(&["completions", "fish"]).stdout;
+    for (option, words) in [
+        ("estimator", &["robust", "mean", "geometric-mean", "median", "min"][..]),
+        ("harness", &["plain", "json", "criterion", "divan", "libtest"]),
+        ("on-removed", &["pass", "fail"]),
+        ("toolchain", &["head", "base", "each"]),
+        ("repetitions", &["auto"]),
+        ("aslr", &["on", "off"]),
+        ("page-cache", &["warm", "cold"]),
+        ("bench-from", &["each", "head", "base"]),
+    ] {
+        let offer = script.split(&format!("subcommand compare\" -l {option} ")).nth(1).unwrap();
+        let offer = offer.split("\ncomplete ").next().unwrap();
+        let words = format!(" -a \"{}\\t''\"", words.join("\\t''\n"));
+        assert!(offer.contains(&words), "{option}: {offer}");
+    }
     cbdr(&["completions", "csh"]).code(2).says("invalid value 'csh'");
 }
 

@@ -233,14 +233,8 @@ fn the_table() {
                 return false;
             }
         };
-        if let Some(command) = &table.command {
-            let _ = options::command_words(command);
-        }
         let all = table.named().into_iter().map(|(_, named)| named).chain([table]);
-        let ok = |table: Table| {
-            options::check(&table).is_ok() && options::limits(std::iter::once(&table)).is_ok()
-        };
-        all.fold(true, |good, table| good & ok(table))
+        all.fold(true, |good, table| good & options::check(&table).is_ok())
     });
 }
 

@@ -3,11 +3,9 @@
 mod cache;
 mod doctor;
 mod generated;
-mod groups;
 mod history;
 mod hook;
 mod init;
-mod measuring;
 mod pipe;
 
 use std::ffi::OsString;
@@ -20,26 +18,22 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::model::shard::Shard;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 
 use crate::ui::text;
 
 pub(crate) use cache::Cache;
-pub(crate) use doctor::{Doctor, Shape};
+pub(crate) use doctor::Doctor;
 pub(crate) use generated::{completions, man};
 pub(crate) use hook::Hook;
 pub(crate) use init::{Init, Service};
 pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
-pub(crate) use groups::{Question, Subject};
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
 };
 
-const SIDES: &str = "Sides";
-const BENCHMARK: &str = "Benchmark";
-const BUILD: &str = "Build";
-const DECIDING: &str = "Deciding";
-const STOPPING: &str = "Stopping";
 const OUTPUT: &str = "Output";
 
 const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical, and inconclusive, no \
@@ -77,9 +71,9 @@ pub(crate) struct Manner {
     /// How progress is shown: plain (lines that stay, for logs and screen
     /// readers), live (drawn over) or none; CBDR_PROGRESS says the same
     /// [default: live on a terminal, else plain]
-    #[arg(long, global = true, value_name = "FORM", value_parser = ["plain", "live", "none"],
-          hide_possible_values = true, help_heading = OUTPUT)]
-    pub(crate) progress: Option<String>,
+    #[arg(long, global = true, value_name = "FORM", value_enum, hide_possible_values = true,
+          help_heading = OUTPUT)]
+    pub(crate) progress: Option<ProgressForm>,
 }
 
 /// What to do.
@@ -142,10 +136,11 @@ pub(crate) enum Command {
 /// The arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// Branch, tag or commit to compare with [default: the pull request's
-    /// target in CI, else origin/HEAD, main or master]
-    #[arg(help_heading = SIDES)]
-    pub(crate) base: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: Table,
+
+    #[command(flatten)]
+    pub(crate) filter: Filter,
 
     /// Compare this revision instead of HEAD
     #[arg(long, value_name = "REV", help_heading = SIDES)]
@@ -181,26 +176,6 @@ pub(crate) struct Compare {
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
-    #[command(flatten)]
-    pub(crate) subject: Subject,
-
-    #[command(flatten)]
-    pub(crate) question: Question,
-
-    /// Exit code of an inconclusive comparison: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
-
-    /// Exit code when the base lacks the benchmark or does not build
-    /// [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_no_baseline: Option<String>,
-
-    /// Exit code when what gates on the base is not measured on the head, and
-    /// all else would be 0 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_removed: Option<String>,
-
     /// Whose table in Cargo.toml decides: the base's, where it has one, or the
     /// head's
     #[arg(long, value_enum, default_value_t = From::Base, help_heading = DECIDING)]
@@ -214,13 +189,8 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
-    /// Seed of the order of the runs, below 2^53 [default: a random one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
-          help_heading = STOPPING)]
-    pub(crate) seed: Option<u64>,
-
     #[command(flatten)]
-    pub(crate) measuring: measuring::Measuring,
+    pub(crate) seed: Seed,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
@@ -247,6 +217,23 @@ pub(crate) struct Compare {
     pub(crate) export: Vec<String>,
 }
 
+/// Which benchmarks are run.
+#[derive(Debug, Args)]
+pub(crate) struct Filter {
+    /// Run only the benchmarks whose names match, as the harness matches them
+    #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
+    pub(crate) filter: Option<String>,
+}
+
+/// What the order of the runs comes from.
+#[derive(Debug, Args)]
+pub(crate) struct Seed {
+    /// Seed of the order of the runs, below 2^53 [default: a random one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
+          help_heading = STOPPING)]
+    pub(crate) seed: Option<u64>,
+}
+
 /// A side to take something from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum From {
@@ -254,6 +241,25 @@ pub(crate) enum From {
     Base,
     /// The head's.
     Head,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressForm {
+    /// A line every few seconds, which stays.
+    #[default]
+    Plain,
+    /// Lines that are drawn over.
+    Live,
+    /// Not at all.
+    None,
+}
+
+impl ProgressForm {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        ProgressForm::from_str(name, false).ok()
+    }
 }
 
 /// How the result is printed.
@@ -329,7 +335,7 @@ mod tests {
             let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
                 panic!("{line}");
             };
-            assert_eq!((compare.base.as_deref(), compare.dirty), (Some("main"), true));
+            assert_eq!((compare.settings.base.as_deref(), compare.dirty), (Some("main"), true));
         }
     }
 }

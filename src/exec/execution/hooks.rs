@@ -8,7 +8,8 @@ use crate::exec::process::{Command, Isolation, Sink, pages, stderr_tail};
 use crate::exec::system::is_pipe;
 use crate::model::notice::RunNotice;
 use crate::model::side::Side;
-use crate::settings::options::{Benchmark, Hooks, PageCache};
+use crate::settings::options::{Benchmark, Hooks};
+use crate::settings::values::PageCache;
 
 /// When a command of the user's runs.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use crate::exec::system::digest;
 use crate::model::notice::RunNotice;
 use crate::model::row::Reading;
 use crate::model::side::{Pair, Side};
-use crate::settings::options::Repetitions;
+use crate::settings::values::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
 
 /// How long finding out may take for each side: it comes from nobody's time

@@ -79,7 +79,7 @@ impl SideProgram {
         let measuring = &benchmark.measuring;
         let isolation = Isolation {
             fixed_addresses: measuring.fixed_addresses,
-            cpu: measuring.cpus.first().copied(),
+            cpu: measuring.cpu,
             nice: measuring.nice,
         };
         let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));

@@ -19,7 +19,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::{Sampled, StoppedBy, Verdict};
 use crate::model::row::{Reading, Row};
 use crate::model::side::Pair;
-use crate::settings::options::Settings;
+use crate::settings::policy::Settings;
 
 /// The programs of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {

@@ -134,7 +134,7 @@ pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Resul
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
     let table = workspace::user_table(request, helper, interrupt)?;
-    let (policy, _) = crate::settings::options::limits(std::iter::once(&table))?;
+    let (policy, _) = crate::settings::options::limits(&table)?;
     let revision = repo.at(request.head.as_deref())?;
     let mut book = Book::open(&repo)?;
     let own = book.of(&revision.commit);
@@ -147,7 +147,7 @@ pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Resul
     };
     let since = since(&repo, &mut book, &revision, baseline.as_ref());
     let past = past(&mut book, line);
-    let named = request.flags.metrics.as_deref();
+    let named = request.flags.metrics.gating.as_deref();
     check_names(&latest, named)?;
     let scale = Scale { options, past: &past, since: since.as_deref(), named, repo: &repo };
     let results: Vec<Judged> =

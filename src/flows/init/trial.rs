@@ -15,6 +15,7 @@ use crate::model::outcome::{Limits, Policy};
 use crate::model::row::Reading;
 use crate::model::side::Side;
 use crate::settings::options::limits;
+use crate::settings::table::Thresholds;
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
 use crate::workspace::{self, Request};
@@ -28,7 +29,7 @@ const ROOM: f64 = 1.25;
 
 /// The thresholds that are suggested, fractions. A gate that lets more pass is
 /// none.
-const THRESHOLDS: [f64; 4] = [0.02, 0.03, 0.05, 0.1];
+const THRESHOLDS: [f64; 4] = [Thresholds::DEFAULT.0, 0.03, 0.05, 0.1];
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +68,7 @@ pub fn try_out(
 ) -> Result<Trial, Error> {
     let prepared =
         workspace::prepare_one(request, helper, interrupt, &mut |event| on_event(event.into()))?;
-    let (policy, limits) = limits(std::iter::once(&request.flags))?;
+    let (policy, limits) = limits(&request.flags)?;
     let Some((benchmark, program)) = prepared.programs.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };

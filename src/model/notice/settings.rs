@@ -2,27 +2,12 @@
 
 use crate::model::side::Side;
 
-/// The keys that decide which benchmarks run, and against what; the others shape
-/// how they are built and run.
-const SELECTING: [&str; 10] = [
-    "base",
-    "package",
-    "bench",
-    "bin",
-    "example",
-    "command",
-    "harness",
-    "args",
-    "bench-from",
-    "benchmarks",
-];
-
 /// How the tables of the two sides differ in what is run. The head's settings
 /// count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDiffers {
     /// The side that has a table, where only one has.
-    pub lone: Option<Side>,
+    pub only_side: Option<Side>,
     /// The keys that differ.
     pub keys: Vec<DifferentKey>,
 }
@@ -30,8 +15,8 @@ pub struct RunDiffers {
 impl RunDiffers {
     /// The keys that change which benchmarks run, each once.
     pub fn selecting(&self) -> Vec<&'static str> {
-        let mut keys: Vec<&'static str> = self.keys.iter().map(|differing| differing.key).collect();
-        keys.retain(|key| SELECTING.contains(key));
+        let selecting = self.keys.iter().filter(|differing| differing.selects);
+        let mut keys: Vec<&'static str> = selecting.map(|differing| differing.key).collect();
         keys.dedup();
         keys
     }
@@ -42,6 +27,9 @@ impl RunDiffers {
 pub struct DifferentKey {
     /// The key.
     pub key: &'static str,
+    /// Whether it changes which benchmarks run, or against what; the others shape how
+    /// they are built and run.
+    pub selects: bool,
     /// The named benchmark; none of what stands around them all.
     pub benchmark: Option<String>,
     /// The base's value, as JSON unless it is a text; none where it is not set.

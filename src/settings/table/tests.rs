@@ -3,13 +3,88 @@
 use super::*;
 use serde_json::json;
 
+fn table(keys: Value) -> Table {
+    Table::of_metadata(&json!({ "cbdr": keys }), "package").unwrap().unwrap()
+}
+
+fn said(keys: Value) -> String {
+    Table::of_metadata(&json!({ "cbdr": keys }), "workspace").unwrap_err().to_string()
+}
+
+/// `docs/configuration.md`.
+fn documentation() -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(root.join("docs/configuration.md")).unwrap()
+}
+
+/// The words in backticks of a text.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
 #[test]
 fn every_key_is_a_field_and_every_field_a_key() {
-    let known = format!("{:?}", Table::default());
-    for key in keys() {
-        assert!(known.contains(&format!("{}: None", key.replace('-', "_"))), "{key}");
+    let fields = serde_json::to_value(Table::default()).unwrap();
+    let mut keys: Vec<&str> = Table::keys().map(|key| key.name).collect();
+    keys.sort_unstable();
+    assert_eq!(fields.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
+}
+
+#[test]
+fn every_key_is_documented_with_its_default() {
+    let text = documentation();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut documented = BTreeMap::new();
+    for row in rows {
+        let mut cells = row.split(" | ");
+        let (keys, default) = (format!("`{}", cells.next().unwrap()), cells.nth(1).unwrap());
+        for key in quoted(&keys) {
+            documented.insert(key.to_owned(), default.to_owned());
+        }
     }
-    assert_eq!(known.matches(": None").count(), keys().count());
+    let mut keys: Vec<&str> = Table::keys().map(|key| key.name).collect();
+    keys.retain(|key| *key != "benchmarks");
+    keys.sort_unstable();
+    assert_eq!(documented.keys().collect::<Vec<_>>(), keys);
+    let groups = [
+        Selection::defaults(),
+        Metrics::defaults(),
+        Deciding::defaults(),
+        Doubt::defaults(),
+        Runs::defaults(),
+    ];
+    let threshold = vec![("threshold", Thresholds::DEFAULT.to_string())];
+    for (key, default) in groups.into_iter().chain([threshold]).flatten() {
+        assert_eq!(documented[key], format!("`{default}`"), "{key}");
+    }
+}
+
+#[test]
+fn the_documentation_knows_which_keys_decide_and_which_select() {
+    let text = documentation();
+    let between = |from: &str, to: &str| {
+        let part = text.split(from).nth(1).unwrap();
+        let mut keys: Vec<String> =
+            quoted(part.split(to).next().unwrap()).into_iter().map(str::to_owned).collect();
+        keys.sort();
+        keys
+    };
+    let of_role = |is_meant: fn(Role) -> bool, left_out: &[&str]| {
+        let mut keys: Vec<&str> =
+            Table::keys().filter(|key| is_meant(key.role)).map(|key| key.name).collect();
+        keys.retain(|key| !left_out.contains(key));
+        keys.sort_unstable();
+        keys
+    };
+    let doubt = Doubt::KEYS.iter().map(|key| key.name);
+    let mut deciding = of_role(Role::is_policy, &doubt.collect::<Vec<_>>());
+    deciding.push("on-");
+    deciding.sort_unstable();
+    assert_eq!(between("**What decides**", "is taken from the base's table"), deciding);
+    // Which are called the target and the named benchmarks there.
+    let targets = ["bench", "bin", "example", "command", "benchmarks"];
+    let selecting = of_role(|role| role == Role::Selects, &targets);
+    assert_eq!(between("can change which benchmarks run", "the line of the verdict"), selecting);
 }
 
 #[test]
@@ -22,40 +97,58 @@ fn an_unknown_key_suggests_the_nearest() {
 
 #[test]
 fn a_bad_value_names_its_key() {
-    let got = Table::of_metadata(&json!({"cbdr": {"max-pairs": "many"}}), "workspace");
-    let text = got.unwrap_err().to_string();
-    assert!(text.starts_with("bad value in [workspace.metadata.cbdr]: `max-pairs`: "), "{text}");
+    let text = said(json!({"max-pairs": "many"}));
+    assert_eq!(
+        text,
+        "bad value in [workspace.metadata.cbdr]: `max-pairs`: invalid type: string \"many\", \
+         expected u64"
+    );
 }
 
 #[test]
 fn a_target_in_a_higher_layer_clears_the_lower_ones() {
-    let low = Table { bench: Some("b".into()), threshold: Some("1%".into()), ..Table::default() };
-    let high = Table { command: Some("c".into()), ..Table::default() };
-    let both = high.over(low);
-    assert_eq!((both.bench, both.command), (None, Some("c".to_owned())));
-    assert_eq!(both.threshold.as_deref(), Some("1%"));
+    let both = table(json!({"command": "c"})).over(table(json!({"bench": "b", "warn": "1%"})));
+    assert_eq!(both, table(json!({"command": "c", "warn": "1%"})));
+}
+
+#[test]
+fn what_a_value_means_is_asked_when_it_counts() {
+    let low = table(json!({"threshold": "2", "aslr": "no", "repetitions": 0}));
+    assert!(low.check().is_err());
+    let high = table(json!({"threshold": "3%", "aslr": "off", "repetitions": 4}));
+    assert_eq!(high.clone().over(low).check(), Ok(()));
+    // As it was written.
+    let entries = [("threshold", json!("3%")), ("repetitions", json!(4)), ("aslr", json!("off"))];
+    assert_eq!(high.entries(), entries);
+}
+
+#[test]
+fn a_flag_sets_thresholds_of_all_metrics_and_of_single_ones() {
+    let flags = ["3%", "max_rss=5%", "4%"].map(str::to_owned);
+    let expected = table(json!({"threshold": "4%", "thresholds": {"max_rss": "5%"}}));
+    let thresholds = Thresholds::of_flags(&flags);
+    assert_eq!(thresholds, expected.thresholds);
+    let low = table(json!({"threshold": "1%", "thresholds": {"max_rss": "1%", "cpu_time": "1%"}}));
+    let both = thresholds.over(low.thresholds);
+    let of = |metric: &str| both.own().unwrap()[metric];
+    assert_eq!((of("max_rss"), of("cpu_time")), (Threshold(0.05), Threshold(0.01)));
+    assert_eq!(both.common(), Ok(Threshold(0.04)));
 }
 
 #[test]
 fn named_benchmarks_inherit_the_table_around_them() {
-    let metadata = json!({"cbdr": {
+    let around = table(json!({
         "bench": "all", "threshold": "3%",
         "benchmarks": {"small": {"args": ["1"]}, "tool": {"bin": "t"}},
-    }});
-    let table = Table::of_metadata(&metadata, "package").unwrap().unwrap();
-    let named = table.named();
-    let small = &named[0].1;
-    assert_eq!(named[0].0, "small");
-    assert_eq!((small.bench.as_deref(), small.args.clone()), (Some("all"), Some(vec!["1".into()])));
-    assert_eq!((named[1].1.bench.clone(), named[1].1.bin.as_deref()), (None, Some("t")));
-    assert_eq!(named[1].1.threshold.as_deref(), Some("3%"));
+    }));
+    let small = table(json!({"bench": "all", "threshold": "3%", "args": ["1"]}));
+    let tool = table(json!({"bin": "t", "threshold": "3%"}));
+    assert_eq!(around.named(), [("small".to_owned(), small), ("tool".to_owned(), tool)]);
 }
 
 #[test]
 fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
-    let of =
-        |table| Table::of_metadata(&json!({"cbdr": {"benchmarks": {"a": table}}}), "workspace");
-    let said = |table| of(table).unwrap_err().to_string();
+    let said = |table| said(json!({"benchmarks": {"a": table}}));
     assert_eq!(
         said(json!({"bin": "a", "bench": "a"})),
         "[workspace.metadata.cbdr.benchmarks.a] names more than one of `bench`, `bin`, `example` and \
@@ -71,54 +164,41 @@ fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
 
 #[test]
 fn the_policy_of_the_base_replaces_the_heads() {
-    let table = |threshold: &str, args: &str| Table {
-        threshold: Some(threshold.into()),
-        args: Some(vec![args.into()]),
-        ..Table::default()
-    };
-    let (head, base) = (table("50%", "head"), table("2%", "base"));
-    assert_eq!(head.policy_differences(&base), ["threshold"]);
-    let differing = head.run_differences(&base);
-    assert_eq!(differing, [("args", Some(json!(["head"])), Some(json!(["base"])))]);
-    let table = head.with_policy_of(&base);
-    assert_eq!(table.threshold.as_deref(), Some("2%"));
-    assert_eq!(table.args, Some(vec!["head".to_owned()]));
-    assert_eq!(table.policy_differences(&base), [""; 0]);
+    let head = table(json!({"threshold": "50%", "args": ["head"]}));
+    let base = table(json!({"threshold": "2%", "args": ["base"]}));
+    let found: Vec<_> =
+        head.differences(&base).into_iter().map(|found| (found.key.name, found.own)).collect();
+    assert_eq!(found, [("args", Some(json!(["head"]))), ("threshold", Some(json!("50%")))]);
+    let taken = head.with(Role::is_policy, &base);
+    assert_eq!(taken, table(json!({"threshold": "2%", "args": ["head"]})));
 }
 
 #[test]
-fn every_key_either_decides_or_is_of_the_run_or_is_known_to_be_neither() {
+fn what_decides_is_taken_from_the_base_and_nothing_else_is() {
     // A value for each key, by its type.
-    let values = keys().map(|key| {
-        let candidates = [
-            json!("4"),
-            json!(4),
-            json!(true),
-            json!(["4"]),
-            json!([4]),
-            json!([{"metric": "m", "ceiling": "4%", "reason": "r", "expires": "2999-01-01"}]),
-            json!({"m": "4%"}),
-            json!({"m": {"unit": "s"}}),
-            json!({"m": {"bench": "b"}}),
-        ];
-        let table = |value| Table::of_metadata(&json!({"cbdr": {key: value}}), "package");
-        candidates.into_iter().find_map(|value| table(value).ok()).flatten().unwrap()
-    });
-    for (key, table) in keys().zip(values) {
-        let decides = table.policy_differences(&Table::default()) == [key];
-        let runs = table.run_differences(&Table::default());
-        let runs = runs.iter().map(|(key, ..)| *key).collect::<Vec<_>>() == [key];
-        let neither = NEITHER.contains(&key);
-        assert_eq!([decides, runs, neither].iter().filter(|is| **is).count(), 1, "{key}");
-        // What decides is all taken from the base, and nothing else is.
-        let taken = Table::default().with_policy_of(&table);
-        assert_eq!(taken == table, decides, "{key}");
+    let candidates = [
+        json!("4"),
+        json!(4),
+        json!(true),
+        json!(["4"]),
+        json!([4]),
+        json!([{"metric": "m", "ceiling": "4%", "reason": "r", "expires": "2999-01-01"}]),
+        json!({"m": "4%"}),
+        json!({"m": {"unit": "s"}}),
+        json!({"m": {"bench": "b"}}),
+    ];
+    for key in Table::keys() {
+        let of = |value: &Value| Table::of_metadata(&json!({"cbdr": {key.name: value}}), "package");
+        let table = candidates.iter().find_map(|value| of(value).ok()).flatten().unwrap();
+        let found = table.differences(&Table::default());
+        assert_eq!(found.iter().map(|found| found.key).collect::<Vec<_>>(), [*key]);
+        let taken = Table::default().with(Role::is_policy, &table);
+        assert_eq!(taken == table, key.role.is_policy(), "{key:?}");
     }
 }
 
 #[test]
 fn what_is_not_set_and_what_is_set_to_nothing_do_not_differ() {
-    let nothing = json!({"cbdr": {"args": [], "features": [], "all-features": false}});
-    let nothing = Table::of_metadata(&nothing, "package").unwrap().unwrap();
-    assert_eq!(nothing.run_differences(&Table::default()), []);
+    let nothing = table(json!({"args": [], "features": [], "all-features": false}));
+    assert_eq!(nothing.differences(&Table::default()), []);
 }

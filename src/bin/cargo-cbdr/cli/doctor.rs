@@ -1,8 +1,10 @@
 //! The arguments of `doctor`.
 
-use clap::{Args, ValueEnum};
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::values::Time;
+use clap::Args;
 
-use super::{OUTPUT, STOPPING};
+use super::{OUTPUT, Printed, STOPPING};
 
 /// Say what this machine can measure, and how well.
 ///
@@ -12,18 +14,9 @@ use super::{OUTPUT, STOPPING};
 pub(crate) struct Doctor {
     /// How long the noise is measured
     #[arg(long, value_name = "TIME", default_value = "20s", help_heading = STOPPING)]
-    pub(crate) time_limit: String,
+    pub(crate) time_limit: Written<Time>,
 
     /// How the result is printed
-    #[arg(long, value_enum, default_value_t = Shape::Human, help_heading = OUTPUT)]
-    pub(crate) format: Shape,
-}
-
-/// How the result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shape {
-    /// For people.
-    Human,
-    /// One JSON object.
-    Json,
+    #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
+    pub(crate) format: Printed,
 }

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use cargo_cbdr::model::outcome::OnDoubt;
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::table::{Deciding, Metrics, Selection, Thresholds};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::groups::{Question, Subject};
-use super::{DECIDING, EXIT_CODES, OUTPUT, SIDES, STOPPING};
+use super::{DECIDING, EXIT_CODES, Filter, OUTPUT, SIDES, STOPPING, Seed};
 
 const STORE: &str = "Store";
 
@@ -51,18 +53,21 @@ pub(crate) struct Record {
 
     /// Metrics that decide when the result is checked [default: wall_time]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) metric: Vec<String>,
+    pub(crate) metric: Option<Vec<String>>,
 
     /// Metrics to measure besides, such as instructions
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) show: Vec<String>,
+    pub(crate) show: Option<Vec<String>>,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
 
     #[command(flatten)]
-    pub(crate) subject: Subject,
+    pub(crate) selection: Selection,
+
+    #[command(flatten)]
+    pub(crate) filter: Filter,
 }
 
 /// The arguments of `history check`.
@@ -92,7 +97,7 @@ pub(crate) struct Check {
 
     /// Metrics that decide [default: those of the recording]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) metric: Vec<String>,
+    pub(crate) metric: Option<Vec<String>>,
 
     /// How many deviations to the worse pass
     #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = positive,
@@ -106,8 +111,8 @@ pub(crate) struct Check {
     pub(crate) min_history: u64,
 
     /// Exit code of an inconclusive check: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
+    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
+    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
@@ -143,7 +148,7 @@ pub(crate) struct List {
 
     /// Metrics to show [default: those that decide]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = SIDES)]
-    pub(crate) metric: Vec<String>,
+    pub(crate) metric: Option<Vec<String>>,
 
     /// Write a page with the plots to this file, instead
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
@@ -230,19 +235,26 @@ pub(crate) struct Bisect {
     pub(crate) restart: bool,
 
     #[command(flatten)]
-    pub(crate) subject: Subject,
+    pub(crate) selection: Selection,
 
     #[command(flatten)]
-    pub(crate) question: Question,
+    pub(crate) filter: Filter,
+
+    #[command(flatten)]
+    pub(crate) metrics: Metrics,
+
+    #[command(flatten)]
+    pub(crate) thresholds: Thresholds,
+
+    #[command(flatten)]
+    pub(crate) deciding: Deciding,
 
     /// Exit code when BAD against GOOD is inconclusive: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
+    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
+    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
-    /// Seed of the order of the runs, below 2^53 [default: a random one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
-          help_heading = STOPPING)]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) seed: Seed,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]

@@ -1,21 +1,30 @@
 //! The arguments of `init`.
 
+use cargo_cbdr::settings::table::{Deciding, Metrics, Runs, Selection, Thresholds};
 use clap::{Args, ValueEnum};
 
-use super::measuring::Measuring;
-use super::{OUTPUT, Question, STOPPING, Subject};
+use super::{Filter, OUTPUT, STOPPING};
 
 /// What the table is to say, and what else is written.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     #[command(flatten)]
-    pub(crate) subject: Subject,
+    pub(crate) selection: Selection,
 
     #[command(flatten)]
-    pub(crate) question: Question,
+    pub(crate) filter: Filter,
 
     #[command(flatten)]
-    pub(crate) measuring: Measuring,
+    pub(crate) metrics: Metrics,
+
+    #[command(flatten)]
+    pub(crate) thresholds: Thresholds,
+
+    #[command(flatten)]
+    pub(crate) deciding: Deciding,
+
+    #[command(flatten)]
+    pub(crate) runs: Runs,
 
     /// How long the benchmark is tried at most; `0s` writes without a try
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = STOPPING)]

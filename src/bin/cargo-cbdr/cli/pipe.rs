@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::outcome::OnDoubt;
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::values::{Confidence, Time};
 use clap::{Args, ValueEnum};
 
-use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING};
+use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
 
 /// Run any commands in turn and write what they took, as CSV.
 ///
@@ -26,7 +30,7 @@ pub(crate) struct Sample {
 
     /// How long sampling may take [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) time_limit: Option<String>,
+    pub(crate) time_limit: Option<Written<Time>>,
 
     /// How many rounds there may be, in each of which every command runs once
     #[arg(long, value_name = "N", visible_alias = "max-pairs", help_heading = STOPPING,
@@ -39,12 +43,10 @@ pub(crate) struct Sample {
 
     /// How long one run may take [default: 10m]
     #[arg(long, value_name = "TIME", help_heading = STOPPING)]
-    pub(crate) run_timeout: Option<String>,
+    pub(crate) run_timeout: Option<Written<Time>>,
 
-    /// Seed of the order of the runs, below 2^53 [default: a random one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
-          help_heading = STOPPING)]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) seed: Seed,
 }
 
 /// Say what samples of two or more labels show.
@@ -73,8 +75,8 @@ pub(crate) struct Analyze {
     pub(crate) rule: Rule,
 
     /// Exit code of an inconclusive analysis: 0 or 102 [default: pass]
-    #[arg(long, value_name = "pass|fail", help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<String>,
+    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
+    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
     /// How the result is printed
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
@@ -101,18 +103,18 @@ pub(crate) struct Samples {
     /// Confidence of the verdict, 1 minus the chance that it is wrong, or of
     /// the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
-    pub(crate) confidence: String,
+    pub(crate) confidence: Written<Confidence>,
 
     /// Metrics that decide [default: wall_time, or the only one]; without a
     /// threshold, those that are shown [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
-    pub(crate) metric: Vec<String>,
+    pub(crate) metric: Option<Vec<String>>,
 
     /// How the change is estimated: robust, mean, geometric-mean, median, or min (with
     /// --rule judge) [default: robust with a threshold and pairs, else mean; of --rule
     /// judge: min]
-    #[arg(long, value_name = "NAME", help_heading = DECIDING)]
-    pub(crate) estimator: Option<String>,
+    #[arg(long, value_name = "NAME", hide_possible_values = true, help_heading = DECIDING)]
+    pub(crate) estimator: Option<Written<Estimator>>,
 }
 
 /// Draw samples, in the terminal or to a file.

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
-use std::iter::once;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,10 +11,11 @@ use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{Outcome, Policy, StoppedBy};
+use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec, units_beside};
-use cargo_cbdr::settings::options::{self, threshold_flag};
-use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::table::{Table, Thresholds};
+use cargo_cbdr::settings::values::Threshold;
+use cargo_cbdr::settings::{Written, options};
 
 use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
@@ -25,6 +25,9 @@ use crate::ui::{Failure, Ui};
 
 /// How often what is known so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);
+
+/// The judge's threshold, where none is given.
+const TOLERANCE: Threshold = Threshold(0.05);
 
 /// Says what the samples show.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
@@ -97,32 +100,27 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
 /// What is asked.
 pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let judges = args.rule == Rule::Judge;
-    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
-    let usual = match (judges, args.samples.threshold.is_empty()) {
+    let samples = &args.samples;
+    let mut table =
+        Table { thresholds: Thresholds::of_flags(&samples.threshold), ..Table::default() };
+    let has_threshold = table.thresholds.is_set();
+    let usual = match (judges, has_threshold) {
         (true, _) => Estimator::Min,
-        (false, true) => Estimator::Mean,
-        (false, false) => Estimator::default(),
+        (false, true) => Estimator::default(),
+        (false, false) => Estimator::Mean,
     };
-    let estimator = args.samples.estimator.as_deref().unwrap_or(usual.name());
-    // A minimum needs repetitions in a comparison, but not to be judged.
-    let least = judges && estimator == Estimator::Min.name();
-    let mut table = Table {
-        metrics: some(&args.samples.metric),
-        confidence: Some(args.samples.confidence.clone()),
-        estimator: (!least).then(|| estimator.to_owned()),
-        on_inconclusive: args.on_inconclusive.clone(),
-        ..Table::default()
-    };
-    for threshold in &args.samples.threshold {
-        threshold_flag(threshold, &mut table).map_err(Failure::usage)?;
+    if judges && table.thresholds.common.is_none() {
+        table.thresholds.common = Some(Written::new(TOLERANCE));
     }
-    if judges && table.threshold.is_none() {
-        table.threshold = Some("5%".to_owned());
-    }
-    let (policy, _) = options::limits(once(&table)).map_err(Failure::usage)?;
-    let wanted = judges || !args.samples.threshold.is_empty();
-    let gates = wanted.then(|| options::gates(&table)).transpose().map_err(Failure::usage)?;
-    let estimator = if least { Estimator::Min } else { policy.estimator };
+    table.metrics.gating.clone_from(&samples.metric);
+    table.deciding.confidence = Some(samples.confidence.clone());
+    let estimator = samples.estimator.clone().unwrap_or_else(|| Written::new(usual));
+    table.deciding.estimator = Some(estimator);
+    table.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
+    let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
+    let gates = (judges || has_threshold).then(|| options::gates(&table));
+    let gates = gates.transpose().map_err(Failure::usage)?;
+    let estimator = policy.estimator;
     let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
     if args.format == Format::Junit && gates.is_none() && !args.combine {
         let what = "JUnit's cases are metrics with a verdict: give `--threshold`";
@@ -135,11 +133,11 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     Ok(Spec {
         judges,
         gates,
-        named: args.samples.metric.clone(),
-        policy: Policy { estimator, ..policy },
-        chosen: args.samples.estimator.is_some(),
-        base: args.samples.base.clone(),
-        units: units(&args.samples.files)?,
+        named: samples.metric.clone().unwrap_or_default(),
+        policy,
+        chosen: samples.estimator.is_some(),
+        base: samples.base.clone(),
+        units: units(&samples.files)?,
     })
 }
 

@@ -8,7 +8,7 @@ use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::git::line::Parents;
 
 use super::observe::random_seed;
-use super::request::{checked, request};
+use super::request::request;
 use crate::cli::{Bisect, Printed};
 use crate::exit::Exit;
 use crate::render;
@@ -16,15 +16,21 @@ use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit that the arguments ask for.
 pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let table = Table { on_inconclusive: args.on_inconclusive.clone(), ..Table::default() };
-    let table = checked(table, &args.subject, Some(&args.question))?;
+    let mut flags = Table {
+        selection: args.selection.clone(),
+        metrics: args.metrics.clone(),
+        thresholds: args.thresholds.clone(),
+        deciding: args.deciding.clone(),
+        ..Table::default()
+    };
+    flags.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
     let options = Options {
-        request: request(table, None, args.subject.filter.clone())?,
+        request: request(flags, None, args.filter.filter.clone())?,
         good: args.good.clone(),
         bad: args.bad.clone(),
         parents: if args.all_parents { Parents::All } else { Parents::First },
         restart: args.restart,
-        seed: args.seed.unwrap_or_else(random_seed),
+        seed: args.seed.seed.unwrap_or_else(random_seed),
     };
     // Both the comparisons and the search speak, in turn.
     let ui = std::cell::RefCell::new(Ui::new());

@@ -1,14 +1,11 @@
 //! `cargo cbdr doctor`.
 
-use std::time::Duration;
-
 use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
 use cargo_cbdr::flows::doctor::{Request, examine};
-use cargo_cbdr::settings::options;
-use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::values::Time;
 
 use super::observe::random_seed;
-use crate::cli::{Doctor, Shape};
+use crate::cli::{Doctor, Printed};
 use crate::exit::Exit;
 use crate::render;
 use crate::ui::{Failure, Ui, text};
@@ -25,7 +22,7 @@ pub(crate) fn asked_to_work() -> Option<u64> {
 
 /// Looks at the machine and says what it saw.
 pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let time = time(&args.time_limit)?;
+    let Time(time) = args.time_limit.read("time-limit").map_err(Failure::usage)?;
     let request = Request {
         work: vec![std::env::current_exe()?.into(), WORK.into()],
         env: environment(),
@@ -44,16 +41,10 @@ pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Resu
         outcome => {
             let checkup = outcome?;
             match args.format {
-                Shape::Human => render::doctor::print(&checkup)?,
-                Shape::Json => render::doctor::print_json(&checkup)?,
+                Printed::Human => render::doctor::print(&checkup)?,
+                Printed::Json => render::doctor::print_json(&checkup)?,
             }
             Ok(Exit::Success)
         }
     }
-}
-
-fn time(text: &str) -> Result<Duration, Failure> {
-    let table = Table { time_limit: Some(text.to_owned()), ..Table::default() };
-    let (_, limits) = options::limits(std::iter::once(&table)).map_err(Failure::usage)?;
-    Ok(limits.time)
 }

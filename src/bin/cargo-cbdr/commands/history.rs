@@ -8,7 +8,7 @@ use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 
-use super::request::{checked, request};
+use super::request::request;
 use crate::cli::{self, Printed};
 use crate::exit::Exit;
 use crate::output::OutputFile;
@@ -37,19 +37,15 @@ pub(crate) fn run(
     }
 }
 
-fn names(list: &[String]) -> Option<Vec<String>> {
-    (!list.is_empty()).then(|| list.to_vec())
-}
-
 fn parents(all: bool) -> Parents {
     if all { Parents::All } else { Parents::First }
 }
 
 fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let (metrics, show) = (names(&args.metric), names(&args.show));
-    let table = Table { metrics, show, ..Table::default() };
-    let table = checked(table, &args.subject, None)?;
-    let request = request(table, args.rev.clone(), args.subject.filter.clone())?;
+    let mut flags = Table { selection: args.selection.clone(), ..Table::default() };
+    flags.metrics.gating.clone_from(&args.metric);
+    flags.metrics.shown.clone_from(&args.show);
+    let request = request(flags, args.rev.clone(), args.filter.filter.clone())?;
     let options = record::Options { request, runs: args.runs };
     let mut ui = Ui::new();
     let outcome =
@@ -72,13 +68,9 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
 }
 
 fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let flags = Table {
-        base: args.base.clone(),
-        metrics: names(&args.metric),
-        on_inconclusive: args.on_inconclusive.clone(),
-        ..Table::default()
-    };
-    cargo_cbdr::settings::options::check(&flags).map_err(Failure::usage)?;
+    let mut flags = Table { base: args.base.clone(), ..Table::default() };
+    flags.metrics.gating.clone_from(&args.metric);
+    flags.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
     let options = check::Options {
         request: request(flags, args.rev.clone(), None)?,
         baseline: args.baseline.clone(),
@@ -97,7 +89,8 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
 }
 
 fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let flags = Table { metrics: names(&args.metric), ..Table::default() };
+    let mut flags = Table::default();
+    flags.metrics.gating.clone_from(&args.metric);
     let options = series::Options {
         request: request(flags, args.rev.clone(), None)?,
         commits: args.commits as usize,

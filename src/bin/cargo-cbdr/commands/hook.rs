@@ -7,6 +7,8 @@ use std::time::Duration;
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::exec::system::{Place, digest};
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::values::Time;
 use cargo_cbdr::workspace::git::Repo;
 use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
@@ -283,7 +285,7 @@ fn of_push(push: &Push, limit: Duration, args: &[String]) -> Result<Compare, Fai
     compare.head = Some(push.commit.clone());
     compare.instead.clone_from(&push.remote_commit);
     let limit = limit.max(Duration::from_secs(1));
-    compare.question.time_limit.get_or_insert(humantime::format_duration(limit).to_string());
+    compare.settings.deciding.time_limit.get_or_insert_with(|| Written::new(Time(limit)));
     Ok(compare)
 }
 

@@ -13,11 +13,12 @@ use cargo_cbdr::flows::init::{
     Candidate, Proposal, Trial, edited, propose, request_of, try_out, write,
 };
 use cargo_cbdr::model::dialect::Dialect;
-use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::table::{Table, Thresholds};
 use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::Request;
 
-use super::request::{checked, request};
+use super::request::request;
 use crate::cli::Init;
 use crate::exit::Exit;
 use crate::output;
@@ -49,15 +50,21 @@ pub(crate) fn run(args: &Init, helper: &Helper, interrupt: &Interrupt) -> Result
 }
 
 fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> Result<(), Failure> {
-    if args.subject.filter.is_some() {
+    if args.filter.filter.is_some() {
         let what = "a table has no filter: give the harness its own, after `--`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
-    let measuring = Table { measuring: args.measuring.table(), ..Table::default() };
-    let flags = checked(measuring, &args.subject, Some(&args.question))?;
+    let flags = Table {
+        selection: args.selection.clone(),
+        metrics: args.metrics.clone(),
+        thresholds: args.thresholds.clone(),
+        deciding: args.deciding.clone(),
+        runs: args.runs.clone(),
+        ..Table::default()
+    };
     let request = request(flags, None, None)?;
     let mut proposal = propose(&request, helper, interrupt)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
@@ -110,7 +117,7 @@ fn trial(
     ui: &mut Ui,
 ) -> Result<Trial, Failure> {
     let mut request = request.clone();
-    request.flags.run_timeout.get_or_insert(RUN_TIMEOUT.to_owned());
+    request.flags.selection.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
     let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
         Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
             ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
@@ -123,14 +130,12 @@ fn trial(
 /// What the trial decides, where the user did not; and without one the usual
 /// threshold, so that it is there to be seen.
 fn settle(table: &mut Table, trial: Option<&Trial>) {
-    if table.threshold.is_none() && table.thresholds.is_none() {
-        match trial {
-            Some(trial) => table.threshold = Some(percent(trial.threshold)),
-            None => table.threshold = Some("2%".to_owned()),
-        }
+    if !table.thresholds.is_set() {
+        let threshold = trial.map_or(Thresholds::DEFAULT.0, |trial| trial.threshold);
+        table.thresholds.common = Some(Written::new(percent(threshold)));
     }
-    if let (None, Some(minutes)) = (&table.time_limit, trial.and_then(minutes_needed)) {
-        table.time_limit = Some(format!("{minutes}m"));
+    if let (None, Some(minutes)) = (&table.deciding.time_limit, trial.and_then(minutes_needed)) {
+        table.deciding.time_limit = Some(Written::new(format!("{minutes}m")));
     }
 }
 
@@ -212,9 +217,8 @@ fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
     let told = text::percent(reach);
     let told = told.trim_start_matches('+');
     let known = format!("at this noise {limit} tell{nine} a change that is {told} away from it");
-    let given = table.threshold.is_some() || table.thresholds.is_some();
     let threshold = percent(trial.threshold);
-    if given {
+    if table.thresholds.is_set() {
         ui.status("Threshold", &format!("yours; {known}"));
     } else if reach <= trial.threshold {
         ui.status("Threshold", &format!("{threshold}; {known}"));

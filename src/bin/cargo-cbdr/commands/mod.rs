@@ -50,7 +50,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         }
     };
     let manner = &cli.manner;
-    manner::choose(manner.quiet, manner.verbose, manner.progress.as_deref())?;
+    manner::choose(manner.quiet, manner.verbose, manner.progress)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     match cli.command {

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     if recording.labels().next().is_none() {
         return Err(Error::from(samples::Error::NoRow).into());
     }
-    let metrics = metrics(&recording, &args.samples.metric)?;
+    let metrics = metrics(&recording, args.samples.metric.as_deref().unwrap_or_default())?;
     if args.vega {
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
         return Ok(Exit::Success);

@@ -1,7 +1,6 @@
 //! `cargo cbdr sample`.
 
 use std::io::Write;
-use std::iter::once;
 
 use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
 use cargo_cbdr::flows::event::Event;
@@ -50,9 +49,11 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
 }
 
 fn sampling(args: &Sample) -> Result<Sampling, Failure> {
-    let table =
-        Table { time_limit: args.time_limit.clone(), max_pairs: args.rounds, ..Table::default() };
-    let (_, limits) = options::limits(once(&table)).map_err(Failure::usage)?;
+    let mut table = Table::default();
+    table.deciding.time_limit.clone_from(&args.time_limit);
+    table.deciding.max_pairs = args.rounds;
+    table.selection.run_timeout.clone_from(&args.run_timeout);
+    let (_, limits) = options::limits(&table).map_err(Failure::usage)?;
     Ok(Sampling {
         commands: commands(&args.commands).map_err(Failure::usage)?,
         folder: super::current_folder()?,
@@ -60,7 +61,7 @@ fn sampling(args: &Sample) -> Result<Sampling, Failure> {
         metrics: args.metric.clone(),
         limits,
         warmup: args.warmup,
-        run_timeout: options::run_timeout(args.run_timeout.as_deref()).map_err(Failure::usage)?,
-        seed: args.seed.unwrap_or_else(random_seed),
+        run_timeout: options::run_timeout(&table).map_err(Failure::usage)?,
+        seed: args.seed.seed.unwrap_or_else(random_seed),
     })
 }

@@ -9,6 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::lines::{self, FEW};
 use super::manner::{self, Manner};
 use super::status_line;
+use crate::cli::ProgressForm;
 
 /// How often the live lines are drawn at most, times a second.
 const RATE: u8 = 10;
@@ -38,7 +39,7 @@ pub(crate) enum Live {
 impl Live {
     pub(crate) fn new(manner: Manner) -> Self {
         match manner.progress {
-            manner::Progress::Live => {
+            ProgressForm::Live => {
                 let target = ProgressDrawTarget::stderr_with_hz(RATE);
                 let bars = MultiProgress::with_draw_target(target);
                 let choice = anstream::AutoStream::choice(&std::io::stderr());
@@ -52,8 +53,8 @@ impl Live {
                     last: None,
                 }
             }
-            manner::Progress::Plain => Live::Log { next: CALM },
-            manner::Progress::None => Live::None,
+            ProgressForm::Plain => Live::Log { next: CALM },
+            ProgressForm::None => Live::None,
         }
     }
 

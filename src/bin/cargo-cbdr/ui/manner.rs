@@ -5,21 +5,10 @@ use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use super::Failure;
+use crate::cli::ProgressForm;
 
 /// The variable that chooses as `--progress` does.
 const VARIABLE: &str = "CBDR_PROGRESS";
-
-/// How progress is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// Lines that are drawn over.
-    Live,
-    /// A line every few seconds, which stays.
-    #[default]
-    Plain,
-    /// Not at all.
-    None,
-}
 
 /// How the program talks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +17,7 @@ pub(crate) struct Manner {
     pub(crate) is_quiet: bool,
     /// Also where things are.
     pub(crate) is_verbose: bool,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressForm,
 }
 
 /// Chosen once, by the command line.
@@ -43,12 +32,16 @@ pub(crate) fn manner() -> Manner {
 ///
 /// # Errors
 /// When the variable says something else than the flag could.
-pub(crate) fn choose(quiet: bool, verbose: bool, asked: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn choose(
+    quiet: bool,
+    verbose: bool,
+    asked: Option<ProgressForm>,
+) -> Result<(), Failure> {
     let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let is_terminal = std::io::stderr().is_terminal() && !is_dumb;
     let progress = progress(asked, variable, is_terminal)?;
-    let progress = if quiet { Progress::None } else { progress };
+    let progress = if quiet { ProgressForm::None } else { progress };
     let _ = CHOSEN.set(Manner { is_quiet: quiet, is_verbose: verbose, progress });
     Ok(())
 }
@@ -56,21 +49,20 @@ pub(crate) fn choose(quiet: bool, verbose: bool, asked: Option<&str>) -> Result<
 /// What the flag says, else the variable; nothing is drawn over on what is no
 /// terminal that can do it.
 fn progress(
-    asked: Option<&str>,
+    asked: Option<ProgressForm>,
     variable: Option<OsString>,
     is_terminal: bool,
-) -> Result<Progress, Failure> {
-    let named = |name: &str| match name {
-        "live" if is_terminal => Some(Progress::Live),
-        "live" | "plain" => Some(Progress::Plain),
-        "none" => Some(Progress::None),
-        _ => None,
+) -> Result<ProgressForm, Failure> {
+    let asked = match (asked, variable) {
+        (Some(asked), _) => asked,
+        (None, None) => ProgressForm::Live,
+        (None, Some(variable)) => {
+            let name = variable.to_string_lossy();
+            let wrong = || format!("{VARIABLE} is `{name}`: plain, live and none are possible");
+            ProgressForm::named(&name).ok_or_else(|| Failure::Arguments(wrong()))?
+        }
     };
-    let usual = if is_terminal { "live" } else { "plain" };
-    let variable = variable.map(|value| value.to_string_lossy().into_owned());
-    let name = asked.map(str::to_owned).or(variable).unwrap_or_else(|| usual.to_owned());
-    let wrong = || format!("{VARIABLE} is `{name}`: plain, live and none are possible");
-    named(&name).ok_or_else(|| Failure::Arguments(wrong()))
+    Ok(if asked == ProgressForm::Live && !is_terminal { ProgressForm::Plain } else { asked })
 }
 
 #[cfg(test)]
@@ -83,11 +75,11 @@ mod tests {
             progress(asked, variable.map(OsString::from), is_terminal).ok()
         };
         for (asked, variable, is_terminal, expected) in [
-            (None, None, true, Some(Progress::Live)),
-            (None, None, false, Some(Progress::Plain)),
-            (Some("live"), None, false, Some(Progress::Plain)),
-            (Some("plain"), Some("live"), true, Some(Progress::Plain)),
-            (None, Some("none"), true, Some(Progress::None)),
+            (None, None, true, Some(ProgressForm::Live)),
+            (None, None, false, Some(ProgressForm::Plain)),
+            (Some(ProgressForm::Live), None, false, Some(ProgressForm::Plain)),
+            (Some(ProgressForm::Plain), Some("live"), true, Some(ProgressForm::Plain)),
+            (None, Some("none"), true, Some(ProgressForm::None)),
             (None, Some("loud"), true, None),
         ] {
             assert_eq!(chosen(asked, variable, is_terminal), expected, "{asked:?} {variable:?}");

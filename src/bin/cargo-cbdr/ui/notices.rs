@@ -164,7 +164,7 @@ fn policy_differs(keys: &[&str], from: Side) -> String {
 
 /// The keys first, all of them: a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
-    let lone = match differs.lone {
+    let lone = match differs.only_side {
         Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
         Some(Side::Head) => "only the head has a table for cargo cbdr, so that its own decides",
         None => "",

@@ -1,0 +1,286 @@
+//! The layers: flags over the tables of the two sides. What decides comes from the
+//! base, so that a branch can't quietly loosen its own gate; what is run comes
+//! from the head.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::choice::Choice;
+use super::options::{self, Benchmark, Error};
+use super::setting::Role;
+use super::table::{Difference, Scale, Table, TableError, Waiver};
+use crate::model::notice::{DifferentKey, Notice, RunDiffers};
+use crate::model::outcome::Limits;
+use crate::model::outcome::{Policy, Removed};
+use crate::model::side::Side;
+
+/// The keys that a target chosen by a flag overrides, all of them at once.
+const TARGETS: [&str; 5] = ["bench", "bin", "example", "command", "benchmarks"];
+
+/// The keys of which a flag overrides a part: those of single metrics.
+const BY_METRIC: [&str; 2] = ["thresholds", "units"];
+
+/// What the tables and flags of a comparison come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// What is compared.
+    pub(crate) benchmarks: Vec<Benchmark>,
+    /// What decides.
+    pub(crate) policy: Policy,
+    /// When it stops.
+    pub(crate) limits: Limits,
+}
+
+/// The settings, with what there is to say of the tables that they come from.
+pub(crate) struct Resolved {
+    pub(crate) settings: Settings,
+    /// Benchmarks that gate on the base and are not among the head's.
+    pub(crate) removed: Vec<Removed>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// The table of one side, and what it can mean there.
+pub(crate) struct SideTable<'a> {
+    pub(crate) choice: Choice<'a>,
+    pub(crate) table: Option<Table>,
+}
+
+/// A benchmark that a side's table asks for.
+struct AskedBenchmark {
+    /// The name that it has in the table, if it has one.
+    key: Option<String>,
+    /// All of its keys, with those that it inherits.
+    table: Table,
+    /// Its name in the outputs; none where its target can't be told.
+    name: Option<String>,
+}
+
+impl<'a> SideTable<'a> {
+    /// The table of the package that `flags` or the current folder choose, over that
+    /// of the workspace, whose metadata is given.
+    ///
+    /// # Errors
+    /// When one of them is not what it may be.
+    pub(crate) fn read(
+        workspace: &Value,
+        choice: Choice<'a>,
+        flags: &Table,
+    ) -> Result<Self, TableError> {
+        let common = Table::of_metadata(workspace, "workspace")?;
+        let asked = flags.clone().over(common.clone().unwrap_or_default());
+        let own = match choice.package(&asked.selection) {
+            Ok(package) => Table::of_metadata(&package.metadata, "package")?,
+            Err(_) => None,
+        };
+        let table = match (own, common) {
+            (Some(own), Some(common)) => Some(own.over(common)),
+            (own, common) => own.or(common),
+        };
+        Ok(SideTable { choice, table })
+    }
+
+    /// The benchmarks that the table asks for: the named ones, else the only one.
+    fn benchmarks(&self, flags: &Table) -> Vec<AskedBenchmark> {
+        let table = self.table.clone().unwrap_or_default();
+        let is_chosen = flags.selection.targets() > 0;
+        let named = if is_chosen { Vec::new() } else { table.named() };
+        let mut tables: Vec<_> = named.into_iter().map(|(key, table)| (Some(key), table)).collect();
+        if tables.is_empty() {
+            tables.push((None, Table { benchmarks: None, ..table }));
+        }
+        let asked = |(key, table): (Option<String>, Table)| {
+            let layers = flags.clone().over(table.clone());
+            let identity = options::identity(key.as_deref(), &layers, self.choice);
+            AskedBenchmark { key, table, name: identity.ok().map(|(name, ..)| name) }
+        };
+        tables.into_iter().map(asked).collect()
+    }
+}
+
+/// Lays the layers over each other: flags, then what decides from the table of
+/// `policy_from`, then the head's table. Where the base has no table, the head's
+/// decides; where only the base has one, it still decides.
+///
+/// # Errors
+/// When a value can't be understood, a name leads nowhere, or benchmarks disagree
+/// on what a comparison has one of.
+pub(crate) fn resolve(
+    flags: &Table,
+    head: &SideTable<'_>,
+    base: Option<&SideTable<'_>>,
+    policy_from: Side,
+) -> Result<Resolved, Error> {
+    let head_asked = head.benchmarks(flags);
+    let base_asked = base.map(|base| base.benchmarks(flags)).unwrap_or_default();
+    let base_table = base.and_then(|base| base.table.as_ref());
+    let mut differing = Vec::new();
+    let mut tables: Vec<Table> = Vec::new();
+    for asked in &head_asked {
+        let mut table = asked.table.clone();
+        if let Some(base_table) = base_table {
+            let policy = policy_of(asked, base_table, &base_asked);
+            differing.extend(table.differences(&policy).into_iter().filter_map(|difference| {
+                let is_told =
+                    difference.key.role.is_policy() && !is_overridden(flags, difference.key.name);
+                is_told.then_some(difference.key.name)
+            }));
+            if policy_from == Side::Base {
+                table = table.with(Role::is_policy, &policy);
+            }
+        }
+        tables.push(flags.clone().over(table));
+    }
+    let keys = head_asked.iter().map(|asked| asked.key.as_deref());
+    let benchmarks: Vec<Benchmark> = keys
+        .zip(&tables)
+        .map(|(key, table)| options::benchmark(key, table, head.choice))
+        .collect::<Result<_, _>>()?;
+    check_agreement(&tables)?;
+    let (policy, limits) = options::limits(&tables[0])?;
+
+    let mut notices = Vec::new();
+    differing.sort_unstable();
+    differing.dedup();
+    if !differing.is_empty() {
+        notices.push(Notice::PolicyDiffers { keys: differing, from: policy_from });
+    }
+    if let Some(base) = base {
+        let differs = run_differs(flags, (head, &head_asked), (base, &base_asked));
+        notices.extend(differs.map(Notice::RunDiffers));
+    }
+    notices.extend(waiver_notices(&tables, base_table, &benchmarks));
+    let mut removed = Vec::new();
+    // Without a table nobody asked for the base's benchmark by name: that the head
+    // runs another one is said as a difference of settings.
+    if base_table.is_some() && flags.selection.targets() == 0 {
+        let is_gone = |name: &String| benchmarks.iter().all(|head| head.name != *name);
+        let gone = base_asked.into_iter().filter_map(|asked| asked.name).filter(is_gone);
+        removed.extend(gone.map(|benchmark| Removed { benchmark, metric: None }));
+    }
+    if !removed.is_empty() {
+        notices.push(Notice::Removed(removed.clone()));
+    }
+    Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, notices })
+}
+
+/// What the base's table decides about a benchmark of the head: by the benchmark
+/// of its name, else by what stands around them all. What a comparison has one of
+/// may be set in the base's named benchmarks alone, which then agree on it.
+fn policy_of(asked: &AskedBenchmark, base: &Table, base_asked: &[AskedBenchmark]) -> Table {
+    let same = base_asked.iter().find(|other| match (&asked.name, &other.name) {
+        (Some(name), Some(other)) => name == other,
+        _ => asked.key == other.key,
+    });
+    match (same, base_asked.first()) {
+        (Some(same), _) => same.table.clone(),
+        (None, Some(first)) => base.clone().with(|role| role == Role::Judges, &first.table),
+        (None, None) => base.clone(),
+    }
+}
+
+/// Demands that all benchmarks have the same of what a comparison has one of, and
+/// that no metric has two units: samples have one column for it.
+fn check_agreement(tables: &[Table]) -> Result<(), Error> {
+    let (first, others) = tables.split_first().expect("a comparison has a benchmark");
+    for other in others {
+        let mut differences = first.differences(other).into_iter();
+        if let Some(found) = differences.find(|found| found.key.role == Role::Judges) {
+            return Err(Error::Disagree(found.key.name.to_owned()));
+        }
+    }
+    let mut known: BTreeMap<&str, &Scale> = BTreeMap::new();
+    for (metric, scale) in tables.iter().flat_map(|table| table.units.iter().flatten()) {
+        if *known.entry(metric).or_insert(scale) != scale {
+            return Err(Error::Disagree(format!("units.{metric}")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a flag of this call says what a key of the tables would.
+fn is_overridden(flags: &Table, key: &str) -> bool {
+    let is_target = flags.selection.targets() > 0 && TARGETS.contains(&key);
+    let is_set = || flags.entries().iter().any(|(set, _)| *set == key);
+    is_target || !BY_METRIC.contains(&key) && is_set()
+}
+
+/// How the sides' tables differ in what is run, but for what the flags say.
+fn run_differs(
+    flags: &Table,
+    (head, head_asked): (&SideTable<'_>, &[AskedBenchmark]),
+    (base, base_asked): (&SideTable<'_>, &[AskedBenchmark]),
+) -> Option<RunDiffers> {
+    let only_side = match (&base.table, &head.table) {
+        (Some(_), None) => Some(Side::Base),
+        (None, Some(_)) => Some(Side::Head),
+        _ => None,
+    };
+    let differences = |head: &Table, base: &Table| -> Vec<Difference> {
+        let mut differences = head.differences(base);
+        differences.retain(|Difference { key, .. }| {
+            let is_run = matches!(key.role, Role::Selects | Role::Shapes);
+            is_run && !is_overridden(flags, key.name)
+        });
+        differences
+    };
+    let [head_table, base_table] = [head, base].map(|side| side.table.clone().unwrap_or_default());
+    let mut around = differences(&head_table, &base_table);
+    // The named benchmarks are compared one by one, by their own keys; here it is
+    // which there are.
+    for found in around.iter_mut().filter(|found| found.key.name == "benchmarks") {
+        (found.own, found.other) = (names(&head_table), names(&base_table));
+    }
+    around.retain(|found| found.own != found.other);
+    let mut keys: Vec<DifferentKey> = around.iter().map(|found| different(None, found)).collect();
+    for asked in head_asked.iter().filter(|asked| asked.name.is_some()) {
+        for other in base_asked.iter().filter(|other| other.name == asked.name) {
+            let mut own = differences(&asked.table, &other.table);
+            own.retain(|found| !around.contains(found));
+            keys.extend(own.iter().map(|found| different(asked.name.clone(), found)));
+        }
+    }
+    keys.sort_by_key(|differing| differing.key);
+    (only_side.is_some() || !keys.is_empty()).then_some(RunDiffers { only_side, keys })
+}
+
+fn different(benchmark: Option<String>, found: &Difference) -> DifferentKey {
+    let text = |value: &Option<Value>| match value.as_ref()? {
+        Value::String(text) => Some(text.clone()),
+        value => Some(value.to_string()),
+    };
+    DifferentKey {
+        key: found.key.name,
+        selects: found.key.role == Role::Selects,
+        benchmark,
+        base: text(&found.other),
+        head: text(&found.own),
+    }
+}
+
+/// The names of a table's named benchmarks.
+fn names(table: &Table) -> Option<Value> {
+    let named = table.benchmarks.as_ref().filter(|named| !named.is_empty())?;
+    Some(named.keys().map(String::as_str).collect())
+}
+
+/// The head's waivers that the base does not have, and those that have expired.
+fn waiver_notices(tables: &[Table], base: Option<&Table>, benchmarks: &[Benchmark]) -> Vec<Notice> {
+    let named = base.map(Table::named).unwrap_or_default();
+    let before = named.iter().map(|(_, table)| table).chain(base);
+    let before: Vec<&Waiver> = before.flat_map(|table| table.waivers.iter().flatten()).collect();
+    let new = tables.iter().flat_map(|table| table.waivers.iter().flatten());
+    let new = new.filter(|waiver| !before.contains(waiver)).map(|waiver| Notice::NewWaiver {
+        metric: waiver.metric.clone(),
+        ceiling: waiver.ceiling.text().to_owned(),
+        reason: waiver.reason.clone(),
+    });
+    let expired = benchmarks.iter().flat_map(|benchmark| &benchmark.expired);
+    let mut notices: Vec<Notice> = Vec::new();
+    for notice in new.chain(expired.cloned().map(Notice::ExpiredWaiver)) {
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+    notices
+}

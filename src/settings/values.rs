@@ -1,0 +1,322 @@
+//! What the texts of settings can mean, beside the words of [`crate::model`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+use super::setting::Meaning;
+use crate::model::dialect::Dialect;
+use crate::model::estimator::Estimator;
+use crate::model::outcome::OnDoubt;
+use crate::model::side::Side;
+use crate::model::words::words;
+
+/// Words that a shell offers, all there are.
+macro_rules! offered {
+    ($($type:ty),+) => { $(
+        impl Meaning for $type {
+            fn words() -> Vec<&'static str> {
+                <$type>::ALL.map(<$type>::name).to_vec()
+            }
+        }
+    )+ };
+}
+offered!(Estimator, Dialect, OnDoubt, Aslr, BenchFrom);
+
+/// Address randomisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aslr {
+    /// As the system has it.
+    On,
+    /// Every run has the same addresses.
+    Off,
+}
+
+words!(Aslr { On = "on", Off = "off" });
+
+/// Whose benchmark sources the two sides have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BenchFrom {
+    /// Each its own.
+    Each,
+    /// Both the head's.
+    Head,
+    /// Both the base's.
+    Base,
+}
+
+words!(BenchFrom { Each = "each", Head = "head", Base = "base" });
+
+impl BenchFrom {
+    /// The one side whose sources both have.
+    pub fn side(self) -> Option<Side> {
+        match self {
+            BenchFrom::Each => None,
+            BenchFrom::Head => Some(Side::Head),
+            BenchFrom::Base => Some(Side::Base),
+        }
+    }
+}
+
+/// The page cache before each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PageCache {
+    /// Left as it is.
+    Alone,
+    /// With the files in it.
+    Warm,
+    /// Without them.
+    Cold,
+}
+
+impl FromStr for PageCache {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "warm" => Ok(PageCache::Warm),
+            "cold" => Ok(PageCache::Cold),
+            _ => Err("it is `warm` or `cold`".to_owned()),
+        }
+    }
+}
+
+impl Meaning for PageCache {
+    fn words() -> Vec<&'static str> {
+        vec!["warm", "cold"]
+    }
+}
+
+/// How many runs make a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repetitions {
+    /// As many as the clocks of the metrics that gate ask for.
+    Auto,
+    /// So many, at least 1.
+    Fixed(u32),
+}
+
+impl FromStr for Repetitions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Repetitions::Auto),
+            (_, Ok(number)) if number > 0 => Ok(Repetitions::Fixed(number)),
+            _ => Err("it is `auto` or a number from 1 on".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Repetitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Repetitions::Auto => f.write_str("auto"),
+            Repetitions::Fixed(number) => number.fmt(f),
+        }
+    }
+}
+
+impl Meaning for Repetitions {
+    const IS_NUMBER: bool = true;
+
+    fn words() -> Vec<&'static str> {
+        vec!["auto"]
+    }
+}
+
+/// Which toolchain builds the two sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Toolchain {
+    /// Both the one that a side asks for.
+    Of(Side),
+    /// Each its own.
+    Each,
+    /// The one of this name.
+    Named(String),
+}
+
+impl FromStr for Toolchain {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "head" => Toolchain::Of(Side::Head),
+            "base" => Toolchain::Of(Side::Base),
+            "each" => Toolchain::Each,
+            name => Toolchain::Named(name.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Toolchain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Toolchain::Of(side) => side.fmt(f),
+            Toolchain::Each => f.write_str("each"),
+            Toolchain::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Meaning for Toolchain {
+    fn words() -> Vec<&'static str> {
+        vec!["head", "base", "each"]
+    }
+}
+
+/// A text such as `2%`, as a fraction.
+fn fraction(text: &str) -> Result<f64, String> {
+    let Some(number) = text.trim().strip_suffix('%') else {
+        return Err("a percentage is written with its sign, such as `2%`".to_owned());
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number / 100.0),
+        _ => Err("not a percentage such as `2%`".to_owned()),
+    }
+}
+
+/// A fraction that is written as a percentage of some range.
+macro_rules! percentages {
+    ($($(#[doc = $doc:literal])+ $type:ident: $fits:expr, $why:literal;)+) => { $(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $type(pub f64);
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let fits: fn(&f64) -> bool = $fits;
+                fraction(text).and_then(|f| fits(&f).then_some($type(f)).ok_or($why.to_owned()))
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}%", self.0 * 100.0)
+            }
+        }
+
+        impl Meaning for $type {}
+    )+ };
+}
+percentages! {
+    /// How much worse something may get, a fraction.
+    Threshold: |it| *it >= 0.0, "it is 0% or more";
+    /// 1 minus the chance of a wrong verdict.
+    Confidence: |it| *it > 0.5 && *it < 1.0, "it lies between 50% and 100%";
+}
+
+/// A time, longer than nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl Time {
+    /// So many minutes.
+    pub(super) const fn minutes(minutes: u64) -> Self {
+        Time(Duration::from_secs(60 * minutes))
+    }
+}
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match humantime::parse_duration(text) {
+            Ok(time) if time.is_zero() => Err("it must be longer than nothing".to_owned()),
+            Ok(time) => Ok(Time(time)),
+            Err(error) => Err(format!("{error}; write `90s` or `5m`")),
+        }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
+    }
+}
+
+impl Meaning for Time {}
+
+/// The words of a command, as a shell would split them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words(pub Vec<String>);
+
+impl FromStr for Words {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match shlex::split(text) {
+            Some(words) if !words.is_empty() => Ok(Words(words)),
+            _ => Err("it is split into words as a shell would, and that failed".to_owned()),
+        }
+    }
+}
+
+impl Meaning for Words {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::setting::Written;
+
+    fn read<T: Meaning>(text: &str) -> Result<T, String> {
+        Written::from(text).read("key").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn percentages_have_their_sign_and_times_their_unit() {
+        assert_eq!(read("2%"), Ok(Threshold(0.02)));
+        assert_eq!(read(" 0.5 % "), Ok(Threshold(0.005)));
+        for bad in ["2", "0.02", "two%", "", "%", "NaN%", "inf%", "-1%"] {
+            assert!(read::<Threshold>(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            read::<Threshold>("2").unwrap_err(),
+            "bad key `2`: a percentage is written with its sign, such as `2%`"
+        );
+        assert_eq!(read::<Confidence>("99.9%").map(|it| (it.0 * 1e4).round()), Ok(9990.0));
+        for bad in ["50%", "100%", "95"] {
+            assert!(read::<Confidence>(bad).is_err(), "{bad}");
+        }
+        assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
+        for bad in ["5", "0s", "soon"] {
+            assert!(read::<Time>(bad).is_err(), "{bad}");
+        }
+        assert_eq!((Threshold(0.02).to_string(), Time::minutes(5).to_string()), {
+            ("2%".to_owned(), "5m".to_owned())
+        });
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        let split: Words = read(r#"tool 'a b' "c d" e\ f"#).unwrap();
+        assert_eq!(split.0, ["tool", "a b", "c d", "e f"]);
+        assert!(read::<Words>("").is_err());
+        assert!(read::<Words>("tool 'open").is_err());
+    }
+
+    #[test]
+    fn a_word_is_one_of_those_that_are_offered() {
+        assert_eq!(read("fail"), Ok(OnDoubt::Fail));
+        assert_eq!(
+            read::<OnDoubt>("maybe").unwrap_err(),
+            "bad key `maybe`: it is `pass` or `fail`"
+        );
+        assert_eq!(
+            read::<BenchFrom>("mine").unwrap_err(),
+            "bad key `mine`: it is `each`, `head` or `base`"
+        );
+        assert_eq!(read("stable"), Ok(Toolchain::Named("stable".to_owned())));
+        for word in Toolchain::words() {
+            assert_ne!(read(word), Ok(Toolchain::Named(word.to_owned())));
+        }
+        assert!(PageCache::words().into_iter().all(|word| read::<PageCache>(word).is_ok()));
+        assert!(Repetitions::words().into_iter().all(|word| read::<Repetitions>(word).is_ok()));
+    }
+}
