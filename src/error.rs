@@ -30,6 +30,23 @@ impl Cause {
     }
 }
 
+/// Something could not be done with a file or folder.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {verb} `{}`", .path.display())]
+pub struct FileError {
+    verb: &'static str,
+    path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl FileError {
+    /// Names the verb and the path of a failed call.
+    pub(crate) fn new(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| FileError { verb, path, source }
+    }
+}
+
 /// The kinds of failure.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
@@ -49,8 +66,8 @@ pub(crate) enum Kind {
     Process(#[from] process::RunError),
     #[error(transparent)]
     Meter(#[from] meter::Error),
-    #[error("could not {verb} `{}`", .path.display())]
-    Io { verb: &'static str, path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
     Tool { command: String, folder: PathBuf, exit: Exit, stderr: String },
     #[error(
@@ -223,10 +240,10 @@ impl Error {
         matches!(&*self.0, Kind::Process(RunError::Interrupted))
     }
 
-    /// Names the verb and the path of a failed call.
+    /// As [`FileError::new`].
     pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Kind::Io { verb, path, source }.into()
+        let error = FileError::new(verb, path);
+        move |source| error(source).into()
     }
 }
 
@@ -307,64 +324,44 @@ impl Kind {
     }
 }
 
-/// Something that a machine has run out of, or does not allow more of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortage {
-    DiskSpace,
-    OpenFiles,
-    FileSize,
-    Memory,
-    Processes,
+/// What to do about an error of the system's that tells of something that the machine has
+/// run out of, or does not allow more of.
+fn shortage_hint(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary"
+        }
+        io::ErrorKind::FileTooLarge => "allow larger files: `ulimit -f unlimited`",
+        io::ErrorKind::OutOfMemory => NO_MEMORY,
+        io::ErrorKind::WouldBlock => {
+            "allow more processes: `ulimit -u`, or wait until fewer are running"
+        }
+        _ if process::is_out_of_descriptors(error) => "allow more open files: `ulimit -n 1024`",
+        _ => return None,
+    })
 }
 
+const NO_MEMORY: &str = "leave it more memory (`ulimit -v` and the like are limits, too)";
+
 /// The words in which this system tells of each shortage, as programs in other
-/// languages print them.
-static SYSTEM_WORDS: LazyLock<Vec<(String, Shortage)>> = LazyLock::new(|| {
-    let errors = (1..=LARGEST_ERRNO).map(io::Error::from_raw_os_error);
-    let words = |error: io::Error| {
+/// languages print them, with the hint.
+static SHORTAGES: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
+    let with_words = |error: io::Error| {
         let text = error.to_string();
         let words = text.split(" (os error").next()?.to_owned();
-        Shortage::of(&error).map(|shortage| (words, shortage))
+        shortage_hint(&error).map(|hint| (words, hint))
     };
-    errors.filter_map(words).collect()
+    (1..=LARGEST_ERRNO).map(io::Error::from_raw_os_error).filter_map(with_words).collect()
 });
 
 /// The largest number of an error that some Unix has.
 const LARGEST_ERRNO: i32 = 133;
 
-impl Shortage {
-    fn of(error: &io::Error) -> Option<Self> {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Self::DiskSpace),
-            io::ErrorKind::FileTooLarge => Some(Self::FileSize),
-            io::ErrorKind::OutOfMemory => Some(Self::Memory),
-            io::ErrorKind::WouldBlock => Some(Self::Processes),
-            _ if process::is_out_of_descriptors(error) => Some(Self::OpenFiles),
-            _ => None,
-        }
-    }
-
-    /// The shortage that a program's text tells of: in the system's words, or in
-    /// those with which Rust ends a program that gets no memory.
-    pub(crate) fn in_text(text: &str) -> Option<Self> {
-        let mut known = SYSTEM_WORDS.iter();
-        match known.find(|(words, _)| text.contains(words)) {
-            Some((_, shortage)) => Some(*shortage),
-            None => text.contains("memory allocation of").then_some(Self::Memory),
-        }
-    }
-
-    fn hint(self) -> &'static str {
-        match self {
-            Self::DiskSpace => {
-                "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary"
-            }
-            Self::OpenFiles => "allow more open files: `ulimit -n 1024`",
-            Self::FileSize => "allow larger files: `ulimit -f unlimited`",
-            Self::Memory => "leave it more memory (`ulimit -v` and the like are limits, too)",
-            Self::Processes => "allow more processes: `ulimit -u`, or wait until fewer are running",
-        }
-    }
+/// What to do about a shortage that a program's text tells of: in the system's words, or
+/// in those with which Rust ends a program that gets no memory.
+pub(crate) fn shortage_in_text(text: &str) -> Option<&'static str> {
+    let known = SHORTAGES.iter().find(|(words, _)| text.contains(words)).map(|(_, hint)| *hint);
+    known.or_else(|| text.contains("memory allocation of").then_some(NO_MEMORY))
 }
 
 /// What to do about a shortage that an error or one of its causes tells of. The
@@ -372,9 +369,9 @@ impl Shortage {
 pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(cause) = next {
-        let of_system = cause.downcast_ref().and_then(Shortage::of);
-        if let Some(shortage) = of_system.or_else(|| Shortage::in_text(&cause.to_string())) {
-            return Some(shortage.hint().to_owned());
+        let hint = cause.downcast_ref().and_then(shortage_hint);
+        if let Some(hint) = hint.or_else(|| shortage_in_text(&cause.to_string())) {
+            return Some(hint.to_owned());
         }
         next = cause.source();
     }
@@ -422,23 +419,23 @@ mod tests {
 
     #[test]
     fn a_shortage_is_known_by_its_error_and_by_the_systems_words_for_it() {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(Shortage::of(&full), Some(Shortage::DiskSpace));
-        for (words, shortage) in SYSTEM_WORDS.iter() {
+        let hint = |kind: io::ErrorKind| shortage_hint(&kind.into());
+        assert_eq!(SHORTAGES.iter().filter(|(_, hint)| *hint == NO_MEMORY).count(), 1);
+        for (words, hint) in SHORTAGES.iter() {
             let text = format!("ld: final link failed: {words}\n");
-            assert_eq!(Shortage::in_text(&text), Some(*shortage), "{words}");
+            assert_eq!(shortage_in_text(&text), Some(*hint), "{words}");
         }
-        let abort = "memory allocation of 8 bytes failed";
-        assert_eq!(Shortage::in_text(abort), Some(Shortage::Memory));
-        let gone = io::Error::from(io::ErrorKind::NotFound);
-        assert_eq!((Shortage::of(&gone), Shortage::in_text(&gone.to_string())), (None, None));
+        assert_eq!(shortage_in_text("memory allocation of 8 bytes failed"), Some(NO_MEMORY));
+        assert_eq!(hint(io::ErrorKind::OutOfMemory), Some(NO_MEMORY));
+        assert_eq!(hint(io::ErrorKind::NotFound), None);
+        assert_eq!(shortage_in_text("No such file or directory"), None);
     }
 
     #[test]
     fn the_hint_is_that_of_the_cause() {
         let source = io::Error::from(io::ErrorKind::QuotaExceeded);
         let error = Error::io("write", Path::new("/x"))(source);
-        assert_eq!(error.hint().as_deref(), Some(Shortage::DiskSpace.hint()));
+        assert!(error.hint().unwrap().starts_with("make room; "));
         assert_eq!(Error::io("read", Path::new("/x"))(io::ErrorKind::NotFound.into()).hint(), None);
     }
 }

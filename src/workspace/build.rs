@@ -425,9 +425,10 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// Removes what a run has left in the worktree since `before`: the runs of the other
     /// side must not find more or less than those of this one.
     fn remove_new(&self, before: &Outline) -> Result<(), Error> {
-        let now = self.outline()?;
-        let mut new = now.keys().filter(|path| !before.contains_key(*path));
-        new.try_for_each(|path| remove(&self.setup.worktree.path.join(path)))
+        for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
+            remove(&self.setup.worktree.path.join(path))?;
+        }
+        Ok(())
     }
 }
 

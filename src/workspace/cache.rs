@@ -31,6 +31,7 @@ use std::time::Duration;
 pub(crate) use artifact::{Artifact, Contents, Executable, Key};
 pub use cleaning::{CachedRepository, Cleaned};
 
+use crate::error::FileError;
 use crate::exec::process::user_id;
 use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
@@ -68,15 +69,8 @@ pub enum Error {
     #[error("the cache's folder `{}` may be written by others", .0.display())]
     Open(PathBuf),
     /// A file in it could not be read or written.
-    #[error("could not {verb} `{}`", .path.display())]
-    Io {
-        /// What was tried.
-        verb: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 impl Error {
@@ -93,7 +87,7 @@ impl Error {
                 let own = "set CBDR_CACHE_DIR to a folder of your own";
                 format!("`chmod go-w {path}` if nobody else has, or {own}")
             }
-            Error::Io { source, .. } => match source.kind() {
+            Error::File(error) => match error.source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned()
                 }
@@ -108,31 +102,10 @@ impl Error {
     }
 }
 
-/// Names the verb and the path of a failed call.
-pub(crate) fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io { verb, path, source }
-}
-
-/// What was read, or `None` where the error shows that what should be there is
-/// missing or damaged. Any other error (no file descriptor is left, say) tells
-/// nothing about what is there.
-pub(crate) fn unless_damaged<T>(
-    read: io::Result<T>,
-    verb: &'static str,
-    path: &Path,
-) -> Result<Option<T>, Error> {
-    let damaged = [
-        io::ErrorKind::NotFound,
-        io::ErrorKind::NotADirectory,
-        io::ErrorKind::IsADirectory,
-        io::ErrorKind::InvalidInput,
-        io::ErrorKind::InvalidData,
-    ];
-    match read {
-        Err(error) if damaged.contains(&error.kind()) => Ok(None),
-        read => read.map(Some).map_err(io_error(verb, path)),
-    }
+/// As [`FileError::new`].
+fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let error = FileError::new(verb, path);
+    move |source| error(source).into()
 }
 
 /// The cache.

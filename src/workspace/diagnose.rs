@@ -14,12 +14,12 @@
 //! it: cargo has no JSON for its own errors (manifests, build scripts, dead
 //! compilers), build scripts and build commands may run any tool, and tools tell
 //! of the machine's errors in words. (Those for shortages are the system's own; see
-//! [`Shortage`].)
+//! [`shortage_in_text`].)
 
 use std::path::{Path, PathBuf};
 
 use super::tools::{Captured, Tools};
-use crate::error::{Cause, Error, Kind, Shortage};
+use crate::error::{Cause, Error, Kind, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{CompilerError, compiler_errors};
@@ -220,7 +220,7 @@ fn is_of_machine(line: &str) -> bool {
     }
     let number = line.split_once("(os error ").and_then(|(_, rest)| rest.split(')').next());
     number.is_some_and(|number| !FILE_ERRORS.contains(&number))
-        || Shortage::in_text(line).is_some()
+        || shortage_in_text(line).is_some()
         || MACHINE.iter().any(|phrase| line.contains(phrase))
 }
 

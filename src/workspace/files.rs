@@ -2,15 +2,14 @@
 //! that are written whole or not at all.
 
 use std::fs::Metadata;
-use std::io::{Error as IoError, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::Error;
+use crate::error::FileError;
 use crate::exec::system::Place;
-use crate::workspace::cache::unless_damaged;
 
 /// Everything below the folder `root`, by paths from there; a folder comes before
 /// what lies in it. What `is_skipped` is left out, with all that lies in it. Links
@@ -19,14 +18,14 @@ use crate::workspace::cache::unless_damaged;
 pub(super) fn walk(
     root: &Path,
     is_skipped: impl Fn(&Path) -> bool,
-) -> Result<Vec<(PathBuf, Metadata)>, Error> {
+) -> Result<Vec<(PathBuf, Metadata)>, FileError> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
         let full = root.join(&folder);
         let Some(entries) = unless_gone(fs_err::read_dir(&full), &full)? else { continue };
         for entry in entries {
-            let entry = entry.map_err(Error::io("read", &full))?;
+            let entry = entry.map_err(FileError::new("read", &full))?;
             let path = folder.join(entry.file_name());
             if is_skipped(&path) {
                 continue;
@@ -43,34 +42,51 @@ pub(super) fn walk(
     Ok(found)
 }
 
-fn unless_gone<T>(read: Result<T, IoError>, path: &Path) -> Result<Option<T>, Error> {
+fn unless_gone<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileError> {
     match read {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(Error::io("read", path)),
+        read => read.map(Some).map_err(FileError::new("read", path)),
     }
 }
 
 /// Removes a file, a link, or a folder with all that is in it, if it is there.
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
+pub(super) fn remove(path: &Path) -> Result<(), FileError> {
     let removed = match path.symlink_metadata() {
         Ok(about) if about.is_dir() => fs_err::remove_dir_all(path),
         Ok(_) => fs_err::remove_file(path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     };
-    removed.map_err(Error::io("remove", path))
+    removed.map_err(FileError::new("remove", path))
+}
+
+/// What was read, or `None` where the error shows that what should be there is
+/// missing or damaged. Any other error (no file descriptor is left, say) tells
+/// nothing about what is there.
+pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileError> {
+    let damaged = [
+        ErrorKind::NotFound,
+        ErrorKind::NotADirectory,
+        ErrorKind::IsADirectory,
+        ErrorKind::InvalidInput,
+        ErrorKind::InvalidData,
+    ];
+    match read {
+        Err(error) if damaged.contains(&error.kind()) => Ok(None),
+        read => read.map(Some).map_err(FileError::new("read", path)),
+    }
 }
 
 /// Reads a record. `None` where there is none, or none that was written whole by
 /// this version.
-pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    let text = unless_damaged(std::fs::read(path), "read", path)?;
+pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FileError> {
+    let text = unless_damaged(std::fs::read(path), path)?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Writes a record in one step.
-pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_vec(record).map_err(IoError::from);
+pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
+    let text = serde_json::to_vec(record).map_err(io::Error::from);
     let written = text.and_then(|text| Place::find(path)?.replace(&text));
-    written.map_err(Error::io("write", path))
+    written.map_err(FileError::new("write", path))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
 use super::inputs::Inputs;
-use crate::error::Error;
+use crate::error::{Error, FileError};
 use crate::exec::process::Interrupt;
 use crate::exec::system::{link, set_modified};
 use crate::model::side::Side;
@@ -88,7 +88,7 @@ impl TargetFolder<'_> {
         self.make(foundation, false)
     }
 
-    pub(super) fn write(&self, record: &TargetRecord) -> Result<(), Error> {
+    pub(super) fn write(&self, record: &TargetRecord) -> Result<(), FileError> {
         write_record(&self.record_path(self.side), record)
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
-use crate::error::Error;
+use crate::error::{Error, FileError};
 use crate::exec::process::Interrupt;
 use crate::exec::system::{Stamp, digest_file, git_bytes, mode, set_modified, stamp};
 
@@ -105,7 +105,7 @@ impl WorktreeRecord {
         Ok(Some(record))
     }
 
-    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
+    pub(super) fn write(&self, path: &Path) -> Result<(), FileError> {
         write_record(path, self)
     }
 

@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, RepositoryCache, io_error, make_dir, unless_damaged};
+use super::{Error, RepositoryCache, io_error, make_dir};
 use crate::exec::system::{digest, digest_file, is_inside};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
+use crate::workspace::files::unless_damaged;
 use crate::workspace::inputs::Inputs;
 
 /// All that shapes a build, a line each; two builds of one key are the same.
@@ -154,7 +155,7 @@ impl Artifact {
     /// output of last time). `None` where it is another one or not whole.
     fn read(path: &Path, key: &Key, env: &Environment) -> Result<Option<Self>, Error> {
         let manifest = path.join("manifest.json");
-        let Some(text) = unless_damaged(std::fs::read(&manifest), "read", &manifest)? else {
+        let Some(text) = unless_damaged(std::fs::read(&manifest), &manifest)? else {
             return Ok(None);
         };
         let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
@@ -171,7 +172,7 @@ impl Artifact {
         let root = artifact.files();
         for file in files {
             let path = root.join(&file.path);
-            let sha256 = unless_damaged(digest_file(&path), "read", &path)?;
+            let sha256 = unless_damaged(digest_file(&path), &path)?;
             if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
             }

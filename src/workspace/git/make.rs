@@ -11,12 +11,6 @@ pub struct Maker {
     inner: Repository,
 }
 
-impl std::fmt::Debug for Maker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Maker").field("path", &self.inner.path()).finish()
-    }
-}
-
 impl Maker {
     /// An empty repository in the folder `path`, on the branch `main`.
     ///

@@ -19,6 +19,7 @@ pub mod worktree;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::FileError;
 use crate::model::revision::Revision;
 
 /// An error of libgit2's, in its own words alone: its `Display` adds the
@@ -41,16 +42,9 @@ pub enum Error {
         /// What libgit2 said.
         source: Said,
     },
-    /// A file of the private repository could not be written.
-    #[error("could not {verb} `{thing}`")]
-    Io {
-        /// What was tried.
-        verb: &'static str,
-        /// On what.
-        thing: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// A file of the private repository could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There is no repository.
     #[error("`{}` is not inside a git repository", .0.display())]
     NoRepository(PathBuf),
@@ -250,8 +244,8 @@ impl Error {
     }
 
     fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let thing = path.display().to_string();
-        move |source| Error::Io { verb, thing, source }
+        let error = FileError::new(verb, path);
+        move |source| error(source).into()
     }
 }
 
@@ -269,12 +263,6 @@ pub fn abbreviated(commit: &str) -> &str {
 pub struct Repo {
     inner: git2::Repository,
     root: PathBuf,
-}
-
-impl std::fmt::Debug for Repo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Repo").field("root", &self.root).finish_non_exhaustive()
-    }
 }
 
 impl Repo {

@@ -36,12 +36,6 @@ pub struct Notes<'a> {
     tree: Option<Tree<'a>>,
 }
 
-impl std::fmt::Debug for Notes<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Notes").field("tree", &self.tree.as_ref().map(Tree::id)).finish()
-    }
-}
-
 /// What a merge of others' notes did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {

@@ -7,8 +7,9 @@ use git2::build::CheckoutBuilder;
 use git2::{ObjectType, Oid, Repository};
 
 use super::Error;
-use super::worktree::{Entry, Store, entries, remove, write_if_changed};
+use super::worktree::{Entry, Store, entries, write_if_changed};
 use crate::exec::system::{git_bytes, is_inside, mode, stamp};
+use crate::workspace::files::{remove, walk};
 
 /// What a tree says of a submodule.
 const SUBMODULE: i32 = 0o160_000;
@@ -141,32 +142,23 @@ fn is_filled(stamp: &Path, commit: Oid, target: &Path, nested: &[&Path]) -> Resu
     Ok(true)
 }
 
-/// A name for what lies in a folder, but for what lies in the submodules
-/// `nested`: the path, kind and mode of everything, and what `tell` says of it.
+/// A name for what lies in a folder, but for what lies in the submodules `nested`: made
+/// from the path, kind and mode of everything, and of files what `describe` returns.
 fn listing(
     folder: &Path,
     nested: &[&Path],
-    tell: fn(&Path, &Metadata) -> Result<String, Error>,
+    describe: fn(&Path, &Metadata) -> Result<String, Error>,
 ) -> Result<String, Error> {
+    let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
     let mut lines = Vec::new();
-    let mut left = vec![PathBuf::new()];
-    while let Some(inside) = left.pop() {
-        let full = folder.join(&inside);
-        for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
-            let child = child.map_err(Error::io("read", &full))?;
-            let path = inside.join(child.file_name());
-            let full = child.path();
-            let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
-            let mut line = git_bytes(&path);
-            let kind = format!(" {:?} {:?} ", about.file_type(), mode(&about));
-            line.extend(kind.bytes());
-            if !about.is_dir() {
-                line.extend(tell(&full, &about)?.bytes());
-            } else if !nested.contains(&&*path) {
-                left.push(path);
-            }
-            lines.push(line);
+    for (path, about) in walk(folder, is_nested)? {
+        let mut line = git_bytes(&path);
+        let kind = format!(" {:?} {:?} ", about.file_type(), mode(&about));
+        line.extend(kind.bytes());
+        if !about.is_dir() {
+            line.extend(describe(&folder.join(path), &about)?.bytes());
         }
+        lines.push(line);
     }
     lines.sort();
     let id = Oid::hash_object(ObjectType::Blob, &lines.join(&b'\n'));

@@ -17,6 +17,7 @@ use super::times::change_times;
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
 use crate::model::side::Side;
+use crate::workspace::files::remove;
 
 /// The settings of the user's repository that shape a checkout.
 const SETTINGS: [&str; 6] = [
@@ -38,12 +39,6 @@ const LINK: i32 = 0o120_000;
 /// The private repository.
 pub struct Store {
     inner: Repository,
-}
-
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("path", &self.inner.path()).finish()
-    }
 }
 
 impl Store {
@@ -249,7 +244,7 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     let full = root.join(relative);
     // Behind a link lies what is not ours.
     if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
-        return remove(&full);
+        return Ok(remove(&full)?);
     }
     for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
         let child = child.map_err(Error::io("read", &full))?;
@@ -341,15 +336,6 @@ fn touch(root: &Path, entries: &[Entry]) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
-    let removed = match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => fs_err::remove_dir_all(path),
-        Ok(_) => fs_err::remove_file(path),
-        Err(_) => Ok(()),
-    };
-    removed.map_err(Error::io("remove", path))
-}
-
 fn same_file(one: &Path, other: &Path) -> bool {
     matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
 }
@@ -400,7 +386,7 @@ fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
 fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
     match std::fs::read(from) {
         Ok(content) => write_if_changed(to, &content),
-        Err(_) => remove(to),
+        Err(_) => Ok(remove(to)?),
     }
 }
 

@@ -23,8 +23,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::cache::{Error, unless_damaged};
 use super::environment::{Environment, var};
+use super::files::unless_damaged;
+use crate::error::FileError;
 use crate::exec::system::{digest, digest_file, hex};
 
 /// What a build has read besides its commit.
@@ -70,7 +71,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub(super) fn is_unchanged(&self, env: &Environment) -> Result<bool, Error> {
+    pub(super) fn is_unchanged(&self, env: &Environment) -> Result<bool, FileError> {
         let mut variables = self.variables.iter();
         if self.unknown.is_some()
             || !variables.all(|(name, value)| value_digest(name, env) == *value)
@@ -91,10 +92,10 @@ impl Inputs {
     ///
     /// # Errors
     /// When a file that is there can't be read now.
-    pub(super) fn hides_a_change(&self, built: SystemTime) -> Result<bool, Error> {
+    pub(super) fn hides_a_change(&self, built: SystemTime) -> Result<bool, FileError> {
         for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
             // Cargo notices by itself that a file is gone.
-            let found = unless_damaged(look(&source.path), "read", &source.path)?;
+            let found = unless_damaged(look(&source.path), &source.path)?;
             if found.is_some_and(|(digest, latest)| digest != source.digest && latest <= built) {
                 return Ok(true);
             }
@@ -131,12 +132,12 @@ fn add(sources: &mut Vec<Source>, path: PathBuf, began: SystemTime) {
 }
 
 impl Source {
-    fn is_unchanged(&self) -> Result<bool, Error> {
+    fn is_unchanged(&self) -> Result<bool, FileError> {
         // Where it was not known for certain, it need not be read now.
         if self.digest.is_empty() {
             return Ok(false);
         }
-        let found = unless_damaged(look(&self.path), "read", &self.path)?;
+        let found = unless_damaged(look(&self.path), &self.path)?;
         Ok(found.is_some_and(|(digest, _)| digest == self.digest))
     }
 }

@@ -32,7 +32,7 @@ fn a_repository_is_found_from_any_folder_of_it_and_has_the_name_of_its_own() {
 fn what_cannot_be_opened_is_named_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |path: &std::path::Path, beginning: &str, hint: &str| {
-        let error = Repo::discover(path).unwrap_err();
+        let error = Repo::discover(path).err().unwrap();
         let expected = (beginning.to_owned(), Some(hint.to_owned()));
         assert_eq!((error.to_string(), error.hint()), expected);
     };
@@ -62,7 +62,7 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
     // What has no name of ours is told in libgit2's words.
     let scratch = Scratch::new();
     scratch.set("core.repositoryFormatVersion", "9");
-    let error = Repo::discover(&scratch.path()).unwrap_err();
+    let error = Repo::discover(&scratch.path()).err().unwrap();
     assert_eq!(error.to_string(), format!("could not open `{}`", scratch.path().display()));
     assert!(error.source().unwrap().to_string().contains("version"), "{:?}", error.source());
     assert_eq!(error.hint(), None);
@@ -77,7 +77,7 @@ fn a_repository_of_another_user_is_not_read() {
         .iter()
         .all(|path| std::os::unix::fs::chown(path, Some(12_345), None).is_ok());
     if given {
-        let error = Repo::discover(&path).unwrap_err();
+        let error = Repo::discover(&path).err().unwrap();
         assert!(matches!(error, Error::NotOwned(_)), "{error}");
         let hint = format!("`git config --global --add safe.directory {}`", path.display());
         assert_eq!(error.hint(), Some(hint));
@@ -145,22 +145,4 @@ fn a_made_repository_has_its_commits_on_a_branch() {
     let base = repo.at(Some("main")).unwrap();
     let store = Store::open(&folder.path().join("store"), &repo).unwrap();
     assert_eq!(store.changed_paths(&base, &head).unwrap(), ["b"]);
-}
-
-#[test]
-fn what_is_shown_for_debugging_says_which_it_is() {
-    let scratch = Scratch::new();
-    let path = scratch.path();
-    let path = path.to_str().unwrap();
-    let repo = scratch.open();
-    assert!(format!("{repo:?}").contains(path));
-    assert!(format!("{:?}", Maker::new(&scratch.path()).unwrap()).contains(path));
-    let store = scratch.around().join("store");
-    assert!(format!("{:?}", Store::open(&store, &repo).unwrap()).contains(store.to_str().unwrap()));
-    scratch.set("user.name", "A");
-    let commit = scratch.commit("noted", &[]).to_string();
-    repo.add_lines(&[(commit, "line".into())], "note").unwrap();
-    let tree = repo.tip("refs/notes/cbdr").unwrap().unwrap();
-    let tree = scratch.git.find_commit(tree.parse().unwrap()).unwrap().tree_id().to_string();
-    assert!(format!("{:?}", repo.notes().unwrap()).contains(&tree));
 }

@@ -5,8 +5,9 @@ use git2::{Oid, Repository};
 
 use super::{Scratch, identity, names, read, write};
 use crate::model::side::Side;
+use crate::workspace::files::remove;
 use crate::workspace::git::Error;
-use crate::workspace::git::worktree::{Store, remove, write_if_changed};
+use crate::workspace::git::worktree::{Store, write_if_changed};
 
 /// Where the private repository is.
 fn private(scratch: &Scratch) -> PathBuf {
