@@ -3,12 +3,12 @@
 //! of the cache; `--samples` keeps them where the user wants.
 
 use std::io;
+use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::model::row::Sample;
 use cargo_cbdr::samples::Companion;
 use cargo_cbdr::{Compared, workspace};
 
@@ -18,30 +18,7 @@ use crate::ui::{Failure, notices};
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
-/// The files that are being written.
-pub(crate) struct SamplesFiles<'a> {
-    /// That of the user, if one is wanted.
-    wanted: Option<RowsFile>,
-    /// The one in the cache.
-    kept: Option<RowsFile>,
-    rows: CsvRows,
-    count: u64,
-    interrupt: &'a Interrupt,
-}
-
-/// The names of the columns.
-fn header(metrics: &[String]) -> Vec<String> {
-    std::iter::once("benchmark".to_owned()).chain(metrics.iter().cloned()).collect()
-}
-
-/// The cells of a run.
-fn row(metrics: &[String], label: &str, sample: &Sample) -> Vec<String> {
-    let value =
-        |metric: &String| sample.get(metric).map_or(String::new(), |value| value.to_string());
-    std::iter::once(label.to_owned()).chain(metrics.iter().map(value)).collect()
-}
-
-/// The rows as text, taken away whenever somebody wants them.
+/// Rows as CSV, taken away whenever somebody wants them.
 pub(crate) struct CsvRows {
     metrics: Vec<String>,
     writer: csv::Writer<Vec<u8>>,
@@ -55,19 +32,18 @@ impl CsvRows {
     /// Adds what an event brings.
     pub(crate) fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
         match event {
-            Event::Rounds { metrics, .. } => self.begin(metrics),
-            Event::Run { label, sample } => self.add(label, sample),
+            Event::Rounds { metrics, .. } | Event::Sampling { metrics, .. } => {
+                self.metrics = metrics.to_vec();
+                let names = metrics.iter().map(String::as_str);
+                Ok(self.writer.write_record(once("benchmark").chain(names))?)
+            }
+            Event::Run { label, sample } => {
+                let value = |metric| sample.get(metric).map(|value| value.to_string());
+                let values = self.metrics.iter().map(|metric| value(metric).unwrap_or_default());
+                Ok(self.writer.write_record(once((*label).to_owned()).chain(values))?)
+            }
             _ => Ok(()),
         }
-    }
-
-    fn begin(&mut self, metrics: &[String]) -> io::Result<()> {
-        self.metrics = metrics.to_vec();
-        Ok(self.writer.write_record(header(metrics))?)
-    }
-
-    fn add(&mut self, label: &str, sample: &Sample) -> io::Result<()> {
-        Ok(self.writer.write_record(row(&self.metrics, label, sample))?)
     }
 
     /// The rows since the last time.
@@ -78,29 +54,47 @@ impl CsvRows {
     }
 }
 
+/// The files with the samples of a comparison.
+pub(crate) struct SamplesFiles<'a> {
+    /// That of the user, if one is wanted.
+    wanted: Option<RowsFile>,
+    /// The one in the cache.
+    kept: Option<RowsFile>,
+    rows: CsvRows,
+    /// How many rows there are.
+    count: u64,
+    /// The first failure.
+    written: Result<(), Failure>,
+    interrupt: &'a Interrupt,
+}
+
 impl<'a> SamplesFiles<'a> {
     /// Makes sure that the file that the user wants, if any, can be written:
     /// before anything is built, so that a bad path costs nobody a measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
-        Ok(SamplesFiles { wanted, kept: None, rows: CsvRows::new(), count: 0, interrupt })
+        let (rows, written) = (CsvRows::new(), Ok(()));
+        Ok(SamplesFiles { wanted, kept: None, rows, count: 0, written, interrupt })
     }
 
     /// Writes what an event brings. A file that can't be written is given up,
     /// and the other is not.
-    pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+    pub(crate) fn take(&mut self, event: &Event<'_>) {
+        let taken = self.try_take(event);
+        if self.written.is_ok() {
+            self.written = taken;
+        }
+    }
+
+    fn try_take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        self.rows.take(event)?;
         match event {
             Event::Workspace(workspace::Event::Prepared { room, .. }) => {
                 self.kept = Some(RowsFile::new(&room.join(KEPT), self.interrupt)?);
             }
-            // The header waits for the first row.
-            Event::Sampling { metrics, .. } => self.rows.begin(metrics)?,
-            Event::Run { label, sample } => {
-                self.rows.add(label, sample)?;
-                self.count += 1;
-            }
-            // Whole pairs only: they wait here until one is complete.
-            Event::Pair(_) => return Ok(self.write()?),
+            Event::Run { .. } => self.count += 1,
+            // Whole pairs only: they wait until one is complete, as the header does.
+            Event::Pair(_) => self.write()?,
             _ => {}
         }
         Ok(())
@@ -114,10 +108,23 @@ impl<'a> SamplesFiles<'a> {
     }
 
     /// Puts the rows of a comparison that is over in their place, with what it
-    /// was beside those that the user wanted. CsvRows that are not all there, of a
+    /// was beside those that the user wanted. Rows that are not all there, of a
     /// comparison that was stopped or failed or of a file that could not be
-    /// written, stay where they are; where those are that the user wanted.
-    pub(crate) fn end(mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
+    /// written, stay where they are. Returns where those are that the user wanted,
+    /// and whether everything could be written.
+    pub(crate) fn end(
+        mut self,
+        compared: Option<&Compared>,
+    ) -> (Option<PathBuf>, Result<(), Failure>) {
+        let ended = self.try_end(compared);
+        let (left, ended) = match ended {
+            Ok(left) => (left, Ok(())),
+            Err(error) => (None, Err(Failure::from(error))),
+        };
+        (left, self.written.and(ended))
+    }
+
+    fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
         let is_over = compared.is_some_and(|of| of.outcome.stopped_by != StoppedBy::Interrupt);
         // The header, where there is no row.
         let written = if is_over { self.write() } else { Ok(()) };
@@ -128,8 +135,8 @@ impl<'a> SamplesFiles<'a> {
             Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
             Some(file) => file.keep(description),
         };
-        let wanted = end(self.wanted, description.as_deref());
-        let kept = end(self.kept, None);
+        let wanted = end(self.wanted.take(), description.as_deref());
+        let kept = end(self.kept.take(), None);
         written.and(kept).and(wanted)
     }
 }
