@@ -1,10 +1,6 @@
 //! What the user should know about a result. The words are the binary's.
 
-mod run;
-mod settings;
-
-pub use run::RunNotice;
-pub use settings::{DifferentKey, RunDiffers};
+use std::path::PathBuf;
 
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Waived, Waiver};
@@ -13,8 +9,7 @@ use crate::model::noise::Finding;
 use crate::model::outcome::Removed;
 use crate::model::side::Side;
 
-/// Something the user should know about a result. The words are the
-/// binary's.
+/// Something the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// The working tree has changes, which were not measured.
@@ -235,6 +230,95 @@ pub enum Remark {
         /// The pairs that there were.
         pairs: u64,
     },
+}
+
+/// What the runs were given to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunNotice {
+    /// The source of the benchmark itself is not the same on both sides.
+    BenchChanged {
+        /// The benchmark.
+        benchmark: String,
+        /// A file of it that differs, from the root.
+        path: String,
+    },
+    /// Both sides were built with the benchmark sources of one.
+    BenchFrom {
+        /// Whose.
+        side: Side,
+        /// What was laid over the other side, from the root.
+        folders: Vec<String>,
+        /// A file of it that the other side has otherwise, or has not, or alone.
+        differing: Option<String>,
+    },
+    /// The two sides print different things.
+    OutputDiffers {
+        /// The benchmark.
+        benchmark: String,
+        /// The first line that differs, counted from 1.
+        line: u64,
+    },
+    /// A side prints something else each time, so that nothing can be said.
+    OutputVaries {
+        /// The benchmark.
+        benchmark: String,
+        /// The side.
+        side: Side,
+        /// The first line that differs, counted from 1.
+        line: u64,
+    },
+    /// A run is too short for the clock of a metric and was repeated.
+    Repeated {
+        /// The benchmark.
+        benchmark: String,
+        /// How many runs make a measurement.
+        runs: u32,
+    },
+    /// The page cache keeps a part of a file that was to be cold.
+    StillCached {
+        /// The benchmark.
+        benchmark: String,
+        /// The file.
+        file: PathBuf,
+        /// How much of it, 0 to 1.
+        share: f64,
+    },
+}
+
+/// How the tables of the two sides differ in what is run. The head's settings
+/// count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDiffers {
+    /// The side that has a table, where only one has.
+    pub only_side: Option<Side>,
+    /// The keys that differ.
+    pub keys: Vec<DifferentKey>,
+}
+
+impl RunDiffers {
+    /// The keys that change which benchmarks run, each once.
+    pub fn selecting(&self) -> Vec<&'static str> {
+        let selecting = self.keys.iter().filter(|differing| differing.selects);
+        let mut keys: Vec<&'static str> = selecting.map(|differing| differing.key).collect();
+        keys.dedup();
+        keys
+    }
+}
+
+/// A key that the sides set differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferentKey {
+    /// The key.
+    pub key: &'static str,
+    /// Whether it changes which benchmarks run, or against what; the others shape how
+    /// they are built and run.
+    pub selects: bool,
+    /// The named benchmark; none of what stands around them all.
+    pub benchmark: Option<String>,
+    /// The base's value, as JSON unless it is a text; none where it is not set.
+    pub base: Option<String>,
+    /// The head's.
+    pub head: Option<String>,
 }
 
 /// Why a verdict within the limit is unlikely.

@@ -118,13 +118,13 @@ impl Analysis {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn scout(
+    pub fn scout<'a, R: Read>(
         &mut self,
-        files: &mut dyn Iterator<Item = (String, Box<dyn Read>)>,
+        files: impl Iterator<Item = (&'a str, R)>,
     ) -> Result<(), Error> {
         let mut scout = Scout { labels: Labels::new(self.spec.base.clone()) };
         for (name, mut file) in files {
-            rows::read(&mut *file, &name, &mut scout)?;
+            rows::read(&mut file, name, &mut scout)?;
         }
         let comparisons = scout.labels.pairs.len();
         self.levels = Some(self.levels_of(comparisons));

@@ -18,14 +18,17 @@ use crate::ui::{Failure, notices};
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
-/// The files that are being written.
+/// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
     /// That of the user, if one is wanted.
     wanted: Option<RowsFile>,
     /// The one in the cache.
     kept: Option<RowsFile>,
     rows: CsvText,
+    /// How many rows there are.
     count: u64,
+    /// The first failure.
+    written: Result<(), Failure>,
     interrupt: &'a Interrupt,
 }
 
@@ -34,12 +37,20 @@ impl<'a> SamplesFiles<'a> {
     /// before anything is built, so that a bad path costs nobody a measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
-        Ok(SamplesFiles { wanted, kept: None, rows: CsvText::default(), count: 0, interrupt })
+        let (rows, written) = (CsvText::default(), Ok(()));
+        Ok(SamplesFiles { wanted, kept: None, rows, count: 0, written, interrupt })
     }
 
     /// Writes what an event brings. A file that can't be written is given up,
     /// and the other is not.
-    pub(crate) fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+    pub(crate) fn take(&mut self, event: &Event<'_>) {
+        let taken = self.try_take(event);
+        if self.written.is_ok() {
+            self.written = taken;
+        }
+    }
+
+    fn try_take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
             Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
                 self.kept = Some(RowsFile::new(&cache.join(KEPT), self.interrupt)?);
@@ -54,7 +65,7 @@ impl<'a> SamplesFiles<'a> {
                     self.rows.row(&csv::label(plan, row), csv::cells(plan, row))?;
                     self.count += 1;
                 }
-                return Ok(self.write()?);
+                self.write()?;
             }
             _ => {}
         }
@@ -69,10 +80,23 @@ impl<'a> SamplesFiles<'a> {
     }
 
     /// Puts the rows of a comparison that is over in their place, with what it
-    /// was beside those that the user wanted. CsvRows that are not all there, of a
+    /// was beside those that the user wanted. Rows that are not all there, of a
     /// comparison that was stopped or failed or of a file that could not be
-    /// written, stay where they are; where those are that the user wanted.
-    pub(crate) fn end(mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
+    /// written, stay where they are. Returns where those are that the user wanted,
+    /// and whether everything could be written.
+    pub(crate) fn end(
+        mut self,
+        compared: Option<&Compared>,
+    ) -> (Option<PathBuf>, Result<(), Failure>) {
+        let ended = self.try_end(compared);
+        let (left, ended) = match ended {
+            Ok(left) => (left, Ok(())),
+            Err(error) => (None, Err(Failure::from(error))),
+        };
+        (left, self.written.and(ended))
+    }
+
+    fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
         let is_over = compared.is_some_and(|of| of.outcome.stopped_by != StoppedBy::Interrupt);
         // The header, where there is no row.
         let written = if is_over { self.write() } else { Ok(()) };
@@ -83,8 +107,8 @@ impl<'a> SamplesFiles<'a> {
             Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
             Some(file) => file.keep(description),
         };
-        let wanted = end(self.wanted, description.as_deref());
-        let kept = end(self.kept, None);
+        let wanted = end(self.wanted.take(), description.as_deref());
+        let kept = end(self.kept.take(), None);
         written.and(kept).and(wanted)
     }
 }

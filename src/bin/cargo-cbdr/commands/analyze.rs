@@ -1,7 +1,7 @@
 //! `cargo cbdr analyze`.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -75,26 +75,37 @@ struct Source {
 
 fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
     let standard = || -> Result<Source, Failure> {
-        if std::io::stdin().is_terminal() {
-            let what = "standard input is a terminal: give a file, or pipe samples in";
-            return Err(Failure::Arguments(what.to_owned()));
-        }
-        let file = standard_input()?;
-        Ok(Source { name: "standard input".to_owned(), file, regular: false })
+        Ok(Source { name: STANDARD_INPUT.to_owned(), file: standard()?, regular: false })
     };
-    let open = |path: &std::path::PathBuf| {
+    let open = |path: &PathBuf| {
         if path == Path::new("-") {
             return standard();
         }
         let file = fs_err::File::open(path)?;
         let regular = file.metadata()?.is_file();
-        let name = format!("`{}`", path.display());
-        Ok(Source { name, file: file.into_parts().0, regular })
+        Ok(Source { name: quoted(path), file: file.into_parts().0, regular })
     };
     match args.samples.files.as_slice() {
         [] => Ok(vec![standard()?]),
         files => files.iter().map(open).collect(),
     }
+}
+
+/// How standard input is called in messages.
+pub(super) const STANDARD_INPUT: &str = "standard input";
+
+/// How a file is called in messages.
+pub(super) fn quoted(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+/// Standard input, where it is no terminal.
+pub(super) fn standard() -> Result<File, Failure> {
+    if std::io::stdin().is_terminal() {
+        let what = "standard input is a terminal: give a file, or pipe samples in";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
+    Ok(standard_input()?)
 }
 
 /// What is asked.
@@ -160,18 +171,16 @@ fn analyse(
 ) -> Result<Outcome, Failure> {
     let mut analysis = Analysis::new(spec.clone(), sources.len());
     if analysis.wants_scouting() && sources.iter().all(|source| source.regular) {
-        let again = |source: &Source| -> std::io::Result<(String, Box<dyn Read>)> {
-            let mut file = source.file.try_clone()?;
-            std::io::Seek::rewind(&mut file)?;
-            Ok((source.name.clone(), Box::new(file)))
-        };
-        let files = sources.iter().map(again).collect::<Result<Vec<_>, _>>()?;
-        analysis.scout(&mut files.into_iter()).map_err(Error::from)?;
+        for source in sources {
+            (&source.file).rewind()?;
+        }
+        let files = sources.iter().map(|source| (source.name.as_str(), &source.file));
+        analysis.scout(files).map_err(Error::from)?;
     }
     let mut stopped_by = StoppedBy::MaxPairs;
     for source in sources {
         if source.regular {
-            std::io::Seek::rewind(&mut &source.file)?;
+            (&source.file).rewind()?;
         }
         let mut drawn = Instant::now();
         let mut wait = |analysis: &Analysis| {

@@ -36,7 +36,7 @@ fn part(path: &Path) -> Result<Part, Failure> {
         let what = "a shard has a second file beside it, so that standard input can't be one";
         return Err(Failure::Arguments(what.to_owned()));
     }
-    let file = format!("`{}`", path.display());
+    let file = analyze::quoted(path);
     let no_shard = |why: String| {
         let misfit = Misfit::NoShard { file: file.clone(), why };
         Failure::from(Error::from(samples::Error::from(misfit)))

@@ -7,7 +7,7 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::Request;
 
-use super::observe::{observed, random_seed};
+use super::observe::{Observed, observed, random_seed};
 use super::request::request;
 use crate::cli::{Compare, From};
 use crate::exit::Exit;
@@ -25,33 +25,22 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     let samples = args.samples.as_deref();
     let wanted =
         Wanted { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
-    let outputs = match Outputs::new(args.format, wanted, interrupt) {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outputs => outputs?,
-    };
+    let outputs = Outputs::new(args.format, wanted, interrupt)?;
     let mut recording = Recording::default();
-    let kept = outputs.want_runs().then_some(&mut recording);
-    let result = observed(&options, samples, kept, helper, interrupt, &mut ui);
+    let runs = outputs.want_runs().then_some(&mut recording);
+    let result = observed(&options, samples, runs, helper, interrupt, &mut ui);
     ui.end();
-    let (compared, kept) = match result {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        result => result?,
-    };
-    let outcome = &compared.outcome;
-    let written = outputs.write(outcome, &recording);
-    let printed = render::print(args.format, outcome);
+    let Observed { outcome, written } = result?;
+    let given = outputs.write(&outcome, &recording);
+    let printed = render::print(args.format, &outcome);
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
-    kept?;
     written?;
+    given?;
     outputs::printed(printed)?;
-    Ok(Exit::of(outcome))
+    Ok(Exit::of(&outcome))
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {

@@ -13,7 +13,7 @@ use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
 use super::capture;
-use super::observe::{observed, random_seed};
+use super::observe::{Observed, observed, random_seed};
 use crate::exit::Exit;
 use crate::render;
 use crate::ui::{Failure, Ui, about};
@@ -62,19 +62,13 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
     let result = observed(&options, None, None, helper, interrupt, &mut ui);
     ui.end();
-    let (compared, kept) = match result {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        result => result?,
-    };
-    let outcome = compared.outcome;
+    let Observed { outcome, written } = result?;
     let printed = writeln!(out).and_then(|()| render::human::print(&outcome));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(interrupt));
     }
-    kept?;
+    written?;
     printed?;
     if outcome.verdict != Some(Verdict::Regression) {
         let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);

@@ -36,15 +36,10 @@ pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Resu
         ui.status("Measuring", &format!("the noise of this machine, for {time}"));
     });
     ui.end();
-    match outcome {
-        Err(error) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        outcome => {
-            let checkup = outcome?;
-            match args.format {
-                Printed::Human => render::doctor::print(&checkup)?,
-                Printed::Json => render::doctor::print_json(&checkup)?,
-            }
-            Ok(Exit::Success)
-        }
+    let checkup = outcome?;
+    match args.format {
+        Printed::Human => render::doctor::print(&checkup)?,
+        Printed::Json => render::doctor::print_json(&checkup)?,
     }
+    Ok(Exit::Success)
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(
     helper: &Helper,
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
-    let done = match args {
+    match args {
         cli::History::Record(args) => self::record(args, helper, interrupt),
         cli::History::Check(args) => self::check(args, helper, interrupt),
         cli::History::List(args) => list(args, interrupt),
@@ -30,10 +30,6 @@ pub(crate) fn run(
         cli::History::Export(args) => export(args),
         cli::History::Push(args) => exchange("Pushed", args, sync::push, helper, interrupt),
         cli::History::Pull(args) => exchange("Pulled", args, sync::pull, helper, interrupt),
-    };
-    match done {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        done => done,
     }
 }
 

@@ -43,10 +43,7 @@ pub(crate) fn run(args: &Init, helper: &Helper, interrupt: &Interrupt) -> Result
     let mut ui = Ui::new();
     let done = set_up(args, helper, interrupt, &mut ui);
     ui.end();
-    match done {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        done => done.map(|()| Exit::Success),
-    }
+    done.map(|()| Exit::Success)
 }
 
 fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> Result<(), Failure> {

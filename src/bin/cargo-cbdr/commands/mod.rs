@@ -53,7 +53,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     manner::choose(manner.quiet, manner.verbose, manner.progress)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
-    match cli.command {
+    let done = match cli.command {
         Command::Compare(args) => compare::run(&args, &helper, &interrupt),
         Command::Init(args) => init::run(&args, &helper, &interrupt),
         Command::Demo => demo::run(&helper, &interrupt),
@@ -67,6 +67,10 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::Plot(args) => plot::run(&args, &interrupt),
         Command::Bisect(args) => bisect::run(&args, &helper, &interrupt),
         Command::History(args) => history::run(&args, &helper, &interrupt),
+    };
+    match done {
+        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(&interrupt)),
+        done => done,
     }
 }
 

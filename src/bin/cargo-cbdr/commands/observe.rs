@@ -3,28 +3,34 @@
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
+use cargo_cbdr::Options;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::{Recording, csv};
-use cargo_cbdr::{Compared, Options};
 
 use crate::samples::SamplesFiles;
 use crate::ui::{Failure, Ui};
 
+/// What came of a comparison.
+pub(super) struct Observed {
+    pub(super) outcome: Outcome,
+    /// Whether the samples could be written: a comparison goes on without their
+    /// files, but does not end as though they were there.
+    pub(super) written: Result<(), Failure>,
+}
+
 /// Compares, shows what happens and keeps the samples: in files, and in
-/// `recording` where somebody needs them afterwards. Beside the result, whether
-/// the files could be written: a comparison goes on without them, but does not
-/// end as though they were there.
-pub(crate) fn observed(
+/// `recording` where somebody needs them afterwards.
+pub(super) fn observed(
     options: &Options,
     samples: Option<&Path>,
     mut recording: Option<&mut Recording>,
     helper: &Helper,
     interrupt: &Interrupt,
     ui: &mut Ui,
-) -> Result<(Compared, Result<(), Failure>), Failure> {
+) -> Result<Observed, Failure> {
     let mut files = SamplesFiles::new(samples, interrupt)?;
-    let mut kept = Ok(());
     let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
         ui.show(&event);
         match (&mut recording, &event) {
@@ -39,21 +45,18 @@ pub(crate) fn observed(
             }
             _ => {}
         }
-        let taken = files.take(&event);
-        if kept.is_ok() {
-            kept = taken;
-        }
+        files.take(&event);
     });
-    let left = files.end(result.as_ref().ok());
-    if let Ok(Some(path)) = &left {
+    let (left, written) = files.end(result.as_ref().ok());
+    if let Some(path) = left {
         ui.end();
         ui.status("Keeping", &format!("the samples so far, as `{}`", path.display()));
     }
-    Ok((result?, kept.and(left.map(drop).map_err(Failure::from))))
+    Ok(Observed { outcome: result?.outcome, written })
 }
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
-pub(crate) fn random_seed() -> u64 {
+pub(super) fn random_seed() -> u64 {
     // The standard library's keys come from the system's random numbers.
     std::hash::RandomState::new().build_hasher().finish() >> 11
 }

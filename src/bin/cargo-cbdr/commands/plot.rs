@@ -1,15 +1,15 @@
 //! `cargo cbdr plot`.
 
-use std::io::{Cursor, IsTerminal, Read};
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Error;
-use cargo_cbdr::exec::process::{Interrupt, standard_input};
+use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
 
-use super::analyze;
+use super::analyze::{self, STANDARD_INPUT, quoted, standard};
 use crate::cli::{Analyze, Format, Plot, Rule};
 use crate::exit::Exit;
 use crate::plot;
@@ -23,12 +23,7 @@ const COLUMNS: usize = 80;
 pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let page = args.html.as_deref();
     let wanted = Wanted { page, inputs: &args.samples.files, ..Wanted::default() };
-    let outputs = match Outputs::new(Format::Human, wanted, interrupt) {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outputs => outputs?,
-    };
+    let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
     let texts = texts(&args.samples.files)?;
     let units = analyze::units(&args.samples.files)?;
     let mut recording = Recording::new(args.samples.base.clone(), units);
@@ -67,11 +62,8 @@ fn paint(
     };
     let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
     if analysis.wants_scouting() {
-        let all = texts.iter().map(|(name, text)| {
-            let text: Box<dyn Read> = Box::new(Cursor::new(text.clone()));
-            (name.clone(), text)
-        });
-        analysis.scout(&mut all.into_iter()).map_err(Error::from)?;
+        let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
+        analysis.scout(files).map_err(Error::from)?;
     }
     for (name, text) in texts {
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
@@ -86,20 +78,16 @@ type Text = (String, Vec<u8>);
 
 /// What is to be read, with its name in messages: all of it, as it is looked
 /// at more than once.
-fn texts(files: &[std::path::PathBuf]) -> Result<Vec<Text>, Failure> {
-    let standard = [Path::new("-").to_owned()];
-    let files = if files.is_empty() { &standard } else { files };
-    let text = |path: &std::path::PathBuf| {
+fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
+    let only_standard = [PathBuf::from("-")];
+    let files = if files.is_empty() { &only_standard } else { files };
+    let text = |path: &PathBuf| {
         if path != Path::new("-") {
-            return Ok((format!("`{}`", path.display()), fs_err::read(path)?));
-        }
-        if std::io::stdin().is_terminal() {
-            let what = "standard input is a terminal: give a file, or pipe samples in";
-            return Err(Failure::Arguments(what.to_owned()));
+            return Ok((quoted(path), fs_err::read(path)?));
         }
         let mut text = Vec::new();
-        standard_input()?.read_to_end(&mut text)?;
-        Ok(("standard input".to_owned(), text))
+        standard()?.read_to_end(&mut text)?;
+        Ok((STANDARD_INPUT.to_owned(), text))
     };
     files.iter().map(text).collect()
 }

@@ -5,7 +5,7 @@ use cargo_cbdr::Options;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
-use super::observe::observed;
+use super::observe::{Observed, observed};
 use crate::cli::Format;
 use crate::exit::Exit;
 use crate::render::{self, words};
@@ -37,9 +37,8 @@ pub(crate) fn run(
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
             Err(failure) => failed = Err(failure),
-            Ok((compared, kept)) => {
-                failed = kept;
-                let outcome = compared.outcome;
+            Ok(Observed { outcome, written }) => {
+                failed = written;
                 stopped = outcome.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
                     let brief = words::brief(&outcome);

@@ -4,11 +4,11 @@
 
 use std::time::SystemTime;
 
-use cargo_cbdr::exec::{self, machine::Description};
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status};
+use cargo_cbdr::exec::machine::{Description, describe, host};
+use cargo_cbdr::model::outcome::{MetricResult, Outcome, Status};
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The units that Conbench takes.
 const UNITS: [&str; 5] = ["B", "B/s", "s", "ns", "i/s"];
@@ -18,84 +18,40 @@ pub(super) fn takes(unit: &str) -> bool {
     UNITS.contains(&unit)
 }
 
-/// The fields of a result.
-pub(super) struct Payload<'a> {
-    /// Identifies the run and its batch.
-    pub(super) run: &'a str,
-    /// The command that measured.
-    pub(super) reason: &'static str,
-    /// The time of the result, as RFC 3339 has it.
-    pub(super) time: &'a str,
-    /// What a series of results has in common: the benchmark and the metric.
-    pub(super) tags: Value,
-    /// Facts about the build, beside the language.
-    pub(super) context: Value,
-    /// Facts for readers, beside the version of this program.
-    pub(super) info: Value,
-    /// From [`machine`].
-    pub(super) machine: Value,
-    /// The repository and the commit.
-    pub(super) github: Value,
-    /// The measured values, or why there are none.
-    pub(super) outcome: Result<Stats<'a>, &'a str>,
-    /// What Conbench stores and does not read.
-    pub(super) optional: Option<Value>,
+/// A result without its values: `run` identifies the run and its batch, `reason`
+/// is the command that measured, `time` is as RFC 3339 has it, and `tags` is what a
+/// series of results has in common.
+pub(super) fn result(
+    run: &str,
+    reason: &str,
+    time: &str,
+    tags: Value,
+    machine: Value,
+    github: Value,
+) -> Value {
+    json!({
+        "run_id": run,
+        "batch_id": run,
+        "run_reason": reason,
+        "run_tags": {},
+        "timestamp": time,
+        "tags": tags,
+        "context": { "benchmark_language": "Rust" },
+        "info": { "cargo_cbdr": env!("CARGO_PKG_VERSION") },
+        "machine_info": machine,
+        "github": github,
+    })
 }
 
 /// The values of a metric.
-pub(super) struct Stats<'a> {
-    pub(super) values: &'a [f64],
-    pub(super) unit: &'a str,
-    pub(super) iterations: usize,
-}
-
-impl Payload<'_> {
-    /// The JSON object of the result.
-    pub(super) fn json(self) -> Value {
-        let mut context = json!({ "benchmark_language": "Rust" });
-        let mut info = json!({ "cargo_cbdr": env!("CARGO_PKG_VERSION") });
-        for (object, more) in [(&mut context, self.context), (&mut info, self.info)] {
-            if let (Value::Object(object), Value::Object(more)) = (object, more) {
-                object.extend(more);
-            }
-        }
-        let mut result = Map::from_iter(
-            [
-                ("run_id", json!(self.run)),
-                ("batch_id", json!(self.run)),
-                ("run_reason", json!(self.reason)),
-                ("run_tags", json!({})),
-                ("timestamp", json!(self.time)),
-                ("tags", self.tags),
-                ("context", context),
-                ("info", info),
-                ("machine_info", self.machine),
-                ("github", self.github),
-            ]
-            .map(|(name, value)| (name.to_owned(), value)),
-        );
-        let (name, value) = match self.outcome {
-            Ok(stats) => ("stats", stats.json()),
-            Err(message) => ("error", json!({ "message": message })),
-        };
-        result.insert(name.to_owned(), value);
-        if let Some(optional) = self.optional {
-            result.insert("optional_benchmark_info".to_owned(), optional);
-        }
-        Value::Object(result)
-    }
-}
-
-impl Stats<'_> {
-    fn json(&self) -> Value {
-        json!({
-            "data": self.values,
-            "unit": self.unit,
-            "times": [],
-            "time_unit": "s",
-            "iterations": self.iterations,
-        })
-    }
+pub(super) fn stats(values: &[f64], unit: &str, iterations: usize) -> Value {
+    json!({
+        "data": values,
+        "unit": unit,
+        "times": [],
+        "time_unit": "s",
+        "iterations": iterations,
+    })
 }
 
 /// A machine in Conbench's words, all of which it insists on: 0 or an empty
@@ -161,61 +117,42 @@ pub(super) fn value(outcome: &Outcome, recording: &Recording) -> Result<Value, S
     if let Some(number) = pull_request() {
         github["pr_number"] = json!(number);
     }
-    let name =
-        std::env::var("CONBENCH_MACHINE_INFO_NAME").unwrap_or_else(|_| exec::machine::host());
-    let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
-    let common = Common {
-        run: format!("{commit}-{seconds}-{}", outcome.seed.unwrap_or(0)),
-        time: super::now(),
-        github,
-        machine: machine(&name, arch, os, &exec::machine::describe()),
-    };
+    let name = std::env::var("CONBENCH_MACHINE_INFO_NAME").unwrap_or_else(|_| host());
+    let machine = machine(&name, std::env::consts::ARCH, std::env::consts::OS, &describe());
+    let run = format!("{commit}-{seconds}-{}", outcome.seed.unwrap_or(0));
+    let time = super::now();
     let known = outcome
         .metrics()
         .filter(|(_, metric)| metric.status == Status::Compared && takes(metric.unit.symbol()));
-    let results = known.map(|(b, m)| result(outcome, recording, &common, b, m));
+    let results = known.map(|(benchmark, metric)| {
+        let tags = json!({ "name": benchmark.name, "metric": metric.name });
+        let (machine, github) = (machine.clone(), github.clone());
+        let mut result = result(&run, "cargo cbdr compare", &time, tags, machine, github);
+        let values = values(recording, &benchmark.name, &metric.name);
+        result["stats"] = stats(&values, metric.unit.symbol(), 1);
+        result["info"]["toolchain"] = json!(outcome.toolchain.as_ref().and_then(Option::as_ref));
+        result["optional_benchmark_info"] = compared(outcome, metric);
+        result
+    });
     Ok(results.collect())
 }
 
-/// What all results of a run have in common.
-struct Common {
-    run: String,
-    time: String,
-    github: Value,
-    machine: Value,
+/// All values of the head.
+fn values(recording: &Recording, benchmark: &str, metric: &str) -> Vec<f64> {
+    let Some(comparison) = recording.comparison(benchmark) else { return Vec::new() };
+    recording.values(comparison.labels[Side::Head], metric).flatten().collect()
 }
 
-fn result(
-    outcome: &Outcome,
-    recording: &Recording,
-    common: &Common,
-    benchmark: &BenchmarkResult,
-    result: &MetricResult,
-) -> Value {
-    let summary = &result.summary;
-    let values: Vec<f64> = recording.comparison(&benchmark.name).map_or(Vec::new(), |comparison| {
-        let values = recording.values(comparison.labels[Side::Head], &result.name);
-        values.flatten().collect()
-    });
-    let payload = Payload {
-        run: &common.run,
-        reason: "cargo cbdr compare",
-        time: &common.time,
-        tags: json!({ "name": benchmark.name, "metric": result.name }),
-        context: json!({}),
-        info: json!({ "toolchain": outcome.toolchain.as_ref().and_then(Option::as_ref) }),
-        machine: common.machine.clone(),
-        github: common.github.clone(),
-        outcome: Ok(Stats { values: &values, unit: result.unit.symbol(), iterations: 1 }),
-        optional: Some(json!({
-            "base_commit": outcome.sides.as_ref().map(|sides| &sides.base.commit),
-            "base": summary.base,
-            "change": summary.change,
-            "lower": summary.lower.filter(|end| end.is_finite()),
-            "upper": summary.upper.filter(|end| end.is_finite()),
-            "threshold": result.threshold,
-            "verdict": result.verdict,
-        })),
-    };
-    payload.json()
+/// What Conbench stores and does not read.
+fn compared(outcome: &Outcome, metric: &MetricResult) -> Value {
+    let summary = &metric.summary;
+    json!({
+        "base_commit": outcome.sides.as_ref().map(|sides| &sides.base.commit),
+        "base": summary.base,
+        "change": summary.change,
+        "lower": summary.lower.filter(|end| end.is_finite()),
+        "upper": summary.upper.filter(|end| end.is_finite()),
+        "threshold": metric.threshold,
+        "verdict": metric.verdict,
+    })
 }

@@ -19,12 +19,22 @@ struct Line {
     warns: bool,
 }
 
-fn fine(about: &'static str, text: String) -> Line {
-    Line { about, text, warns: false }
-}
+/// The sentences, in their order.
+#[derive(Default)]
+struct Lines(Vec<Line>);
 
-fn warning(about: &'static str, text: String) -> Line {
-    Line { about, text, warns: true }
+impl Lines {
+    fn add(&mut self, about: &'static str, warns: bool, text: impl Into<String>) {
+        self.0.push(Line { about, text: text.into(), warns });
+    }
+
+    fn fine(&mut self, about: &'static str, text: impl Into<String>) {
+        self.add(about, false, text);
+    }
+
+    fn warning(&mut self, about: &'static str, text: impl Into<String>) {
+        self.add(about, true, text);
+    }
 }
 
 /// Prints the sentences.
@@ -93,119 +103,111 @@ fn object(checkup: &Checkup) -> Value {
 }
 
 fn lines(checkup: &Checkup) -> Vec<Line> {
-    let machine = &checkup.machine;
-    let mut lines = vec![hardware(machine)];
-    lines.extend(processors(machine));
-    lines.extend(clock_rates(machine));
-    lines.extend(surroundings(checkup));
-    lines.extend(clocks(checkup));
-    lines.extend(meters(checkup));
-    lines.extend(checkup.noise.iter().flat_map(noise));
-    lines
+    let mut lines = Lines::default();
+    hardware(&mut lines, &checkup.machine);
+    processors(&mut lines, &checkup.machine);
+    clock_rates(&mut lines, &checkup.machine);
+    environment(&mut lines, checkup);
+    clocks(&mut lines, checkup);
+    meters(&mut lines, checkup);
+    for noise in &checkup.noise {
+        self::noise(&mut lines, noise);
+    }
+    lines.0
 }
 
-fn hardware(machine: &Machine) -> Line {
+fn hardware(lines: &mut Lines, machine: &Machine) {
     let name = machine.processor.name.clone().unwrap_or("a processor without a name".to_owned());
     let memory = machine.memory.map(|bytes| text::value(bytes as f64, &Unit::Bytes));
     let memory = memory.map_or(String::new(), |memory| format!(", {memory} of memory"));
     let kernel =
         machine.kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
-    fine("machine", format!("{name}{memory}{kernel}"))
+    lines.fine("machine", format!("{name}{memory}{kernel}"));
 }
 
-fn processors(machine: &Machine) -> Vec<Line> {
-    let mut lines = Vec::new();
+fn processors(lines: &mut Lines, machine: &Machine) {
     let online = machine.online.map(|count| text::count(count, "processor"));
     match (machine.allowed, online) {
-        (Some(1), _) => lines.push(warning(
+        (Some(1), _) => lines.warning(
             "processors",
-            "only one may be used, so that everything else that runs interrupts the benchmark"
-                .to_owned(),
-        )),
+            "only one may be used, so that everything else that runs interrupts the benchmark",
+        ),
         (Some(allowed), Some(online)) if Some(allowed) == machine.online => {
-            lines.push(fine("processors", format!("{online}, all of which may be used")));
+            lines.fine("processors", format!("{online}, all of which may be used"));
         }
         (Some(allowed), Some(online)) => {
-            lines.push(fine("processors", format!("{online}, {allowed} of which may be used")));
+            lines.fine("processors", format!("{online}, {allowed} of which may be used"));
         }
-        (None, Some(online)) => lines.push(fine("processors", online)),
-        (_, None) => lines.push(fine("processors", "how many is not told here".to_owned())),
+        (None, Some(online)) => lines.fine("processors", online),
+        (_, None) => lines.fine("processors", "how many is not told here"),
     }
     match machine.smt {
-        Some(true) => lines.push(fine(
+        Some(true) => lines.fine(
             "threads",
             "two share a core (SMT), so that one slows the other: keep the second one idle, or \
-             `echo off | sudo tee /sys/devices/system/cpu/smt/control`"
-                .to_owned(),
-        )),
-        Some(false) => lines.push(fine("threads", "each has a core of its own".to_owned())),
+             `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
+        ),
+        Some(false) => lines.fine("threads", "each has a core of its own"),
         None => {}
     }
     if let Some(limit) = machine.limits.processors {
-        lines.push(warning(
+        lines.warning(
             "limits",
             format!(
                 "the control group may use the time of {limit} processors and is stopped when \
                  it is used up, as in a container with `--cpus`: runs then show steps of some ten \
                  milliseconds"
             ),
-        ));
+        );
     }
     if let Some(limit) = machine.limits.memory {
         let limit = text::value(limit as f64, &Unit::Bytes);
-        lines.push(fine("limits", format!("the control group may use {limit} of memory")));
+        lines.fine("limits", format!("the control group may use {limit} of memory"));
     }
-    lines
 }
 
-fn clock_rates(machine: &Machine) -> Vec<Line> {
-    let mut lines = Vec::new();
+fn clock_rates(lines: &mut Lines, machine: &Machine) {
     let names = machine.governors.join(", ");
     match machine.governors.as_slice() {
-        [] => lines.push(fine(
+        [] => lines.fine(
             "governor",
-            "what chooses the clock rate is not told here, as is usual in virtual machines"
-                .to_owned(),
-        )),
-        [only] if only == "performance" => lines.push(fine("governor", names)),
-        _ => lines.push(warning(
+            "what chooses the clock rate is not told here, as is usual in virtual machines",
+        ),
+        [only] if only == "performance" => lines.fine("governor", names),
+        _ => lines.warning(
             "governor",
             format!(
                 "{names}: the clock rate follows the load; `sudo cpupower frequency-set -g \
                  performance` keeps it up"
             ),
-        )),
+        ),
     }
     match machine.turbo {
-        Some(true) => lines.push(warning(
+        Some(true) => lines.warning(
             "turbo",
             "on: the clock rate depends on heat and on what the other cores do; \
              `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 into \
-             `cpufreq/boost`, turns it off"
-                .to_owned(),
-        )),
-        Some(false) => lines.push(fine("turbo", "off".to_owned())),
+             `cpufreq/boost`, turns it off",
+        ),
+        Some(false) => lines.fine("turbo", "off"),
         None => {}
     }
     match machine.on_battery {
-        Some(true) => lines.push(warning(
-            "power",
-            "from the battery: clock rates may fall at any time; plug it in".to_owned(),
-        )),
-        Some(false) => lines.push(fine("power", "from outside".to_owned())),
+        Some(true) => {
+            lines.warning("power", "from the battery: clock rates may fall at any time; plug it in")
+        }
+        Some(false) => lines.fine("power", "from outside"),
         None => {}
     }
-    lines
 }
 
-fn surroundings(checkup: &Checkup) -> Vec<Line> {
+fn environment(lines: &mut Lines, checkup: &Checkup) {
     let machine = &checkup.machine;
-    let mut lines = Vec::new();
     if machine.processor.is_virtual {
-        lines.push(fine(
+        lines.fine(
             "host",
-            "this is a virtual machine: what else its host does is part of the noise".to_owned(),
-        ));
+            "this is a virtual machine: what else its host does is part of the noise",
+        );
     }
     if let [Some(always), Some(now)] = checkup.stolen {
         let text = format!(
@@ -214,49 +216,47 @@ fn surroundings(checkup: &Checkup) -> Vec<Line> {
             share(always)
         );
         let warns = now > 0.01 || always > 0.05;
-        lines.push(Line { about: "stolen time", text, warns });
+        lines.add("stolen time", warns, text);
     }
     if let Some(load) = machine.load {
         let text = format!("{load} processes ran or could, over the last minute");
         let busy = load > 0.5 * machine.allowed.unwrap_or(1) as f64;
-        lines.push(match busy {
-            true => warning("load", format!("{text}: something else is busy, let it end first")),
-            false => fine("load", text),
-        });
+        match busy {
+            true => {
+                lines.warning("load", format!("{text}: something else is busy, let it end first"))
+            }
+            false => lines.fine("load", text),
+        }
     }
     match machine.randomisation {
-        Some(0) => lines.push(fine(
+        Some(0) => lines.fine(
             "addresses",
-            "not randomised: every run of a side has the same layout, which may be a lucky one"
-                .to_owned(),
-        )),
-        Some(_) => lines.push(fine(
-            "addresses",
-            "randomised: a part of the noise, which many pairs even out".to_owned(),
-        )),
+            "not randomised: every run of a side has the same layout, which may be a lucky one",
+        ),
+        Some(_) => {
+            lines.fine("addresses", "randomised: a part of the noise, which many pairs even out")
+        }
         None => {}
     }
-    lines
 }
 
-fn clocks(checkup: &Checkup) -> Vec<Line> {
+fn clocks(lines: &mut Lines, checkup: &Checkup) {
     let step = text::value(checkup.clock_step, &Unit::Seconds);
     let source = checkup.machine.clock_source.as_ref();
     let source = source.map_or(String::new(), |source| format!(" ({source})"));
     let text = format!("wall time steps by {step}{source}");
-    let mut lines = vec![Line { about: "clock", text, warns: checkup.clock_step > 1e-6 }];
+    lines.add("clock", checkup.clock_step > 1e-6, text);
     if let Some(step) = checkup.processor_clock_step {
         let warns = step > 0.5e-3;
         let text = text::value(step, &Unit::Seconds);
         let advice =
             if warns { ": too coarse for runs shorter than a hundred of them" } else { "" };
         let text = format!("processor time steps by {text}{advice}");
-        lines.push(Line { about: "clock", text, warns });
+        lines.add("clock", warns, text);
     }
-    lines
 }
 
-fn meters(checkup: &Checkup) -> Vec<Line> {
+fn meters(lines: &mut Lines, checkup: &Checkup) {
     let names = |wanted: Option<&str>| {
         let all = checkup.meters.iter();
         let named = all.filter(|(_, refusal)| refusal.as_ref().map(|r| &*r.why) == wanted);
@@ -266,10 +266,10 @@ fn meters(checkup: &Checkup) -> Vec<Line> {
         true => "times, memory, faults and switches of every run",
         false => "times and memory of every run",
     };
-    let mut lines = vec![fine("metrics", usual.to_owned())];
+    lines.fine("metrics", usual);
     let more = names(None);
     if !more.is_empty() {
-        lines.push(fine("metrics", format!("when they are asked for, {more}")));
+        lines.fine("metrics", format!("when they are asked for, {more}"));
     }
     let mut told: Vec<&str> = Vec::new();
     for refusal in checkup.meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
@@ -277,21 +277,23 @@ fn meters(checkup: &Checkup) -> Vec<Line> {
             told.push(&refusal.why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
             let names = names(Some(&refusal.why));
-            lines.push(warning("metrics", format!("not {names}: {}{hint}", refusal.why)));
+            lines.warning("metrics", format!("not {names}: {}{hint}", refusal.why));
         }
     }
-    lines
 }
 
-fn noise(noise: &Noise) -> Vec<Line> {
+fn noise(lines: &mut Lines, noise: &Noise) {
     let run = text::value(noise.run, &Unit::Seconds);
     let Some(deviation) = noise.deviation else {
-        return vec![warning("noise", format!("runs of {run}: too few to say anything"))];
+        return lines.warning("noise", format!("runs of {run}: too few to say anything"));
     };
     let pairs = text::count(noise.pairs, "pair");
-    let differ = format!(
-        "runs of {run}: the two of a pair differ by {} (standard deviation, {pairs})",
-        share(deviation)
+    let differ = share(deviation);
+    lines.fine(
+        "noise",
+        format!(
+            "runs of {run}: the two of a pair differ by {differ} (standard deviation, {pairs})"
+        ),
     );
     let can = |&(time, least): &(f64, Option<f64>)| {
         let time = text::roughly(time);
@@ -302,17 +304,11 @@ fn noise(noise: &Noise) -> Vec<Line> {
     };
     let can: Vec<String> = noise.thresholds.iter().map(can).collect();
     let usual = noise.thresholds.last().and_then(|(_, least)| *least);
-    vec![
-        fine("noise", differ),
-        Line {
-            about: "verdicts",
-            text: format!(
-                "for runs of {run}, no change is told from a threshold {}, or from a larger one",
-                can.join(", ")
-            ),
-            warns: usual.is_none_or(|least| least > 0.02),
-        },
-    ]
+    let text = format!(
+        "for runs of {run}, no change is told from a threshold {}, or from a larger one",
+        can.join(", ")
+    );
+    lines.add("verdicts", usual.is_none_or(|least| least > 0.02), text);
 }
 
 /// A fraction of at least 0 in percent.

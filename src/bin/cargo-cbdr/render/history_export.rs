@@ -7,7 +7,7 @@ use cargo_cbdr::exec::machine::Description;
 use cargo_cbdr::flows::history::entry::{Entry, Measured, Noted, Series};
 use serde_json::{Value, json};
 
-use super::conbench::{self, Payload, Stats};
+use super::conbench;
 use super::escape::line;
 use super::json::print_line;
 use crate::cli::ExportFormat;
@@ -138,20 +138,21 @@ fn of_commit(commit: &str, noted: &Noted) -> Value {
 /// The results that Conbench takes: one for each metric of a unit that it
 /// knows, or one that says that the benchmark failed.
 fn results(entry: &Entry) -> Vec<Value> {
-    let measured = &entry.measured;
-    if let Some(error) = &measured.error {
-        return vec![result(entry, None, Err(error))];
+    if let Some(error) = &entry.measured.error {
+        let mut failed = result(entry, None);
+        failed["error"] = json!({ "message": error });
+        return vec![failed];
     }
-    let known = measured.metrics.iter().filter(|series| conbench::takes(&series.unit));
+    let known = entry.measured.metrics.iter().filter(|series| conbench::takes(&series.unit));
     let of = |series: &Series| {
-        let (values, iterations) = (series.values.as_slice(), series.values.len());
-        let stats = Stats { values, unit: &series.unit, iterations };
-        result(entry, Some(&series.name), Ok(stats))
+        let mut result = result(entry, Some(&series.name));
+        result["stats"] = conbench::stats(&series.values, &series.unit, series.values.len());
+        result
     };
     known.map(of).collect()
 }
 
-fn result(entry: &Entry, metric: Option<&str>, outcome: Result<Stats<'_>, &str>) -> Value {
+fn result(entry: &Entry, metric: Option<&str>) -> Value {
     let Measured { repository, commit, case, hardware, context, .. } = &entry.measured;
     let mut tags = json!({ "name": case.shown(), "package": case.package,
         "subject": case.subject, "args": case.args.join(" ") });
@@ -170,23 +171,21 @@ fn result(entry: &Entry, metric: Option<&str>, outcome: Result<Stats<'_>, &str>)
         system: Some(version.to_owned()),
         ..Description::default()
     };
-    let payload = Payload {
-        run: &entry.id,
-        reason: "cargo cbdr history record",
-        time: &time(entry.time),
+    let mut result = conbench::result(
+        &entry.id,
+        "cargo cbdr history record",
+        &time(entry.time),
         tags,
-        context: json!({
-            "rustc": context.rustc,
-            "host": context.host,
-            "profile": context.profile,
-            "features": context.features.join(" "),
-            "flags": context.flags.join(" "),
-        }),
-        info: json!({}),
-        machine: conbench::machine("", &hardware.arch, os, &machine),
-        github: json!({ "repository": address, "commit": commit }),
-        outcome,
-        optional: None,
-    };
-    payload.json()
+        conbench::machine("", &hardware.arch, os, &machine),
+        json!({ "repository": address, "commit": commit }),
+    );
+    result["context"] = json!({
+        "benchmark_language": "Rust",
+        "rustc": context.rustc,
+        "host": context.host,
+        "profile": context.profile,
+        "features": context.features.join(" "),
+        "flags": context.flags.join(" "),
+    });
+    result
 }

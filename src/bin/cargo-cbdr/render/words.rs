@@ -38,64 +38,76 @@ pub(crate) fn reason(outcome: &Outcome) -> String {
     reason
 }
 
-/// What decided. Of samples nobody knows how long they took, and one metric stands
-/// for all.
 fn decided_by(outcome: &Outcome) -> String {
-    let spent = outcome.elapsed_seconds.map(text::seconds);
-    let gates = outcome.gates();
-    let mut alike = gates.clone().filter(|(_, metric)| metric.verdict == outcome.verdict);
-    let number = alike.clone().count();
-    let changed = alike.next().map(|(benchmark, metric)| {
-        let subject = benchmark.labels.as_ref().map_or(&benchmark.name, |labels| &labels.head);
-        format!("{} of {} {}", line(&metric.name), line(subject), against_threshold(metric))
-    });
-    match (outcome.verdict, spent) {
+    match (outcome.verdict, outcome.elapsed_seconds) {
         (Some(Verdict::Identical), _) => "nothing can have changed".to_owned(),
         (Some(Verdict::NoBaseline), _) => "there is nothing to compare with".to_owned(),
-        (None, Some(spent)) => match outcome.shard.flatten() {
-            Some(shard) => {
-                let pairs = text::count(outcome.pairs(), "pair");
-                let of = shard.of;
-                format!(
-                    "shard {shard}: {pairs} in {spent}; `analyze --combine` gives the verdict of \
-                     all {of}"
-                )
-            }
-            None => String::new(),
-        },
+        (Some(verdict), Some(seconds)) => decided_here(outcome, verdict, &text::seconds(seconds)),
+        (Some(verdict), None) => decided_by_samples(outcome, verdict),
+        (None, Some(seconds)) => shard(outcome, &text::seconds(seconds)),
         (None, None) => "no threshold was given, so there is no verdict".to_owned(),
-        (Some(Verdict::Inconclusive), Some(spent)) => {
-            let open = match gates.count() {
+    }
+}
+
+/// What decided a comparison that took so long.
+fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
+    let number = deciding(outcome).count();
+    let changed = || deciding(outcome).next().map(changed).unwrap_or_default();
+    match (verdict, number) {
+        (Verdict::Inconclusive, _) => {
+            let open = match outcome.gates().count() {
                 1 => "the interval still holds the threshold".to_owned(),
                 all => format!("{number} of {all} intervals still hold their thresholds"),
             };
-            format!("{open}; {}", stopped(outcome, &spent))
+            format!("{open}; {}", stopped(outcome, spent))
         }
-        (Some(Verdict::NoRegression), Some(spent)) if number > 1 => {
+        (_, 0) => String::new(),
+        (Verdict::Regression, 2) => {
+            format!("{}, and another one is above its threshold (after {spent})", changed())
+        }
+        (Verdict::Regression, 3..) => {
+            format!("{}, and {} more are above theirs (after {spent})", changed(), number - 1)
+        }
+        (Verdict::NoRegression, 2..) => {
             format!("all {number} changes are below their thresholds (after {spent})")
         }
-        (Some(verdict), spent) => {
-            let Some(changed) = changed else { return String::new() };
-            match (verdict, spent) {
-                (Verdict::Inconclusive, _) => {
-                    let end = match outcome.stopped_by {
-                        StoppedBy::Interrupt => "interrupted",
-                        _ => "there are no more samples",
-                    };
-                    format!("the interval still holds the threshold; {end}")
-                }
-                (_, None) => changed,
-                (_, Some(spent)) => {
-                    let others = match number {
-                        2 => ", and another one is above its threshold".to_owned(),
-                        3.. => format!(", and {} more are above theirs", number - 1),
-                        _ => String::new(),
-                    };
-                    format!("{changed}{others} (after {spent})")
-                }
-            }
-        }
+        _ => format!("{} (after {spent})", changed()),
     }
+}
+
+/// What decided about samples, of which one metric stands for all.
+fn decided_by_samples(outcome: &Outcome, verdict: Verdict) -> String {
+    match (verdict, deciding(outcome).next()) {
+        (_, None) => String::new(),
+        (Verdict::Inconclusive, _) => {
+            let end = match outcome.stopped_by {
+                StoppedBy::Interrupt => "interrupted",
+                _ => "there are no more samples",
+            };
+            format!("the interval still holds the threshold; {end}")
+        }
+        (_, Some(first)) => changed(first),
+    }
+}
+
+/// What is said in place of a verdict, which is that of all shards.
+fn shard(outcome: &Outcome, spent: &str) -> String {
+    let Some(shard) = outcome.shard.flatten() else { return String::new() };
+    let pairs = text::count(outcome.pairs(), "pair");
+    format!(
+        "shard {shard}: {pairs} in {spent}; `analyze --combine` gives the verdict of all {}",
+        shard.of
+    )
+}
+
+/// The metrics whose verdict is the overall one.
+fn deciding(outcome: &Outcome) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> {
+    outcome.gates().filter(|(_, metric)| metric.verdict == outcome.verdict)
+}
+
+fn changed((benchmark, metric): (&BenchmarkResult, &MetricResult)) -> String {
+    let subject = benchmark.labels.as_ref().map_or(&benchmark.name, |labels| &labels.head);
+    format!("{} of {} {}", line(&metric.name), line(subject), against_threshold(metric))
 }
 
 /// Why a comparison came to no verdict.

@@ -1,15 +1,11 @@
 //! The words of notices.
 
-mod work;
-
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
-use cargo_cbdr::model::notice::{DifferentKey, Notice, Remark, RunDiffers, Unlikely};
+use cargo_cbdr::model::notice::{DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely};
 use cargo_cbdr::model::outcome::Removed;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
-
-use work::work;
 
 use super::text::{self, count, line, list, percent, roughly};
 
@@ -27,7 +23,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NothingToCompare { base } => {
             format!("nothing to compare: the head has no commit of its own beside `{base}`")
         }
-        Notice::MergeRef { base } => merge_ref(base),
+        Notice::MergeRef { base } => format!(
+            "`{base}` is not in this clone; the head is a merge commit, and its first parent \
+             stands for the base"
+        ),
         Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
         Notice::RunDiffers(differs) => run_differs(differs),
         Notice::NoBaseline { benchmark, why } => {
@@ -45,7 +44,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
         Notice::Told { text } => text.clone(),
-        Notice::Run(work) => self::work(work),
+        Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
         }
@@ -54,10 +53,14 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::NotMeasured { benchmark, why, hint } => {
-            not_measured(benchmark, why, hint.as_deref())
-        }
-        Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
+        Notice::NotMeasured { benchmark, why, hint } => match hint {
+            Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
+            None => format!("`{benchmark}`: {why}"),
+        },
+        Notice::LeftBehind { benchmark, processes } => format!(
+            "`{benchmark}` left {processes} {} running, which were ended",
+            if *processes == 1 { "process" } else { "processes" }
+        ),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Metric { benchmark, metric, remark: what } => {
             format!("`{metric}` of `{benchmark}`: {}", remark(what))
@@ -75,27 +78,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
             waiver.metric, waiver.expires
         ),
         Notice::Alone { label } => format!("no row has what `{label}` would be compared with"),
-        Notice::Unpaired { benchmark, line } => unpaired(benchmark, *line),
-        Notice::MissingShards { numbers } => missing(numbers),
+        Notice::Unpaired { benchmark, line } => format!(
+            "the rows of {benchmark} do not pair from line {line} on: no verdict that may be \
+             looked at while sampling goes on"
+        ),
+        Notice::MissingShards { numbers } => {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            format!("the verdict is without the shards that are missing: {}", numbers.join(", "))
+        }
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
-}
-
-fn missing(numbers: &[u64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    format!("the verdict is without the shards that are missing: {}", numbers.join(", "))
-}
-
-fn merge_ref(base: &str) -> String {
-    format!(
-        "`{base}` is not in this clone; the head is a merge commit, and its first parent stands \
-         for the base"
-    )
-}
-
-fn not_measured(benchmark: &str, why: &str, hint: Option<&str>) -> String {
-    let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
-    format!("`{benchmark}`: {why}{hint}")
 }
 
 /// What is said of the result of one metric.
@@ -138,21 +130,6 @@ fn remark(remark: &Remark) -> String {
     }
 }
 
-fn left_behind(benchmark: &str, processes: u64) -> String {
-    let processes = match processes {
-        1 => "1 process".to_owned(),
-        several => format!("{several} processes"),
-    };
-    format!("`{benchmark}` left {processes} running, which were ended")
-}
-
-fn unpaired(benchmark: &str, line: u64) -> String {
-    format!(
-        "the rows of {benchmark} do not pair from line {line} on: no verdict that may be looked \
-         at while sampling goes on"
-    )
-}
-
 fn policy_differs(keys: &[&str], from: Side) -> String {
     let keys = list(keys.iter().map(|key| format!("`{key}`")));
     let counts = match from {
@@ -164,21 +141,21 @@ fn policy_differs(keys: &[&str], from: Side) -> String {
 
 /// The keys first, all of them: a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
-    let lone = match differs.only_side {
+    let only_side = match differs.only_side {
         Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
         Some(Side::Head) => "only the head has a table for cargo cbdr, so that its own decides",
         None => "",
     };
     if differs.keys.is_empty() {
-        return lone.to_owned();
+        return only_side.to_owned();
     }
-    let lone = if lone.is_empty() { String::new() } else { format!("{lone}; ") };
+    let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
     keys.dedup();
     let keys = list(keys.into_iter().map(|key| format!("`{key}`")));
     let values: Vec<String> = differs.keys.iter().map(different).collect();
     format!(
-        "{lone}what is run differs: base and head set {keys} differently, and the head's setting \
+        "{only_side}what is run differs: base and head set {keys} differently, and the head's setting \
          counts ({})",
         values.join("; ")
     )
@@ -222,6 +199,44 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
         count(files as u64, "file"),
         if files == 1 { "stands" } else { "stand" }
     )
+}
+
+/// What is said of what the runs were given to do.
+fn run(notice: &RunNotice) -> String {
+    match notice {
+        RunNotice::BenchChanged { benchmark, path } => format!(
+            "the benchmark `{benchmark}` itself changed between the sides, in {path} \
+             (`--bench-from head` or `base` gives both the same)"
+        ),
+        RunNotice::BenchFrom { side, folders, differing } => {
+            bench_from(*side, folders, differing.as_deref())
+        }
+        RunNotice::OutputDiffers { benchmark, line } => format!(
+            "the two sides of `{benchmark}` do not print the same: line {line} of standard \
+             output differs, so perhaps they do not do the same work"
+        ),
+        RunNotice::OutputVaries { benchmark, side, line } => format!(
+            "the {side} of `{benchmark}` prints something else each time, in line {line}: \
+             whether both sides do the same work can't be told from it"
+        ),
+        RunNotice::Repeated { benchmark, runs } => format!(
+            "a run of `{benchmark}` is too short for the clock of what decides: a measurement \
+             is the mean of {runs} runs"
+        ),
+        RunNotice::StillCached { benchmark, file, share } => format!(
+            "{:.0} % of {} stays in the page cache, so `{benchmark}` does not start cold",
+            100.0 * share,
+            file.display()
+        ),
+    }
+}
+
+fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
+    let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
+    let differing = differing
+        .map_or(String::new(), |path| format!("; the {} differs there, in {path}", side.other()));
+    let folders = folders.join(", ");
+    format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
 }
 
 /// How many files are named before the rest is only counted.
