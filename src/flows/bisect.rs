@@ -202,7 +202,7 @@ impl Tries<'_> {
         let level = level(self.total, 1 + measured as u32, self.expected);
         let mut request = self.request.clone();
         request.head = Some(commit.id.clone());
-        request.flags.deciding.confidence = Some(Written::new(Confidence(1.0 - level)));
+        request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
         let step = match compare(&options, self.helper, self.interrupt, tell) {

@@ -1,7 +1,7 @@
 //! Which package and which target a table can mean.
 
 use super::options::Error;
-use super::table::{Selection, nearest};
+use super::table::{Table, nearest};
 use crate::model::target::{Package, Target, TargetKind};
 
 /// The packages that a table can mean.
@@ -20,11 +20,11 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When it names none that exists, or none and there are several.
-    pub fn package(&self, selection: &Selection) -> Result<&'a Package, Error> {
-        if let Some(name) = &selection.package {
+    pub fn package(&self, table: &Table) -> Result<&'a Package, Error> {
+        if let Some(name) = &table.package {
             return self.named(name);
         }
-        let kinds = [&selection.bench, &selection.bin, &selection.example];
+        let kinds = [&table.bench, &table.bin, &table.example];
         let wanted = kinds.into_iter().flatten().next();
         let fits = |package: &&Package| match wanted {
             Some(name) => package.targets.iter().any(|target| target.name == *name),
@@ -67,11 +67,11 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The target that a table names, or the only one that it can mean.
-pub(super) fn target(selection: &Selection, package: &Package) -> Result<Target, Error> {
+pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> {
     let named = [
-        (TargetKind::Bench, &selection.bench),
-        (TargetKind::Bin, &selection.bin),
-        (TargetKind::Example, &selection.example),
+        (TargetKind::Bench, &table.bench),
+        (TargetKind::Bin, &table.bin),
+        (TargetKind::Example, &table.example),
     ];
     let named = named.into_iter().find_map(|(kind, name)| name.clone().map(|name| (kind, name)));
     let of = |kind| package.targets.iter().filter(move |target| target.kind == kind);

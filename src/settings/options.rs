@@ -195,20 +195,19 @@ pub(super) fn identity<'a>(
     table: &Table,
     choice: Choice<'a>,
 ) -> Result<(String, &'a Package, Subject), Error> {
-    let selection = &table.selection;
-    let package = choice.package(selection)?;
-    let subject = match selection.command()? {
+    let package = choice.package(table)?;
+    let subject = match table.command()? {
         Some(Words(words)) => {
-            Subject::Command { words, build: selection.build_command()?.map(|Words(words)| words) }
+            Subject::Command { words, build: table.build_command()?.map(|Words(words)| words) }
         }
         None => {
             let build = BuildOptions {
-                features: selection.features.clone().unwrap_or_default(),
-                all_features: selection.all_features()?.unwrap_or(false),
-                no_default_features: selection.no_default_features()?.unwrap_or(false),
-                profile: selection.profile.clone(),
+                features: table.features.clone().unwrap_or_default(),
+                all_features: table.all_features.unwrap_or(false),
+                no_default_features: table.no_default_features.unwrap_or(false),
+                profile: table.profile.clone(),
             };
-            Subject::Target(target(selection, package)?, build)
+            Subject::Target(target(table, package)?, build)
         }
     };
     let name = match (key, &subject) {
@@ -233,20 +232,19 @@ pub(super) fn identity<'a>(
 pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result<Benchmark, Error> {
     let (name, package, subject) = identity(key, table, choice)?;
     let (waivers, expired) = waivers(table, SystemTime::now())?;
-    let selection = &table.selection;
     Ok(Benchmark {
         name,
         package: package.name.clone(),
         subject,
-        args: selection.args.clone().unwrap_or_default(),
-        harness: selection.harness()?,
+        args: table.args.clone().unwrap_or_default(),
+        harness: table.harness()?,
         gates: gates(table)?,
         waivers,
         expired,
-        stands_in: table.metrics.gating.is_none() && table.thresholds.own.is_none(),
+        stands_in: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
-        shown: table.metrics.shown.clone().unwrap_or_default(),
-        warmup: selection.warmup()?,
+        shown: table.show.clone().unwrap_or_default(),
+        warmup: table.warmup()?,
         run_timeout: run_timeout(table)?,
         measuring: measuring(table)?,
     })
@@ -258,13 +256,13 @@ pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result
 /// # Errors
 /// When one of them can't.
 pub fn check(table: &Table) -> Result<(), Error> {
-    table.check()?;
+    table.read_all()?;
     limits(table)?;
     values(table)?;
-    if table.metrics.gating.is_some() || table.thresholds.own.is_none() {
+    if table.metrics.is_some() || table.thresholds.is_none() {
         // The threshold that a warning has to be below may be another layer's.
         let mut table = table.clone();
-        table.deciding.warn = None;
+        table.warn = None;
         gates(&table)?;
     }
     Ok(())
@@ -275,15 +273,14 @@ pub fn check(table: &Table) -> Result<(), Error> {
 /// # Errors
 /// When a value can't be understood.
 pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
-    let (deciding, doubt) = (&table.deciding, &table.doubt);
     let policy = Policy {
-        confidence: deciding.confidence()?.0,
-        estimator: deciding.estimator()?,
-        on_inconclusive: doubt.on_inconclusive()?,
-        on_no_baseline: doubt.on_no_baseline()?,
-        on_removed: doubt.on_removed()?,
+        confidence: table.confidence()?.0,
+        estimator: table.estimator()?,
+        on_inconclusive: table.on_inconclusive()?,
+        on_no_baseline: table.on_no_baseline()?,
+        on_removed: table.on_removed()?,
     };
-    let limits = Limits { time: deciding.time_limit()?.0, pairs: deciding.max_pairs };
+    let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {
         return Err(bad("max-pairs", "0", "at least one pair is needed"));
     }
@@ -295,7 +292,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
 /// # Errors
 /// When it is no time.
 pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
-    Ok(table.selection.run_timeout()?.0)
+    Ok(table.run_timeout()?.0)
 }
 
 /// The metrics that gate.
@@ -304,9 +301,9 @@ pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
 /// When a threshold is no percentage, or of a metric that does not gate; when the
 /// warning level is not below the thresholds.
 pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
-    let common = table.thresholds.common()?;
-    let own = table.thresholds.own()?;
-    let names = match table.metrics.gating.clone().filter(|names| !names.is_empty()) {
+    let common = table.threshold()?;
+    let own = table.thresholds()?.unwrap_or_default();
+    let names = match table.metrics.clone().filter(|names| !names.is_empty()) {
         Some(names) => names,
         // A metric with a threshold of its own is meant to gate.
         None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
@@ -315,7 +312,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         let why = "this metric does not gate: name it in `metrics`, too";
         return Err(bad("threshold", format!("{stray}={threshold}"), why));
     }
-    let warn = table.deciding.warn()?.map(|level| level.0);
+    let warn = table.warn()?.map(|level| level.0);
     let mut gates: Vec<Gate> = Vec::new();
     for name in names {
         if gates.iter().all(|gate| gate.metric != name) {
@@ -323,7 +320,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
             gates.push(Gate { warn, ..Gate::new(&name, threshold) });
         }
     }
-    if let Some(written) = &table.deciding.warn
+    if let Some(written) = &table.warn
         && let Some(gate) = gates.iter().find(|gate| warn >= Some(gate.threshold))
     {
         let why = format!("it has to be below the threshold of `{}`", gate.metric);
@@ -381,7 +378,7 @@ fn units(table: &Table) -> Result<Units, Error> {
 /// When a value can't be understood, or two don't go together.
 fn measuring(table: &Table) -> Result<Measuring, Error> {
     let measuring = values(table)?;
-    if measuring.min_of > 1 && table.deciding.estimator()? != Estimator::Min {
+    if measuring.min_of > 1 && table.estimator()? != Estimator::Min {
         let why = "only the estimator `min` takes the least";
         return Err(bad("min-of", measuring.min_of.to_string(), why));
     }
@@ -396,7 +393,7 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
         let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
         return Err(bad("cpus", cpus.join(","), why));
     }
-    let files = table.runs.page_cache_files.as_deref().unwrap_or_default();
+    let files = table.page_cache_files.as_deref().unwrap_or_default();
     if measuring.page_cache == PageCache::Alone && !files.is_empty() {
         let why = "nothing is done with them without `page-cache`: say `warm` or `cold`";
         return Err(bad("page-cache-files", files.join(","), why));
@@ -406,31 +403,30 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
 
 /// The same of a layer, whose values need not go together.
 fn values(table: &Table) -> Result<Measuring, Error> {
-    let runs = &table.runs;
-    if runs.min_of == Some(0) {
+    if table.min_of == Some(0) {
         return Err(bad("min-of", "0", "it is at least 1"));
     }
-    let takes_least = table.deciding.estimator()? == Estimator::Min;
+    let takes_least = table.estimator()? == Estimator::Min;
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
     Ok(Measuring {
-        repetitions: runs.repetitions()?,
-        min_of: runs.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
-        duet: runs.duet()?.unwrap_or(false),
-        fixed_addresses: runs.aslr()? == Aslr::Off,
-        env_padding: runs.env_padding()?.unwrap_or(false),
-        cpus: runs.cpus.clone().unwrap_or_default(),
-        nice: runs.nice.unwrap_or(0),
-        stdin: runs.stdin.clone().map(PathBuf::from),
-        page_cache: runs.page_cache()?.unwrap_or(PageCache::Alone),
-        page_cache_files: runs.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
-        max_busy: runs.max_busy()?.map(|busy| busy.0),
+        repetitions: table.repetitions()?,
+        min_of: table.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
+        duet: table.duet.unwrap_or(false),
+        fixed_addresses: table.aslr()? == Aslr::Off,
+        env_padding: table.env_padding.unwrap_or(false),
+        cpus: table.cpus.clone().unwrap_or_default(),
+        nice: table.nice.unwrap_or(0),
+        stdin: table.stdin.clone().map(PathBuf::from),
+        page_cache: table.page_cache()?.unwrap_or(PageCache::Alone),
+        page_cache_files: table.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
+        max_busy: table.max_busy()?.map(|busy| busy.0),
         hooks: Hooks {
-            prepare: hook(runs.prepare()?),
-            setup: hook(runs.setup()?),
-            cleanup: hook(runs.cleanup()?),
+            prepare: hook(table.prepare()?),
+            setup: hook(table.setup()?),
+            cleanup: hook(table.cleanup()?),
         },
-        check_output: runs.check_output()?.unwrap_or(false),
-        bench_from: runs.bench_from()?.side(),
+        check_output: table.check_output.unwrap_or(false),
+        bench_from: table.bench_from()?.side(),
     })
 }
 

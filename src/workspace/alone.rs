@@ -87,7 +87,7 @@ impl Work<'_, '_> {
             settings::side_table(&workspace, &folder, flags)?.table
         };
         let asked = flags.clone().over(around.clone().unwrap_or_default());
-        let toolchain = match asked.selection.toolchain()? {
+        let toolchain = match asked.toolchain()? {
             Toolchain::Each | Toolchain::Of(_) => self.active_toolchain(&folder)?,
             Toolchain::Named(name) => Some(name),
         };

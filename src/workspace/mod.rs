@@ -328,7 +328,7 @@ impl<'a, 'b> Work<'a, 'b> {
             }
         };
         let asked = flags.clone().over(head_own.clone().unwrap_or_default());
-        let toolchains = self.toolchains(asked.selection.toolchain()?, &folders)?;
+        let toolchains = self.toolchains(asked.toolchain()?, &folders)?;
         let mut workspaces = self.workspaces(&folders, &toolchains, trees)?;
         let Resolved { mut settings, removed, notices } =
             self.resolve(&workspaces, &folders, head_own.clone())?;

@@ -18,7 +18,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::engine::schedule::Shard;
-use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 
 use crate::ui::text;
@@ -137,7 +138,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Table,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | DOUBT | RUNS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -335,7 +336,7 @@ mod tests {
             let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
                 panic!("{line}");
             };
-            assert_eq!((compare.settings.base.as_deref(), compare.dirty), (Some("main"), true));
+            assert_eq!((compare.settings.0.base.as_deref(), compare.dirty), (Some("main"), true));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments of `init`.
 
-use cargo_cbdr::settings::table::{Deciding, Metrics, Runs, Selection, Thresholds};
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::{POLICY, RUNS, SELECTION};
 use clap::{Args, ValueEnum};
 
 use super::{Filter, OUTPUT, STOPPING};
@@ -9,22 +10,10 @@ use super::{Filter, OUTPUT, STOPPING};
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) settings: Flags<{ SELECTION | POLICY | RUNS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
-
-    #[command(flatten)]
-    pub(crate) metrics: Metrics,
-
-    #[command(flatten)]
-    pub(crate) thresholds: Thresholds,
-
-    #[command(flatten)]
-    pub(crate) deciding: Deciding,
-
-    #[command(flatten)]
-    pub(crate) runs: Runs,
 
     /// How long the benchmark is tried at most; `0s` writes without a try
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = STOPPING)]
