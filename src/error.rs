@@ -9,7 +9,7 @@ use crate::exec::{harness, meter, process};
 use crate::model::outcome::Removed;
 use crate::model::side::Side;
 use crate::samples;
-use crate::settings::{options, table};
+use crate::settings;
 use crate::workspace::{cache, cargo, git};
 
 /// Why there is no result.
@@ -39,9 +39,7 @@ pub(crate) enum Kind {
     #[error(transparent)]
     Cargo(#[from] cargo::Error),
     #[error(transparent)]
-    Config(#[from] table::TableError),
-    #[error(transparent)]
-    Options(#[from] options::Error),
+    Settings(#[from] settings::Error),
     #[error(transparent)]
     Analysis(#[from] samples::Error),
     #[error(transparent)]
@@ -204,8 +202,7 @@ impl Error {
         match &*self.0 {
             Kind::Git(error) => error.hint(),
             Kind::Cache(error) => error.hint(),
-            Kind::Config(error) => error.hint(),
-            Kind::Options(error) => error.hint(),
+            Kind::Settings(error) => error.hint(),
             Kind::Analysis(error) => error.hint(),
             Kind::Meter(error) => error.hint(),
             Kind::UnknownMetric { known, metric } => Some(no_metric(metric, known, "there are")),
@@ -364,7 +361,7 @@ fn is_port_taken(said: &str) -> bool {
 fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
     let near = |names: &[String]| {
-        table::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
+        settings::error::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
     };
     // What resembles a letter or two resembles many.
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));

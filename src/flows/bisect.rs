@@ -27,7 +27,7 @@ use crate::flows::history::hardware::Hardware;
 use crate::model::outcome::{MetricResult, OnDoubt, StoppedBy, Verdict};
 use crate::model::side::Side;
 use crate::settings::values::Confidence;
-use crate::settings::{Written, options};
+use crate::settings::{self, Written, options};
 use crate::workspace::git::line::{Commit, Node, Parents};
 use crate::workspace::git::{Repo, Revision};
 use crate::workspace::{self, Request, cargo};
@@ -261,8 +261,9 @@ fn is_the_commits(error: &Error) -> bool {
         | Kind::Manifests { side, .. }
         | Kind::NotCommitted { side, .. }
         | Kind::Benchmark { side, .. } => *side == Side::Head,
-        Kind::Options(options::Error::NoTarget { .. } | options::Error::NoPackage { .. }) => true,
-        Kind::Options(options::Error::Undecided { .. }) | Kind::Config(_) => true,
+        Kind::Settings(error) => {
+            !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_))
+        }
         Kind::Cargo(cargo::Error::NoExecutable(_)) | Kind::NoBenchmark { .. } => true,
         Kind::AllRemoved(_) => true,
         _ => false,

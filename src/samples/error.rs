@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::engine::schedule::Shard;
-use crate::settings::table::nearest;
+use crate::settings::error::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Which package and which target a table can mean.
 
-use super::options::Error;
-use super::table::{Table, nearest};
+use super::error::{Error, instead_of};
+use super::table::Table;
 use crate::model::target::{Package, Target, TargetKind};
 
 /// The packages that a table can mean.
@@ -52,10 +52,7 @@ impl<'a> Choice<'a> {
         let found = self.packages.iter().find(|package| package.name == name);
         found.ok_or_else(|| {
             let names = || self.packages.iter().map(|package| &*package.name);
-            let hint = match nearest(name, names()) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("it has {}", list(names())),
-            };
+            let hint = instead_of(name, names(), || format!("it has {}", list(names())));
             Error::NoPackage { name: name.to_owned(), hint }
         })
     }
@@ -81,10 +78,8 @@ pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> 
             return Ok(target);
         }
         let names = || of(kind).map(|target| &*target.name);
-        let hint = match nearest(&target.name, names()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("its targets of that kind: {}", list(names())),
-        };
+        let otherwise = || format!("its targets of that kind: {}", list(names()));
+        let hint = instead_of(&target.name, names(), otherwise);
         let package = package.name.clone();
         return Err(Error::NoTarget { package, target: target.to_string(), hint });
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::choice::{Choice, target};
+use super::error::Error;
 use super::table::{Scale, Table};
 use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
@@ -16,63 +17,6 @@ use crate::model::target::{BuildOptions, Package, Target};
 
 /// How many measurements `min` takes the least of, where nothing else is said.
 const MIN_OF: u32 = 5;
-
-/// What is wrong with a setting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// A value that can't be understood.
-    #[error("bad {what} `{value}`: {why}")]
-    Bad {
-        /// The setting.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should be.
-        why: String,
-    },
-    /// A package that the workspace does not have.
-    #[error("the workspace has no package `{name}`")]
-    NoPackage {
-        /// Its name.
-        name: String,
-        /// The one that it resembles, or all of them.
-        hint: String,
-    },
-    /// A target that the package does not have.
-    #[error("the package `{package}` has no {target}")]
-    NoTarget {
-        /// The package.
-        package: String,
-        /// The target.
-        target: String,
-        /// What it has.
-        hint: String,
-    },
-    /// Nothing says what to run.
-    #[error("which benchmark? {found}")]
-    Undecided {
-        /// What could be meant.
-        found: String,
-        /// What to type.
-        hint: String,
-    },
-    /// Settings of which a comparison has one, given differently.
-    #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
-    Disagree(String),
-}
-
-impl Error {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Error::Bad { .. } => None,
-            Error::NoPackage { hint, .. }
-            | Error::NoTarget { hint, .. }
-            | Error::Undecided { hint, .. } => Some(hint.clone()),
-            Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
-        }
-    }
-}
 
 /// Where a benchmark comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,7 +163,7 @@ pub(super) fn identity<'a>(
         }
     };
     match unfit(name) {
-        Some(why) => Err(bad("name of a benchmark", name, why)),
+        Some(why) => Err(Error::bad("name of a benchmark", name, why)),
         None => Ok((name.to_owned(), package, subject)),
     }
 }
@@ -258,7 +202,7 @@ pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result
 pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
     limits(table)?;
-    values(table)?;
+    measuring_alone(table)?;
     if table.metrics.is_some() || table.thresholds.is_none() {
         // The threshold that a warning has to be below may be another layer's.
         let mut table = table.clone();
@@ -282,7 +226,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {
-        return Err(bad("max-pairs", "0", "at least one pair is needed"));
+        return Err(Error::bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
 }
@@ -310,7 +254,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
     };
     if let Some((stray, threshold)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
         let why = "this metric does not gate: name it in `metrics`, too";
-        return Err(bad("threshold", format!("{stray}={threshold}"), why));
+        return Err(Error::bad("threshold", format!("{stray}={threshold}"), why));
     }
     let warn = table.warn()?.map(|level| level.0);
     let mut gates: Vec<Gate> = Vec::new();
@@ -324,7 +268,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         && let Some(gate) = gates.iter().find(|gate| warn >= Some(gate.threshold))
     {
         let why = format!("it has to be below the threshold of `{}`", gate.metric);
-        return Err(bad("warn", written.text(), why));
+        return Err(Error::bad("warn", written.text(), why));
     }
     Ok(gates)
 }
@@ -338,11 +282,12 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
     let (mut valid, mut expired) = (Vec::new(), Vec::new());
     for given in table.waivers.iter().flatten() {
         if given.reason.trim().is_empty() {
-            return Err(bad("waiver", &*given.metric, "it says no reason"));
+            return Err(Error::bad("waiver", &*given.metric, "it says no reason"));
         }
         let end = humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires));
-        let end =
-            end.map_err(|_| bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`"))?;
+        let end = end.map_err(|_| {
+            Error::bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`")
+        })?;
         let waiver = Waiver {
             metric: given.metric.clone(),
             benchmark: given.benchmark.clone(),
@@ -362,9 +307,9 @@ fn units(table: &Table) -> Result<Units, Error> {
         let usual = Metric::named(name);
         let better = match &scale.better {
             None => usual.better,
-            Some(word) => {
-                word.parse().map_err(|why| bad("units", format!("{name}.better = {word}"), why))?
-            }
+            Some(word) => word
+                .parse()
+                .map_err(|why| Error::bad("units", format!("{name}.better = {word}"), why))?,
         };
         let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
         Ok((name.clone(), (unit, better)))
@@ -377,10 +322,10 @@ fn units(table: &Table) -> Result<Units, Error> {
 /// # Errors
 /// When a value can't be understood, or two don't go together.
 fn measuring(table: &Table) -> Result<Measuring, Error> {
-    let measuring = values(table)?;
+    let measuring = measuring_alone(table)?;
     if measuring.min_of > 1 && table.estimator()? != Estimator::Min {
         let why = "only the estimator `min` takes the least";
-        return Err(bad("min-of", measuring.min_of.to_string(), why));
+        return Err(Error::bad("min-of", measuring.min_of.to_string(), why));
     }
     let cpus = &measuring.cpus;
     let wrong = match (measuring.duet, cpus.as_slice()) {
@@ -391,20 +336,20 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
     };
     if let Some(why) = wrong {
         let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
-        return Err(bad("cpus", cpus.join(","), why));
+        return Err(Error::bad("cpus", cpus.join(","), why));
     }
     let files = table.page_cache_files.as_deref().unwrap_or_default();
     if measuring.page_cache == PageCache::Alone && !files.is_empty() {
         let why = "nothing is done with them without `page-cache`: say `warm` or `cold`";
-        return Err(bad("page-cache-files", files.join(","), why));
+        return Err(Error::bad("page-cache-files", files.join(","), why));
     }
     Ok(measuring)
 }
 
 /// The same of a layer, whose values need not go together.
-fn values(table: &Table) -> Result<Measuring, Error> {
+fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
     if table.min_of == Some(0) {
-        return Err(bad("min-of", "0", "it is at least 1"));
+        return Err(Error::bad("min-of", "0", "it is at least 1"));
     }
     let takes_least = table.estimator()? == Estimator::Min;
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
@@ -428,10 +373,6 @@ fn values(table: &Table) -> Result<Measuring, Error> {
         check_output: table.check_output.unwrap_or(false),
         bench_from: table.bench_from()?.side(),
     })
-}
-
-fn bad(what: &'static str, value: impl Into<String>, why: impl Into<String>) -> Error {
-    Error::Bad { what, value: value.into(), why: why.into() }
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::choice::Choice;
-use super::options::{self, Benchmark, Error, Limits};
+use super::error::Error;
+use super::options::{self, Benchmark, Limits};
 use super::setting::Role;
-use super::table::{Difference, Scale, Table, TableError, Waiver};
+use super::table::{Difference, Scale, Table, Waiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
 use crate::model::outcome::{Policy, Removed};
 use crate::model::side::Side;
@@ -65,7 +66,7 @@ impl<'a> SideTable<'a> {
         workspace: &Value,
         choice: Choice<'a>,
         flags: &Table,
-    ) -> Result<Self, TableError> {
+    ) -> Result<Self, Error> {
         let common = Table::of_metadata(workspace, "workspace")?;
         let asked = flags.clone().over(common.clone().unwrap_or_default());
         let own = match choice.package(&asked) {

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser, ValuePar
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::options::Error;
+use super::error::Error;
 
 /// What a key does, which says whose table it is taken from and what is told where
 /// the sides set it differently.
@@ -173,8 +173,7 @@ impl<T: Meaning> Written<T> {
     /// # Errors
     /// When it means nothing; `what` is what the error calls it.
     pub fn read(&self, what: &'static str) -> Result<T, Error> {
-        let bad = |why| Error::Bad { what, value: self.text.clone(), why };
-        self.text.parse().map_err(bad)
+        self.text.parse().map_err(|why: String| Error::bad(what, &self.text, why))
     }
 }
 

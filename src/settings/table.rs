@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::options::Error;
+use super::error::{Error, instead_of};
 use super::setting::{Key, Role, Setting, Written, plain, settings};
 use super::values::{
     Aslr, BenchFrom, Busy, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
@@ -57,52 +57,6 @@ const POSITIONAL: Resettable<Str> = Resettable::Reset;
 
 /// The largest change that passes, where none is given.
 pub const THRESHOLD: Threshold = Threshold(0.02);
-
-/// What is wrong with a table.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TableError {
-    /// A key that does not exist.
-    #[error("unknown key `{key}` in [{table}]")]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// The table.
-        table: String,
-        /// The key that it resembles.
-        nearest: Option<String>,
-    },
-    /// A key that exists, with a value that does not fit.
-    #[error("bad value in [{table}]: {why}")]
-    BadValue {
-        /// The table.
-        table: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// Two keys that exclude each other.
-    #[error("[{table}] names more than one of `bench`, `bin`, `example` and `command`")]
-    TwoTargets {
-        /// The table.
-        table: String,
-    },
-}
-
-impl TableError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            TableError::UnknownKey { nearest: Some(nearest), .. } => {
-                Some(format!("did you mean `{nearest}`?"))
-            }
-            TableError::UnknownKey { .. } => Some(format!(
-                "the keys are {}",
-                Table::KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")
-            )),
-            TableError::BadValue { .. } => None,
-            TableError::TwoTargets { .. } => Some("keep one of them".to_owned()),
-        }
-    }
-}
 
 // In the order in which a table is written. In the help what has a number for it
 // stands before the rest of its heading.
@@ -367,22 +321,24 @@ impl Table {
     ///
     /// # Errors
     /// When a key or the type of a value is not what it may be.
-    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, TableError> {
+    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, Error> {
         match metadata.get("cbdr") {
             None | Some(Value::Null) => Ok(None),
             Some(table) => Table::parse(table, &format!("{place}.metadata.cbdr")).map(Some),
         }
     }
 
-    fn parse(value: &Value, place: &str) -> Result<Self, TableError> {
-        let bad = |why: String| TableError::BadValue { table: place.to_owned(), why };
+    fn parse(value: &Value, place: &str) -> Result<Self, Error> {
+        let bad = |why: String| Error::BadType { table: place.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
         let names = || Table::KEYS.iter().map(|key| key.name);
         if let Some(key) = entries.keys().find(|key| names().all(|known| known != *key)) {
-            return Err(TableError::UnknownKey {
+            return Err(Error::UnknownKey {
                 key: key.clone(),
                 table: place.to_owned(),
-                nearest: nearest(key, names()).map(str::to_owned),
+                hint: instead_of(key, names(), || {
+                    format!("the keys are {}", names().collect::<Vec<_>>().join(", "))
+                }),
             });
         }
         let named = value.get("benchmarks").and_then(Value::as_object);
@@ -390,7 +346,7 @@ impl Table {
             let place = format!("{place}.benchmarks.{name}");
             if value.get("benchmarks").is_some() {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
-                return Err(TableError::BadValue { table: place, why });
+                return Err(Error::BadType { table: place, why });
             }
             Table::parse(value, &place)?;
         }
@@ -403,7 +359,7 @@ impl Table {
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
         if table.targets() > 1 {
-            return Err(TableError::TwoTargets { table: place.to_owned() });
+            return Err(Error::TwoTargets(place.to_owned()));
         }
         Ok(table)
     }
@@ -474,11 +430,4 @@ fn says_something(value: &Value) -> bool {
         Value::Array(items) => !items.is_empty(),
         _ => true,
     }
-}
-
-/// The one of `names` that `word` most resembles, if it resembles any.
-pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
-    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (best.0 > 0.75).then_some(best.1)
 }

@@ -10,7 +10,8 @@ use crate::exec::system::digest;
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::side::Side;
 use crate::model::target::{Package, Target};
-use crate::settings::options::{self, Benchmark, Subject};
+use crate::settings;
+use crate::settings::options::{Benchmark, Subject};
 
 /// Files by their paths from the root of a worktree.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -45,7 +46,7 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
     if asked.all(|side| side == first) {
         return Ok(first);
     }
-    Err(options::Error::Disagree("bench-from".to_owned()).into())
+    Err(settings::Error::Disagree("bench-from".to_owned()).into())
 }
 
 impl Work<'_, '_> {
@@ -65,7 +66,7 @@ impl Work<'_, '_> {
             let Subject::Target(target, _) = &benchmark.subject else {
                 let why = "nobody knows the benchmark sources of a command".to_owned();
                 let value = from.name().to_owned();
-                return Err(options::Error::Bad { what: "bench-from", value, why }.into());
+                return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
             };
             let package = workspaces.of(from).ok().and_then(|all| all.package(&benchmark.package));
             let path = package.and_then(|package| overlaid(package, target));

@@ -7,7 +7,7 @@ mod conbench;
 use std::path::PathBuf;
 
 use cargo_cbdr::samples::Recording;
-use cargo_cbdr::settings::table::nearest;
+use cargo_cbdr::settings::error::nearest;
 use serde_json::Value;
 
 use super::outcome::Outcome;
