@@ -9,9 +9,8 @@ use crate::exec::process::{Exit, RunError, RunFault};
 use crate::exec::{harness, meter, process};
 use crate::model::outcome::Removed;
 use crate::model::side::Side;
-use crate::samples;
-use crate::settings::{options, table};
 use crate::workspace::{cache, cargo, git};
+use crate::{samples, settings};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -57,9 +56,7 @@ pub(crate) enum Kind {
     #[error(transparent)]
     Cargo(#[from] cargo::Error),
     #[error(transparent)]
-    Config(#[from] table::TableError),
-    #[error(transparent)]
-    Options(#[from] options::Error),
+    Settings(#[from] settings::Error),
     #[error(transparent)]
     Analysis(#[from] samples::Error),
     #[error(transparent)]
@@ -253,8 +250,7 @@ impl Kind {
         let hint = match self {
             Kind::Git(error) => return error.hint(),
             Kind::Cache(error) => return error.hint(),
-            Kind::Config(error) => return error.hint(),
-            Kind::Options(error) => return error.hint(),
+            Kind::Settings(error) => return error.hint(),
             Kind::Analysis(error) => return error.hint(),
             Kind::Meter(error) => return error.hint(),
             Kind::UnknownMetric { known, metric } => {
@@ -403,7 +399,7 @@ fn is_port_taken(stderr: &str) -> bool {
 fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
     let near = |names: &[String]| {
-        table::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
+        settings::error::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
     };
     // What resembles a letter or two resembles many.
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));

@@ -28,7 +28,7 @@ use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::settings::values::Confidence;
-use crate::settings::{Written, options};
+use crate::settings::{self, Written, options};
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Node, Parents};
 use crate::workspace::{self, Request, cargo};
@@ -203,7 +203,7 @@ impl Tries<'_> {
         let level = level(self.total, 1 + measured as u32, self.expected);
         let mut request = self.request.clone();
         request.head = Some(commit.id.clone());
-        request.flags.deciding.confidence = Some(Written::new(Confidence(1.0 - level)));
+        request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
         let step = match compare(&options, self.helper, self.interrupt, tell) {
@@ -261,8 +261,9 @@ fn is_the_commits(error: &Error) -> bool {
         | Kind::Manifests { side, .. }
         | Kind::NotCommitted { side, .. }
         | Kind::Benchmark { side, .. } => *side == Side::Head,
-        Kind::Options(options::Error::NoTarget { .. } | options::Error::NoPackage { .. }) => true,
-        Kind::Options(options::Error::Undecided { .. }) | Kind::Config(_) => true,
+        Kind::Settings(error) => {
+            !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_))
+        }
         Kind::Cargo(cargo::Error::NoExecutable(_)) | Kind::NoBenchmark { .. } => true,
         Kind::AllRemoved(_) => true,
         _ => false,

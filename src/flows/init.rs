@@ -68,20 +68,20 @@ pub fn propose(
     let (chosen, others) = choose(&workspace, &request.folder, flags)?;
     let mut table = flags.clone();
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
-    let named = named.or(flags.selection.package.clone());
+    let named = named.or(flags.package.clone());
     let package = match &named {
         Some(name) => workspace.package(name),
         None => workspace.package_around(&request.folder).or(workspace.packages.first()),
     };
     let is_root = |package: &Package| package.folder == workspace.root;
     let owner = if package.is_some_and(is_root) { "package" } else { "workspace" };
-    table.selection.package = named.filter(|_| owner == "workspace");
+    table.package = named.filter(|_| owner == "workspace");
     if let Some(Candidate { target, .. }) = &chosen {
         let name = Some(target.name.clone());
         match target.kind {
-            TargetKind::Bench => table.selection.bench = name,
-            TargetKind::Bin => table.selection.bin = name,
-            TargetKind::Example => table.selection.example = name,
+            TargetKind::Bench => table.bench = name,
+            TargetKind::Bin => table.bin = name,
+            TargetKind::Example => table.example = name,
         }
     }
     let has = |metadata: &serde_json::Value| metadata.get("cbdr").is_some();
@@ -111,13 +111,13 @@ fn choose(
     folder: &Path,
     flags: &Table,
 ) -> Result<(Option<Candidate>, Vec<Candidate>), Error> {
-    if flags.selection.command.is_some() {
+    if flags.command.is_some() {
         return Ok((None, Vec::new()));
     }
     let here = workspace.package_around(folder);
     let choice = Choice { packages: &workspace.packages, here };
     let mut found =
-        if flags.selection.targets() > 0 { Vec::new() } else { benches(workspace, choice, flags)? };
+        if flags.targets() > 0 { Vec::new() } else { benches(workspace, choice, flags)? };
     if found.is_empty() {
         let benchmark = options::benchmark(None, flags, choice)?;
         let Subject::Target(target, _) = benchmark.subject else { return Ok((None, found)) };
@@ -138,8 +138,8 @@ fn benches(
         let benches = package.targets.iter().filter(|target| target.kind == TargetKind::Bench);
         benches.map(|target| candidate(package, target)).collect()
     };
-    if flags.selection.package.is_some() {
-        return Ok(of(choice.package(&flags.selection)?));
+    if flags.package.is_some() {
+        return Ok(of(choice.package(flags)?));
     }
     let own = choice.here.map(of).unwrap_or_default();
     if !own.is_empty() {
@@ -165,7 +165,7 @@ fn candidate(package: &Package, target: &Target) -> Candidate {
 pub fn request_of(request: &Request, proposal: &Proposal) -> Request {
     let package = proposal.chosen.as_ref().map(|chosen| chosen.package.clone());
     let mut flags = proposal.table.clone();
-    flags.selection.package = package.or(flags.selection.package);
+    flags.package = package.or(flags.package);
     Request { flags, ..request.clone() }
 }
 

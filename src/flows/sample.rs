@@ -15,9 +15,8 @@ use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Values;
-use crate::settings::Written;
-use crate::settings::options;
 use crate::settings::values::Words;
+use crate::settings::{self, Written};
 
 /// What is to be run, and for how long.
 #[derive(Clone, Debug)]
@@ -44,10 +43,10 @@ pub struct Sampling {
 ///
 /// # Errors
 /// When it lacks a name or a command, or a name is there twice.
-pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, options::Error> {
+pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings::Error> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for text in texts {
-        let bad = |why: &str| options::Error::Bad {
+        let bad = |why: &str| settings::Error::Bad {
             what: "command",
             value: text.clone(),
             why: why.to_owned(),

@@ -5,7 +5,7 @@ use std::io;
 use crate::model::estimator::Estimator;
 use crate::model::outcome::StoppedBy;
 use crate::model::shard::Shard;
-use crate::settings::table::nearest;
+use crate::settings::error::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

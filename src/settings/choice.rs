@@ -1,7 +1,7 @@
 //! Which package and which target a table can mean.
 
-use super::options::Error;
-use super::table::{Selection, nearest};
+use super::error::{Error, instead_of};
+use super::table::Table;
 use crate::model::target::{Package, Target, TargetKind};
 
 /// The packages that a table can mean.
@@ -20,11 +20,11 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When it names none that exists, or none and there are several.
-    pub fn package(&self, selection: &Selection) -> Result<&'a Package, Error> {
-        if let Some(name) = &selection.package {
+    pub fn package(&self, table: &Table) -> Result<&'a Package, Error> {
+        if let Some(name) = &table.package {
             return self.named(name);
         }
-        let kinds = [&selection.bench, &selection.bin, &selection.example];
+        let kinds = [&table.bench, &table.bin, &table.example];
         let wanted = kinds.into_iter().flatten().next();
         let fits = |package: &&Package| match wanted {
             Some(name) => package.targets.iter().any(|target| target.name == *name),
@@ -52,10 +52,7 @@ impl<'a> Choice<'a> {
         let found = self.packages.iter().find(|package| package.name == name);
         found.ok_or_else(|| {
             let names = || self.packages.iter().map(|package| &*package.name);
-            let hint = match nearest(name, names()) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("it has {}", list(names())),
-            };
+            let hint = instead_of(name, names(), || format!("it has {}", list(names())));
             Error::NoPackage { name: name.to_owned(), hint }
         })
     }
@@ -67,11 +64,11 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The target that a table names, or the only one that it can mean.
-pub(super) fn target(selection: &Selection, package: &Package) -> Result<Target, Error> {
+pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> {
     let named = [
-        (TargetKind::Bench, &selection.bench),
-        (TargetKind::Bin, &selection.bin),
-        (TargetKind::Example, &selection.example),
+        (TargetKind::Bench, &table.bench),
+        (TargetKind::Bin, &table.bin),
+        (TargetKind::Example, &table.example),
     ];
     let named = named.into_iter().find_map(|(kind, name)| name.clone().map(|name| (kind, name)));
     let of = |kind| package.targets.iter().filter(move |target| target.kind == kind);
@@ -81,10 +78,8 @@ pub(super) fn target(selection: &Selection, package: &Package) -> Result<Target,
             return Ok(target);
         }
         let names = || of(kind).map(|target| &*target.name);
-        let hint = match nearest(&target.name, names()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("its targets of that kind: {}", list(names())),
-        };
+        let otherwise = || format!("its targets of that kind: {}", list(names()));
+        let hint = instead_of(&target.name, names(), otherwise);
         let package = package.name.clone();
         return Err(Error::NoTarget { package, target: target.to_string(), hint });
     }

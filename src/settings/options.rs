@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
+use super::error::Error;
 use super::table::{Scale, Table};
 use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
@@ -18,63 +19,6 @@ use crate::model::target::{BuildOptions, Package, Target};
 
 /// How many measurements `min` takes the least of, where nothing else is said.
 const MIN_OF: u32 = 5;
-
-/// What is wrong with a setting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// A value that can't be understood.
-    #[error("bad {what} `{value}`: {why}")]
-    Bad {
-        /// The setting.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should be.
-        why: String,
-    },
-    /// A package that the workspace does not have.
-    #[error("the workspace has no package `{name}`")]
-    NoPackage {
-        /// Its name.
-        name: String,
-        /// The one that it resembles, or all of them.
-        hint: String,
-    },
-    /// A target that the package does not have.
-    #[error("the package `{package}` has no {target}")]
-    NoTarget {
-        /// The package.
-        package: String,
-        /// The target.
-        target: String,
-        /// What it has.
-        hint: String,
-    },
-    /// Nothing says what to run.
-    #[error("which benchmark? {found}")]
-    Undecided {
-        /// What could be meant.
-        found: String,
-        /// What to type.
-        hint: String,
-    },
-    /// Settings of which a comparison has one, given differently.
-    #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
-    Disagree(String),
-}
-
-impl Error {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Error::Bad { .. } => None,
-            Error::NoPackage { hint, .. }
-            | Error::NoTarget { hint, .. }
-            | Error::Undecided { hint, .. } => Some(hint.clone()),
-            Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
-        }
-    }
-}
 
 /// Where a benchmark comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,20 +138,19 @@ pub(super) fn identity<'a>(
     table: &Table,
     choice: Choice<'a>,
 ) -> Result<(String, &'a Package, Subject), Error> {
-    let selection = &table.selection;
-    let package = choice.package(selection)?;
-    let subject = match selection.command()? {
+    let package = choice.package(table)?;
+    let subject = match table.command()? {
         Some(Words(words)) => {
-            Subject::Command { words, build: selection.build_command()?.map(|Words(words)| words) }
+            Subject::Command { words, build: table.build_command()?.map(|Words(words)| words) }
         }
         None => {
             let build = BuildOptions {
-                features: selection.features.clone().unwrap_or_default(),
-                all_features: selection.all_features()?.unwrap_or(false),
-                no_default_features: selection.no_default_features()?.unwrap_or(false),
-                profile: selection.profile.clone(),
+                features: table.features.clone().unwrap_or_default(),
+                all_features: table.all_features.unwrap_or(false),
+                no_default_features: table.no_default_features.unwrap_or(false),
+                profile: table.profile.clone(),
             };
-            Subject::Target(target(selection, package)?, build)
+            Subject::Target(target(table, package)?, build)
         }
     };
     let name = match (key, &subject) {
@@ -219,7 +162,7 @@ pub(super) fn identity<'a>(
         }
     };
     match unfit(name) {
-        Some(why) => Err(bad("name of a benchmark", name, why)),
+        Some(why) => Err(Error::bad("name of a benchmark", name, why)),
         None => Ok((name.to_owned(), package, subject)),
     }
 }
@@ -232,20 +175,19 @@ pub(super) fn identity<'a>(
 pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result<Benchmark, Error> {
     let (name, package, subject) = identity(key, table, choice)?;
     let (waivers, expired) = waivers(table, SystemTime::now())?;
-    let selection = &table.selection;
     Ok(Benchmark {
         name,
         package: package.name.clone(),
         subject,
-        args: selection.args.clone().unwrap_or_default(),
-        harness: selection.harness()?,
+        args: table.args.clone().unwrap_or_default(),
+        harness: table.harness()?,
         gates: gates(table)?,
         waivers,
         expired,
-        stands_in: table.metrics.gating.is_none() && table.thresholds.own.is_none(),
+        stands_in: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
-        shown: table.metrics.shown.clone().unwrap_or_default(),
-        warmup: selection.warmup()?,
+        shown: table.show.clone().unwrap_or_default(),
+        warmup: table.warmup()?,
         run_timeout: run_timeout(table)?,
         measuring: measuring(table)?,
     })
@@ -257,13 +199,13 @@ pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result
 /// # Errors
 /// When one of them can't.
 pub fn check(table: &Table) -> Result<(), Error> {
-    table.check()?;
+    table.read_all()?;
     limits(table)?;
-    values(table)?;
-    if table.metrics.gating.is_some() || table.thresholds.own.is_none() {
+    measuring_alone(table)?;
+    if table.metrics.is_some() || table.thresholds.is_none() {
         // The threshold that a warning has to be below may be another layer's.
         let mut table = table.clone();
-        table.deciding.warn = None;
+        table.warn = None;
         gates(&table)?;
     }
     Ok(())
@@ -274,17 +216,16 @@ pub fn check(table: &Table) -> Result<(), Error> {
 /// # Errors
 /// When a value can't be understood.
 pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
-    let (deciding, doubt) = (&table.deciding, &table.doubt);
     let policy = Policy {
-        confidence: deciding.confidence()?.0,
-        estimator: deciding.estimator()?,
-        on_inconclusive: doubt.on_inconclusive()?,
-        on_no_baseline: doubt.on_no_baseline()?,
-        on_removed: doubt.on_removed()?,
+        confidence: table.confidence()?.0,
+        estimator: table.estimator()?,
+        on_inconclusive: table.on_inconclusive()?,
+        on_no_baseline: table.on_no_baseline()?,
+        on_removed: table.on_removed()?,
     };
-    let limits = Limits { time: deciding.time_limit()?.0, pairs: deciding.max_pairs };
+    let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {
-        return Err(bad("max-pairs", "0", "at least one pair is needed"));
+        return Err(Error::bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
 }
@@ -294,7 +235,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
 /// # Errors
 /// When it is no time.
 pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
-    Ok(table.selection.run_timeout()?.0)
+    Ok(table.run_timeout()?.0)
 }
 
 /// The metrics that gate.
@@ -303,18 +244,18 @@ pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
 /// When a threshold is no percentage, or of a metric that does not gate; when the
 /// warning level is not below the thresholds.
 pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
-    let common = table.thresholds.common()?;
-    let own = table.thresholds.own()?;
-    let names = match table.metrics.gating.clone().filter(|names| !names.is_empty()) {
+    let common = table.threshold()?;
+    let own = table.thresholds()?.unwrap_or_default();
+    let names = match table.metrics.clone().filter(|names| !names.is_empty()) {
         Some(names) => names,
         // A metric with a threshold of its own is meant to gate.
         None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
     };
     if let Some((stray, threshold)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
         let why = "this metric does not gate: name it in `metrics`, too";
-        return Err(bad("threshold", format!("{stray}={threshold}"), why));
+        return Err(Error::bad("threshold", format!("{stray}={threshold}"), why));
     }
-    let warn = table.deciding.warn()?.map(|level| level.0);
+    let warn = table.warn()?.map(|level| level.0);
     let mut gates: Vec<Gate> = Vec::new();
     for name in names {
         if gates.iter().all(|gate| gate.metric != name) {
@@ -322,11 +263,11 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
             gates.push(Gate { warn, ..Gate::new(&name, threshold) });
         }
     }
-    if let Some(written) = &table.deciding.warn
+    if let Some(written) = &table.warn
         && let Some(gate) = gates.iter().find(|gate| warn >= Some(gate.threshold))
     {
         let why = format!("it has to be below the threshold of `{}`", gate.metric);
-        return Err(bad("warn", written.text(), why));
+        return Err(Error::bad("warn", written.text(), why));
     }
     Ok(gates)
 }
@@ -340,11 +281,12 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
     let (mut valid, mut expired) = (Vec::new(), Vec::new());
     for given in table.waivers.iter().flatten() {
         if given.reason.trim().is_empty() {
-            return Err(bad("waiver", &*given.metric, "it says no reason"));
+            return Err(Error::bad("waiver", &*given.metric, "it says no reason"));
         }
         let end = humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires));
-        let end =
-            end.map_err(|_| bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`"))?;
+        let end = end.map_err(|_| {
+            Error::bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`")
+        })?;
         let waiver = Waiver {
             metric: given.metric.clone(),
             benchmark: given.benchmark.clone(),
@@ -364,9 +306,9 @@ fn units(table: &Table) -> Result<Units, Error> {
         let usual = Metric::named(name);
         let better = match &scale.better {
             None => usual.better,
-            Some(word) => {
-                word.parse().map_err(|why| bad("units", format!("{name}.better = {word}"), why))?
-            }
+            Some(word) => word
+                .parse()
+                .map_err(|why| Error::bad("units", format!("{name}.better = {word}"), why))?,
         };
         let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
         Ok((name.clone(), Quantity { unit, better }))
@@ -379,48 +321,43 @@ fn units(table: &Table) -> Result<Units, Error> {
 /// # Errors
 /// When a value can't be understood, or two don't go together.
 fn measuring(table: &Table) -> Result<Measuring, Error> {
-    let measuring = values(table)?;
-    if measuring.min_of > 1 && table.deciding.estimator()? != Estimator::Min {
+    let measuring = measuring_alone(table)?;
+    if measuring.min_of > 1 && table.estimator()? != Estimator::Min {
         let why = "only the estimator `min` takes the least";
-        return Err(bad("min-of", measuring.min_of.to_string(), why));
+        return Err(Error::bad("min-of", measuring.min_of.to_string(), why));
     }
-    let files = table.runs.page_cache_files.as_deref().unwrap_or_default();
+    let files = table.page_cache_files.as_deref().unwrap_or_default();
     if measuring.page_cache == PageCache::Alone && !files.is_empty() {
         let why = "nothing is done with them without `page-cache`: say `warm` or `cold`";
-        return Err(bad("page-cache-files", files.join(","), why));
+        return Err(Error::bad("page-cache-files", files.join(","), why));
     }
     Ok(measuring)
 }
 
 /// The same of a layer, whose values need not go together.
-fn values(table: &Table) -> Result<Measuring, Error> {
-    let runs = &table.runs;
-    if runs.min_of == Some(0) {
-        return Err(bad("min-of", "0", "it is at least 1"));
+fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
+    if table.min_of == Some(0) {
+        return Err(Error::bad("min-of", "0", "it is at least 1"));
     }
-    let takes_least = table.deciding.estimator()? == Estimator::Min;
+    let takes_least = table.estimator()? == Estimator::Min;
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
     Ok(Measuring {
-        repetitions: runs.repetitions()?,
-        min_of: runs.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
-        fixed_addresses: runs.aslr()? == Aslr::Off,
-        cpu: runs.cpu,
-        nice: runs.nice.unwrap_or(0),
-        stdin: runs.stdin.clone().map(PathBuf::from),
-        page_cache: runs.page_cache()?.unwrap_or(PageCache::Alone),
-        page_cache_files: runs.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
+        repetitions: table.repetitions()?,
+        min_of: table.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
+        fixed_addresses: table.aslr()? == Aslr::Off,
+        cpu: table.cpu,
+        nice: table.nice.unwrap_or(0),
+        stdin: table.stdin.clone().map(PathBuf::from),
+        page_cache: table.page_cache()?.unwrap_or(PageCache::Alone),
+        page_cache_files: table.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
         hooks: Hooks {
-            prepare: hook(runs.prepare()?),
-            setup: hook(runs.setup()?),
-            cleanup: hook(runs.cleanup()?),
+            prepare: hook(table.prepare()?),
+            setup: hook(table.setup()?),
+            cleanup: hook(table.cleanup()?),
         },
-        check_output: runs.check_output()?.unwrap_or(false),
-        bench_from: runs.bench_from()?.side(),
+        check_output: table.check_output.unwrap_or(false),
+        bench_from: table.bench_from()?.side(),
     })
-}
-
-fn bad(what: &'static str, value: impl Into<String>, why: impl Into<String>) -> Error {
-    Error::Bad { what, value: value.into(), why: why.into() }
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::choice::Choice;
-use super::options::{self, Benchmark, Error};
+use super::error::Error;
+use super::options::{self, Benchmark};
 use super::setting::Role;
-use super::table::{Difference, Scale, Table, TableError, Waiver};
+use super::table::{Difference, Scale, Table, Waiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
-use crate::model::outcome::Limits;
-use crate::model::outcome::{Policy, Removed};
+use crate::model::outcome::{Limits, Policy, Removed};
 use crate::model::side::Side;
 
 /// The keys that a target chosen by a flag overrides, all of them at once.
@@ -66,10 +66,10 @@ impl<'a> SideTable<'a> {
         workspace: &Value,
         choice: Choice<'a>,
         flags: &Table,
-    ) -> Result<Self, TableError> {
+    ) -> Result<Self, Error> {
         let common = Table::of_metadata(workspace, "workspace")?;
         let asked = flags.clone().over(common.clone().unwrap_or_default());
-        let own = match choice.package(&asked.selection) {
+        let own = match choice.package(&asked) {
             Ok(package) => Table::of_metadata(&package.metadata, "package")?,
             Err(_) => None,
         };
@@ -83,7 +83,7 @@ impl<'a> SideTable<'a> {
     /// The benchmarks that the table asks for: the named ones, else the only one.
     fn benchmarks(&self, flags: &Table) -> Vec<AskedBenchmark> {
         let table = self.table.clone().unwrap_or_default();
-        let is_chosen = flags.selection.targets() > 0;
+        let is_chosen = flags.targets() > 0;
         let named = if is_chosen { Vec::new() } else { table.named() };
         let mut tables: Vec<_> = named.into_iter().map(|(key, table)| (Some(key), table)).collect();
         if tables.is_empty() {
@@ -153,7 +153,7 @@ pub(crate) fn resolve(
     let mut removed = Vec::new();
     // Without a table nobody asked for the base's benchmark by name: that the head
     // runs another one is said as a difference of settings.
-    if base_table.is_some() && flags.selection.targets() == 0 {
+    if base_table.is_some() && flags.targets() == 0 {
         let is_gone = |name: &String| benchmarks.iter().all(|head| head.name != *name);
         let gone = base_asked.into_iter().filter_map(|asked| asked.name).filter(is_gone);
         removed.extend(gone.map(|benchmark| Removed { benchmark, metric: None }));
@@ -200,7 +200,7 @@ fn check_agreement(tables: &[Table]) -> Result<(), Error> {
 
 /// Whether a flag of this call says what a key of the tables would.
 fn is_overridden(flags: &Table, key: &str) -> bool {
-    let is_target = flags.selection.targets() > 0 && TARGETS.contains(&key);
+    let is_target = flags.targets() > 0 && TARGETS.contains(&key);
     let is_set = || flags.entries().iter().any(|(set, _)| *set == key);
     is_target || !BY_METRIC.contains(&key) && is_set()
 }

@@ -1,14 +1,16 @@
 //! What a setting is: declared once, it is a flag, a key of the tables, a layer's
 //! value and what that means.
 
-use std::fmt;
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, TypedValueParser, ValueParserFactory};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser, ValueParserFactory};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::options::Error;
+use super::error::Error;
 
 /// What a key does, which says whose table it is taken from and what is told where
 /// the sides set it differently.
@@ -41,75 +43,107 @@ pub(super) struct Key {
     pub(super) role: Role,
 }
 
-/// A setting in a layer, which may leave it open.
-pub(crate) trait Setting: Sized {
+/// A setting as a layer has it.
+pub(crate) trait Setting: Clone + Send + Sync + 'static {
     /// What it means.
     type Value;
 
-    /// Whether its flag has a value.
-    const HAS_VALUE: bool = true;
+    /// What it means, if anything; `key` is what an error calls it.
+    fn read(&self, key: &'static str) -> Result<Self::Value, Error>;
 
     /// This layer's over a lower one's.
-    fn over(self, low: Self) -> Self;
+    fn over(self, _low: Self) -> Self {
+        self
+    }
 
-    /// What it means, if it is set; `key` is what an error calls it.
-    fn read(&self, key: &'static str) -> Result<Option<Self::Value>, Error>;
+    /// Its flag, with what the type says of it.
+    fn arg(arg: Arg) -> Arg {
+        arg
+    }
+
+    /// What the flag says, if it is given.
+    fn given(matches: &ArgMatches, flag: &str) -> Option<Self> {
+        matches.get_one(flag).cloned()
+    }
 }
 
-/// Settings that mean what they are.
+/// Settings that mean what they are; what is special of them follows the type.
 macro_rules! plain {
-    ($($type:ty),+) => { $(
-        impl Setting for Option<$type> {
+    ($($type:ty { $($special:item)* })+) => { $(
+        impl Setting for $type {
             type Value = $type;
 
-            fn over(self, low: Self) -> Self {
-                self.or(low)
+            fn read(&self, _: &'static str) -> Result<$type, Error> {
+                Ok(self.clone())
             }
 
-            fn read(&self, _: &'static str) -> Result<Option<$type>, Error> {
-                Ok(self.clone())
+            $($special)*
+        }
+    )+ };
+}
+pub(super) use plain;
+
+/// Plain settings of one value, and lists of such values.
+macro_rules! values {
+    ($($type:ty: $name:literal),+) => { $(
+        plain! {
+            $type {
+                fn arg(arg: Arg) -> Arg {
+                    arg.value_name($name).value_parser(value_parser!($type))
+                }
+            }
+            Vec<$type> {
+                fn arg(arg: Arg) -> Arg {
+                    arg.value_name($name).value_parser(value_parser!($type)).action(ArgAction::Append)
+                }
+
+                fn given(matches: &ArgMatches, flag: &str) -> Option<Self> {
+                    matches.get_many(flag).map(|values| values.cloned().collect())
+                }
             }
         }
     )+ };
 }
-plain!(String, u64, u32, i8, Vec<String>, u16);
+values!(String: "NAME", u64: "N", u32: "N", u16: "N", i8: "N");
 
-/// A flag without a value. A table can also say `false`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(transparent)]
-pub struct Switch(pub Option<bool>);
+plain! {
+    bool {
+        fn arg(arg: Arg) -> Arg {
+            arg.action(ArgAction::SetTrue)
+        }
 
-impl Setting for Switch {
-    type Value = bool;
-
-    const HAS_VALUE: bool = false;
-
-    fn over(self, low: Self) -> Self {
-        Switch(self.0.or(low.0))
-    }
-
-    fn read(&self, _: &'static str) -> Result<Option<bool>, Error> {
-        Ok(self.0)
+        /// A table can also say `false`, a flag can't.
+        fn given(matches: &ArgMatches, flag: &str) -> Option<bool> {
+            matches.get_flag(flag).then_some(true)
+        }
     }
 }
 
-impl FromStr for Switch {
-    type Err = std::str::ParseBoolError;
+impl<T: Meaning> Setting for Written<T> {
+    type Value = T;
 
-    /// As clap reads a flag, which is `false` where it is not given.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(|is_given: bool| Switch(is_given.then_some(true)))
+    fn read(&self, key: &'static str) -> Result<T, Error> {
+        self.read(key)
+    }
+
+    fn arg(arg: Arg) -> Arg {
+        let arg = arg.value_name(T::VALUE_NAME).hide_possible_values(true);
+        arg.value_parser(value_parser!(Written<T>))
     }
 }
 
 /// What a text can mean, or the reason why it means nothing.
 pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
+    /// What stands for it in the help: a kind of value, or the words, between bars.
+    const VALUE_NAME: &'static str;
+
     /// Whether a table may also give it as a number.
     const IS_NUMBER: bool = false;
 
     /// The words for it that a shell offers.
     fn words() -> Vec<&'static str> {
-        Vec::new()
+        let values = Self::VALUE_NAME.split('|');
+        values.filter(|value| value.starts_with(char::is_lowercase)).collect()
     }
 }
 
@@ -123,7 +157,7 @@ pub struct Written<T> {
 
 impl<T> Written<T> {
     /// As `value` is shown.
-    pub fn new(value: impl fmt::Display) -> Self {
+    pub fn new(value: impl Display) -> Self {
         Written { text: value.to_string(), meaning: PhantomData }
     }
 }
@@ -139,26 +173,13 @@ impl<T: Meaning> Written<T> {
     /// # Errors
     /// When it means nothing; `what` is what the error calls it.
     pub fn read(&self, what: &'static str) -> Result<T, Error> {
-        let bad = |why| Error::Bad { what, value: self.text.clone(), why };
-        self.text.parse().map_err(bad)
+        self.text.parse().map_err(|why: String| Error::bad(what, &self.text, why))
     }
 }
 
 impl<T> From<&str> for Written<T> {
     fn from(text: &str) -> Self {
         Written::new(text)
-    }
-}
-
-impl<T: Meaning> Setting for Option<Written<T>> {
-    type Value = T;
-
-    fn over(self, low: Self) -> Self {
-        self.or(low)
-    }
-
-    fn read(&self, key: &'static str) -> Result<Option<T>, Error> {
-        self.as_ref().map(|written| written.read(key)).transpose()
     }
 }
 
@@ -208,11 +229,11 @@ impl<T: Meaning> TypedValueParser for WrittenParser<T> {
 
     fn parse_ref(
         &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
     ) -> Result<Written<T>, clap::Error> {
-        let text = clap::builder::StringValueParser::new().parse_ref(command, argument, value)?;
+        let text = StringValueParser::new().parse_ref(command, argument, value)?;
         Ok(Written::new(text))
     }
 
@@ -223,56 +244,78 @@ impl<T: Meaning> TypedValueParser for WrittenParser<T> {
     }
 }
 
-/// Declares settings: each once, with its help, key, role, type, default and flag.
+/// Declares settings: each once, with its help, key, role, type, default, and its
+/// flag: the group that it belongs to, its heading, and what else there is to it.
 ///
-/// What comes of it is a struct that clap and serde fill, a part of a
-/// [`Table`](super::table::Table), with a method for each setting that reads what it
-/// means. The type of a setting without a default is then an `Option`; a default
-/// ends up in the help.
+/// What comes of it is a table as serde reads it, with a method for each setting
+/// that reads what it means, the flags for clap, the list of the keys, and how
+/// layers lie over each other. A setting without a default means an `Option`; a
+/// default ends up in the help.
 macro_rules! settings {
-    ($(#[doc = $about:literal])+ pub struct $group:ident { $(
+    ($(#[$about:meta])+ pub struct $table:ident { $(
         $(#[doc = $doc:literal])+
-        $key:literal $role:ident $field:ident: $type:ty $(= $default:expr)?, arg($($arg:tt)*);
+        $key:literal $role:ident $field:ident: $type:ty $(= $default:expr)?, $group:ident $heading:ident [$($arg:tt)*];
     )+ }) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Debug, Default, PartialEq, clap::Args, serde::Deserialize, serde::Serialize)]
+        $(#[$about])+
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
         #[serde(default)]
-        pub struct $group { $(
+        pub struct $table { $(
             $(#[doc = $doc])+
-            #[arg(
-                hide_possible_values = <$type as Setting>::HAS_VALUE,
-                help = settings!(@help concat!($($doc),+) $(, $default)?),
-                $($arg)*
-            )]
             #[serde(rename = $key)]
-            pub $field: $type,
+            pub $field: Option<$type>,
         )+ }
 
-        impl $group {
-            const KEYS: &[Key] = &[$(Key { name: $key, role: Role::$role }),+];
+        impl $table {
+            /// The keys, in the order in which they are declared.
+            pub(super) const KEYS: &[Key] = &[$(Key { name: $key, role: Role::$role }),+];
 
             $(
                 $(#[doc = $doc])+
                 pub(crate) fn $field(&self) -> Result<settings!(@type $type $(, $default)?), Error> {
-                    settings!(@read Setting::read(&self.$field, $key) $(, $default)?)
+                    let value = self.$field.as_ref().map(|set| Setting::read(set, $key)).transpose();
+                    settings!(@read value $(, $default)?)
                 }
             )+
 
-            /// Reads every setting.
-            fn check(&self) -> Result<(), Error> {
+            /// Reads every setting of this layer alone.
+            ///
+            /// # Errors
+            /// When one means nothing.
+            pub(super) fn read_all(&self) -> Result<(), Error> {
                 $(self.$field()?;)+
                 Ok(())
             }
 
-            /// These over those of a lower layer.
-            fn over(self, low: Self) -> Self {
-                $group { $($field: Setting::over(self.$field, low.$field)),+ }
+            /// The flags of some groups.
+            fn flags(groups: u8) -> Vec<Arg> {
+                let mut flags = Vec::new();
+                $(if groups & $group != 0 {
+                    let help = settings!(@help concat!($($doc),+) $(, $default)?);
+                    let arg = Arg::new($key).long($key).help(help).help_heading($heading);
+                    flags.push(<$type as Setting>::arg(arg)$($arg)*);
+                })+
+                flags
             }
 
-            /// These with those of some roles taken from `other`.
-            fn with(mut self, is_taken: fn(Role) -> bool, other: Self) -> Self {
+            /// What the flags of some groups say.
+            fn given(groups: u8, matches: &ArgMatches) -> Self {
+                let given = |group| groups & group != 0;
+                $table { $($field: given($group).then(|| Setting::given(matches, $key)).flatten()),+ }
+            }
+
+            /// Each setting of this layer over that of a lower one.
+            fn each_over(self, low: Self) -> Self {
+                $table { $($field: match (self.$field, low.$field) {
+                    (Some(high), Some(low)) => Some(Setting::over(high, low)),
+                    (high, low) => high.or(low),
+                }),+ }
+            }
+
+            /// This table with the keys of some roles taken from `other`.
+            #[must_use]
+            pub(super) fn with(mut self, is_taken: fn(Role) -> bool, other: &Self) -> Self {
                 $(if is_taken(Role::$role) {
-                    self.$field = other.$field;
+                    self.$field.clone_from(&other.$field);
                 })+
                 self
             }

@@ -7,12 +7,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
+use clap::builder::{Resettable, Str};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::options::Error;
-use super::setting::{Key, Role, Setting, Switch, Written, settings};
+use super::error::{Error, instead_of};
+use super::setting::{Key, Role, Setting, Written, plain, settings};
 use super::values::{
     Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
 };
@@ -20,7 +21,7 @@ use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
-
+use flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
 /// What options stand under in the help.
@@ -34,385 +35,186 @@ pub mod headings {
     pub const MEASURING: &str = "Measuring";
 }
 
-/// What is wrong with a table.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TableError {
-    /// A key that does not exist.
-    #[error("unknown key `{key}` in [{table}]")]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// The table.
-        table: String,
-        /// The key that it resembles.
-        nearest: Option<String>,
-    },
-    /// A key that exists, with a value that does not fit.
-    #[error("bad value in [{table}]: {why}")]
-    BadValue {
-        /// The table.
-        table: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// Two keys that exclude each other.
-    #[error("[{table}] names more than one of `bench`, `bin`, `example` and `command`")]
-    TwoTargets {
-        /// The table.
-        table: String,
-    },
-}
-
-impl TableError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            TableError::UnknownKey { nearest: Some(nearest), .. } => {
-                Some(format!("did you mean `{nearest}`?"))
-            }
-            TableError::UnknownKey { .. } => Some(format!(
-                "the keys are {}",
-                Table::keys().map(|key| key.name).collect::<Vec<_>>().join(", ")
-            )),
-            TableError::BadValue { .. } => None,
-            TableError::TwoTargets { .. } => Some("keep one of them".to_owned()),
-        }
-    }
-}
-
-settings! {
+/// Groups of flags that a command takes or not.
+pub mod flags {
+    /// What to compare with.
+    pub const BASE: u8 = 1;
     /// What is run, and how it is built.
-    pub struct Selection {
+    pub const SELECTION: u8 = 2;
+    /// What decides, and how long it may take.
+    pub const POLICY: u8 = 4;
+    /// What answers that are neither yes nor no do to the exit code.
+    pub const DOUBT: u8 = 8;
+    /// How runs are made and what surrounds them.
+    pub const RUNS: u8 = 16;
+}
+
+/// The group of keys that no command takes as flags.
+const NO_FLAG: u8 = 0;
+
+/// The name of an argument without one.
+const POSITIONAL: Resettable<Str> = Resettable::Reset;
+
+/// The largest change that passes, where none is given.
+pub const THRESHOLD: Threshold = Threshold(0.02);
+
+// In the order in which a table is written. In the help what has a number for it
+// stands before the rest of its heading.
+settings! {
+    /// One layer of settings: a table in `Cargo.toml`, or the flags.
+    pub struct Table {
+        /// Branch, tag or commit to compare with [default: the pull request's
+        /// target in CI, else origin/HEAD, main or master]
+        "base" Selects base: String, BASE SIDES [.long(POSITIONAL).value_name("BASE")];
+
         /// Package of the benchmark
-        "package" Selects package: Option<String>,
-            arg(short, long, value_name = "NAME", help_heading = BENCHMARK);
+        "package" Selects package: String, SELECTION BENCHMARK [.short('p')];
 
         /// Run this bench target
-        "bench" Selects bench: Option<String>,
-            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+        "bench" Selects bench: String, SELECTION BENCHMARK [.group("target")];
 
         /// Run this binary target
-        "bin" Selects bin: Option<String>,
-            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+        "bin" Selects bin: String, SELECTION BENCHMARK [.group("target")];
 
         /// Run this example target
-        "example" Selects example: Option<String>,
-            arg(long, value_name = "NAME", group = "target", help_heading = BENCHMARK);
+        "example" Selects example: String, SELECTION BENCHMARK [.group("target")];
 
         /// Run any command, in the package's folder of either side
-        "command" Selects command: Option<Written<Words>>,
-            arg(long, value_name = "CMD", group = "target", help_heading = BENCHMARK);
+        "command" Selects command: Written<Words>, SELECTION BENCHMARK [.group("target")];
 
         /// Build with this command before running --command
-        "build-command" Shapes build_command: Option<Written<Words>>,
-            arg(long, value_name = "CMD", help_heading = BENCHMARK);
+        "build-command" Shapes build_command: Written<Words>, SELECTION BENCHMARK [];
 
         /// How a run is called and read: plain (the process itself is the
         /// measurement), json, criterion, divan or libtest [default: what the
         /// executable of a bench target shows, else plain]
-        "harness" Selects harness: Option<Written<Dialect>>,
-            arg(long, value_name = "NAME", help_heading = BENCHMARK);
+        "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK [];
 
         /// Arguments of the benchmark
-        "args" Selects args: Option<Vec<String>>,
-            arg(last = true, value_name = "ARGS", help_heading = BENCHMARK);
+        "args" Selects args: Vec<String>, SELECTION BENCHMARK
+            [.long(POSITIONAL).last(true).value_name("ARGS").num_args(1..)];
 
         /// Features to enable, separated by commas or spaces
-        "features" Shapes features: Option<Vec<String>>,
-            arg(short = 'F', long, value_name = "FEATURES", help_heading = BUILD);
+        "features" Shapes features: Vec<String>, SELECTION BUILD
+            [.short('F').value_name("FEATURES")];
 
         /// Enable all features
-        "all-features" Shapes all_features: Switch,
-            arg(long, action = ArgAction::SetTrue, help_heading = BUILD);
+        "all-features" Shapes all_features: bool, SELECTION BUILD [];
 
         /// Leave out the default features
-        "no-default-features" Shapes no_default_features: Switch,
-            arg(long, action = ArgAction::SetTrue, help_heading = BUILD);
+        "no-default-features" Shapes no_default_features: bool, SELECTION BUILD [];
 
         /// Profile to build with [default: bench for bench targets, else release]
-        "profile" Shapes profile: Option<String>,
-            arg(long, value_name = "NAME", help_heading = BUILD);
+        "profile" Shapes profile: String, SELECTION BUILD [];
 
         /// Toolchain for both sides: head's, base's, each side's own, or a name
-        "toolchain" Shapes toolchain: Option<Written<Toolchain>> = Toolchain::Of(Side::Head),
-            arg(long, value_name = "head|base|each|NAME", help_heading = BUILD);
+        "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
+            [];
 
         /// Unmeasured runs of each side that come first
-        "warmup" Shapes warmup: Option<u32> = 1,
-            arg(long, value_name = "N", help_heading = STOPPING);
+        "warmup" Shapes warmup: u32 = 1, SELECTION STOPPING [];
 
         /// How long one run may take
-        "run-timeout" Shapes run_timeout: Option<Written<Time>> = Time::minutes(10),
-            arg(long, value_name = "TIME", help_heading = STOPPING);
-    }
-}
+        "run-timeout" Shapes run_timeout: Written<Time> = Time::minutes(10), SELECTION STOPPING [];
 
-// What is measured stands before its thresholds in a table, but behind them in the
-// help: settings with a number come first there.
-settings! {
-    /// What is measured.
-    pub struct Metrics {
         /// Metrics that decide [default: wall_time]
-        "metrics" Gates gating: Option<Vec<String>>,
-            arg(long = "metric", value_name = "NAMES", value_delimiter = ',', display_order = 4,
-                help_heading = DECIDING);
+        "metrics" Gates metrics: Vec<String>, POLICY DECIDING
+            [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 
         /// Metrics to measure and show besides, such as instructions or
         /// instructions_cachegrind
-        "show" Informs shown: Option<Vec<String>>,
-            arg(long = "show", value_name = "NAMES", value_delimiter = ',', display_order = 5,
-                help_heading = DECIDING);
-    }
-}
+        "show" Informs show: Vec<String>, POLICY DECIDING
+            [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
-settings! {
-    /// What decides, and how long it may take.
-    pub struct Deciding {
+        /// Largest change that passes, of all metrics or of one
+        "threshold" Gates threshold: Written<Threshold> = THRESHOLD, POLICY DECIDING
+            [.value_name("[METRIC=]PERCENT").action(ArgAction::Append).display_order(1)];
+
+        /// The same of single metrics, by the same flag
+        "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
+
         /// Change from which on there is a warning, below the threshold [default:
         /// none]
-        "warn" Gates warn: Option<Written<Threshold>>,
-            arg(long, value_name = "PERCENT", display_order = 2, help_heading = DECIDING);
+        "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
+
+        /// Accepted slowdowns, always the head's
+        "waivers" Informs waivers: Vec<Waiver>, NO_FLAG DECIDING [];
+
+        /// Units and directions of metrics
+        "units" Gates units: BTreeMap<String, Scale>, NO_FLAG DECIDING [];
 
         /// Confidence of the verdict, 1 minus the chance that it is wrong
-        "confidence" Judges confidence: Option<Written<Confidence>> = Confidence(0.95),
-            arg(long, value_name = "PERCENT", display_order = 3, help_heading = DECIDING);
+        "confidence" Judges confidence: Written<Confidence> = Confidence(0.95), POLICY DECIDING
+            [.display_order(3)];
 
         /// How the change is estimated: robust, mean, geometric-mean, median or min
-        "estimator" Judges estimator: Option<Written<Estimator>> = Estimator::default(),
-            arg(long, value_name = "NAME", help_heading = DECIDING);
+        "estimator" Judges estimator: Written<Estimator> = Estimator::default(), POLICY DECIDING [];
 
         /// How long sampling may take
-        "time-limit" Judges time_limit: Option<Written<Time>> = Time::minutes(5),
-            arg(long, value_name = "TIME", help_heading = STOPPING);
+        "time-limit" Judges time_limit: Written<Time> = Time::minutes(5), POLICY STOPPING [];
 
         /// How many pairs there may be
-        "max-pairs" Judges max_pairs: Option<u64>,
-            arg(long, value_name = "N", help_heading = STOPPING);
-    }
-}
+        "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-settings! {
-    /// What answers that are neither yes nor no do to the exit code.
-    pub struct Doubt {
         /// Exit code of an inconclusive comparison: 0 or 102
-        "on-inconclusive" Judges on_inconclusive: Option<Written<OnDoubt>> = OnDoubt::Pass,
-            arg(long, value_name = "pass|fail", help_heading = DECIDING);
+        "on-inconclusive" Judges on_inconclusive: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING
+            [];
 
         /// Exit code when the base lacks the benchmark or does not build
-        "on-no-baseline" Judges on_no_baseline: Option<Written<OnDoubt>> = OnDoubt::Pass,
-            arg(long, value_name = "pass|fail", help_heading = DECIDING);
+        "on-no-baseline" Judges on_no_baseline: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
         /// Exit code when what gates on the base is not measured on the head, and
         /// all else would be 0
-        "on-removed" Judges on_removed: Option<Written<OnDoubt>> = OnDoubt::Pass,
-            arg(long, value_name = "pass|fail", help_heading = DECIDING);
-    }
-}
+        "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
-settings! {
-    /// How runs are made and what surrounds them.
-    pub struct Runs {
+        /// Named benchmarks, each over the rest of the table
+        "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
+
         /// How many runs make a measurement; auto: as many as the clock needs
-        "repetitions" Shapes repetitions: Option<Written<Repetitions>> = Repetitions::Auto,
-            arg(long, value_name = "auto|N", help_heading = MEASURING);
+        "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
+            [];
 
         /// Of how many measurements --estimator min takes the least [default: 5]
-        "min-of" Shapes min_of: Option<u32>,
-            arg(long, value_name = "N", help_heading = MEASURING);
+        "min-of" Shapes min_of: u32, RUNS MEASURING [];
 
         /// Address randomisation; off: every run has the same addresses
-        "aslr" Shapes aslr: Option<Written<Aslr>> = Aslr::On,
-            arg(long, value_name = "on|off", help_heading = MEASURING);
+        "aslr" Shapes aslr: Written<Aslr> = Aslr::On, RUNS MEASURING [];
 
         /// Run on this processor only
-        "cpu" Shapes cpu: Option<u16>,
-            arg(long, value_name = "N", help_heading = MEASURING);
+        "cpu" Shapes cpu: u16, RUNS MEASURING [];
 
         /// Be so much nicer to other programs, or less where it may be
-        "nice" Shapes nice: Option<i8>,
-            arg(long, value_name = "N", allow_negative_numbers = true, help_heading = MEASURING);
+        "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];
 
         /// Standard input of every run, a file in the package's folder of either
         /// side [default: empty]
-        "stdin" Shapes stdin: Option<String>,
-            arg(long, value_name = "FILE", help_heading = MEASURING);
+        "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
 
         /// Bring the executable and the input into the page cache before each
         /// run, or out of it [default: leave it alone]
-        "page-cache" Shapes page_cache: Option<Written<PageCache>>,
-            arg(long, value_name = "warm|cold", help_heading = MEASURING);
+        "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
 
         /// The same for this file in the package's folder of either side
-        "page-cache-files" Shapes page_cache_files: Option<Vec<String>>,
-            arg(long = "page-cache-file", value_name = "FILE", help_heading = MEASURING);
+        "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
+            [.long("page-cache-file").value_name("FILE")];
 
         /// Before each run do this, unmeasured, in the package's folder of either
         /// side
-        "prepare" Shapes prepare: Option<Written<Words>>,
-            arg(long, value_name = "CMD", help_heading = MEASURING);
+        "prepare" Shapes prepare: Written<Words>, RUNS MEASURING [];
 
         /// The same before the first run of either side
-        "setup" Shapes setup: Option<Written<Words>>,
-            arg(long, value_name = "CMD", help_heading = MEASURING);
+        "setup" Shapes setup: Written<Words>, RUNS MEASURING [];
 
         /// The same after the last run of either side
-        "cleanup" Shapes cleanup: Option<Written<Words>>,
-            arg(long, value_name = "CMD", help_heading = MEASURING);
+        "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
         /// Compare what the two sides print to standard output
-        "check-output" Shapes check_output: Switch,
-            arg(long, action = ArgAction::SetTrue, help_heading = MEASURING);
+        "check-output" Shapes check_output: bool, RUNS MEASURING [];
 
         /// Build both sides with the benchmark sources of one
-        "bench-from" Selects bench_from: Option<Written<BenchFrom>> = BenchFrom::Each,
-            arg(long, value_name = "each|head|base", help_heading = MEASURING);
+        "bench-from" Selects bench_from: Written<BenchFrom> = BenchFrom::Each, RUNS MEASURING [];
     }
 }
-
-/// The largest changes that pass: two keys, which one flag sets.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default)]
-pub struct Thresholds {
-    /// Of the metrics that have none of their own.
-    #[serde(rename = "threshold")]
-    pub common: Option<Written<Threshold>>,
-    /// Of single metrics.
-    #[serde(rename = "thresholds")]
-    pub own: Option<BTreeMap<String, Written<Threshold>>>,
-}
-
-impl Thresholds {
-    const KEYS: &[Key] = &[
-        Key { name: "threshold", role: Role::Gates },
-        Key { name: "thresholds", role: Role::Gates },
-    ];
-
-    /// That of a metric of which nothing is said.
-    pub const DEFAULT: Threshold = Threshold(0.02);
-
-    /// Those of flags: `2%` for all metrics, `METRIC=5%` for one.
-    pub fn of_flags<'a>(flags: impl IntoIterator<Item = &'a String>) -> Self {
-        let mut thresholds = Thresholds::default();
-        for flag in flags {
-            match flag.split_once('=') {
-                Some((metric, text)) => {
-                    let own = thresholds.own.get_or_insert_default();
-                    own.insert(metric.trim().to_owned(), text.into());
-                }
-                None => thresholds.common = Some(flag.as_str().into()),
-            }
-        }
-        thresholds
-    }
-
-    /// Whether any is set.
-    pub fn is_set(&self) -> bool {
-        self.common.is_some() || self.own.is_some()
-    }
-
-    /// That of the metrics that have none of their own.
-    ///
-    /// # Errors
-    /// When its text is no percentage.
-    pub(super) fn common(&self) -> Result<Threshold, Error> {
-        Ok(self.common.read("threshold")?.unwrap_or(Thresholds::DEFAULT))
-    }
-
-    /// Those of single metrics.
-    ///
-    /// # Errors
-    /// When the text of one is no percentage.
-    pub(super) fn own(&self) -> Result<BTreeMap<String, Threshold>, Error> {
-        let own = self.own.iter().flatten();
-        own.map(|(metric, text)| Ok((metric.clone(), text.read("threshold")?))).collect()
-    }
-
-    fn over(self, low: Self) -> Self {
-        Thresholds { common: self.common.or(low.common), own: joined(self.own, low.own) }
-    }
-}
-
-impl Args for Thresholds {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        let help = "Largest change that passes, of all metrics or of one";
-        command.arg(
-            clap::Arg::new("threshold")
-                .long("threshold")
-                .value_name("[METRIC=]PERCENT")
-                .action(ArgAction::Append)
-                .help(format!("{help} [default: {}]", Thresholds::DEFAULT))
-                .display_order(1)
-                .help_heading(DECIDING),
-        )
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Thresholds {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Thresholds::of_flags(matches.get_many("threshold").into_iter().flatten()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Thresholds::from_arg_matches(matches)?.over(std::mem::take(self));
-        Ok(())
-    }
-}
-
-/// One layer of settings: a table in `Cargo.toml`, or the flags.
-#[derive(Clone, Debug, Default, PartialEq, Args, Deserialize, Serialize)]
-#[serde(default)]
-pub struct Table {
-    /// Branch, tag or commit to compare with [default: the pull request's
-    /// target in CI, else origin/HEAD, main or master]
-    #[arg(help_heading = SIDES)]
-    pub base: Option<String>,
-    /// What is run, and how it is built.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub selection: Selection,
-    /// What is measured.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub metrics: Metrics,
-    /// The largest changes that pass.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub thresholds: Thresholds,
-    /// What decides, and how long it may take.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub deciding: Deciding,
-    /// What answers that are neither yes nor no do to the exit code.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub doubt: Doubt,
-    /// How runs are made and what surrounds them.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub runs: Runs,
-    /// Units and directions of metrics.
-    #[arg(skip)]
-    pub units: Option<BTreeMap<String, Scale>>,
-    /// Accepted slowdowns. Always the head's.
-    #[arg(skip)]
-    pub waivers: Option<Vec<Waiver>>,
-    /// Named benchmarks, each over the rest of this table.
-    #[arg(skip)]
-    pub benchmarks: Option<BTreeMap<String, Table>>,
-}
-
-/// The keys of [`Table`] that are in none of its groups; the first stands before
-/// those, the others behind.
-const BASE: &[Key] = &[Key { name: "base", role: Role::Selects }];
-const REST: &[Key] = &[
-    Key { name: "units", role: Role::Gates },
-    Key { name: "waivers", role: Role::Informs },
-    Key { name: "benchmarks", role: Role::Selects },
-];
 
 /// A slowdown that is accepted.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -442,6 +244,60 @@ pub struct Scale {
     pub better: Option<String>,
 }
 
+plain! {
+    Vec<Waiver> {}
+    BTreeMap<String, Table> {}
+    BTreeMap<String, Scale> {
+        fn over(self, low: Self) -> Self {
+            low.into_iter().chain(self).collect()
+        }
+    }
+}
+
+impl Setting for BTreeMap<String, Written<Threshold>> {
+    type Value = BTreeMap<String, Threshold>;
+
+    fn read(&self, _: &'static str) -> Result<Self::Value, Error> {
+        self.iter().map(|(metric, text)| Ok((metric.clone(), text.read("threshold")?))).collect()
+    }
+
+    fn over(self, low: Self) -> Self {
+        low.into_iter().chain(self).collect()
+    }
+}
+
+/// The flags of some of the groups in [`flags`].
+#[derive(Clone, Debug)]
+pub struct Flags<const GROUPS: u8>(pub Table);
+
+impl<const GROUPS: u8> Args for Flags<GROUPS> {
+    fn augment_args(command: Command) -> Command {
+        command.args(Table::flags(GROUPS))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const GROUPS: u8> FromArgMatches for Flags<GROUPS> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut table = Table::given(GROUPS, matches);
+        if GROUPS & POLICY != 0 {
+            // One flag for two keys.
+            table.threshold = None;
+            let given = matches.get_many::<Written<Threshold>>("threshold");
+            table.set_thresholds(given.into_iter().flatten());
+        }
+        Ok(Flags(table))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// A key with two values that differ; `None` stands for one that is not set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
@@ -451,42 +307,29 @@ pub(super) struct Difference {
 }
 
 impl Table {
-    /// The keys, in the order in which they are declared.
-    pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
-        let groups = [
-            BASE,
-            Selection::KEYS,
-            Metrics::KEYS,
-            Thresholds::KEYS,
-            Deciding::KEYS,
-            Doubt::KEYS,
-            Runs::KEYS,
-            REST,
-        ];
-        groups.into_iter().flatten()
-    }
-
     /// The table `cbdr` in `metadata`; `place` is what it is called in errors.
     /// `None` when there is none.
     ///
     /// # Errors
     /// When a key or the type of a value is not what it may be.
-    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, TableError> {
+    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, Error> {
         match metadata.get("cbdr") {
             None | Some(Value::Null) => Ok(None),
             Some(table) => Table::parse(table, &format!("{place}.metadata.cbdr")).map(Some),
         }
     }
 
-    fn parse(value: &Value, place: &str) -> Result<Self, TableError> {
-        let bad = |why: String| TableError::BadValue { table: place.to_owned(), why };
+    fn parse(value: &Value, place: &str) -> Result<Self, Error> {
+        let bad = |why: String| Error::BadType { table: place.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
-        let names = || Table::keys().map(|key| key.name);
+        let names = || Table::KEYS.iter().map(|key| key.name);
         if let Some(key) = entries.keys().find(|key| names().all(|known| known != *key)) {
-            return Err(TableError::UnknownKey {
+            return Err(Error::UnknownKey {
                 key: key.clone(),
                 table: place.to_owned(),
-                nearest: nearest(key, names()).map(str::to_owned),
+                hint: instead_of(key, names(), || {
+                    format!("the keys are {}", names().collect::<Vec<_>>().join(", "))
+                }),
             });
         }
         let named = value.get("benchmarks").and_then(Value::as_object);
@@ -494,7 +337,7 @@ impl Table {
             let place = format!("{place}.benchmarks.{name}");
             if value.get("benchmarks").is_some() {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
-                return Err(TableError::BadValue { table: place, why });
+                return Err(Error::BadType { table: place, why });
             }
             Table::parse(value, &place)?;
         }
@@ -506,8 +349,8 @@ impl Table {
         }
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
-        if table.selection.targets() > 1 {
-            return Err(TableError::TwoTargets { table: place.to_owned() });
+        if table.targets() > 1 {
+            return Err(Error::TwoTargets(place.to_owned()));
         }
         Ok(table)
     }
@@ -516,45 +359,39 @@ impl Table {
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         let mut values = serde_json::to_value(self).unwrap_or_default();
         let entry = |key: &Key| Some((key.name, values.get_mut(key.name)?.take()));
-        Table::keys().filter_map(entry).filter(|(_, value)| !value.is_null()).collect()
+        Table::KEYS.iter().filter_map(entry).filter(|(_, value)| !value.is_null()).collect()
     }
 
-    /// Reads the values of this layer alone.
-    ///
-    /// # Errors
-    /// When the text of one means nothing.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        self.selection.check()?;
-        self.metrics.check()?;
-        self.thresholds.common()?;
-        self.thresholds.own()?;
-        self.deciding.check()?;
-        self.doubt.check()?;
-        self.runs.check()
+    /// Sets the thresholds of flags: `2%` is that of all metrics, `METRIC=5%` of one.
+    pub fn set_thresholds<'a>(&mut self, flags: impl IntoIterator<Item = &'a Written<Threshold>>) {
+        for flag in flags {
+            match flag.text().split_once('=') {
+                Some((metric, threshold)) => {
+                    let thresholds = self.thresholds.get_or_insert_default();
+                    thresholds.insert(metric.trim().to_owned(), threshold.into());
+                }
+                None => self.threshold = Some(flag.clone()),
+            }
+        }
     }
 
     /// This layer over a lower one. A target chosen here clears the lower
     /// layer's choice.
     #[must_use]
     pub fn over(self, mut low: Table) -> Table {
-        if self.selection.targets() > 0 {
-            low.selection.bench = None;
-            low.selection.bin = None;
-            low.selection.example = None;
-            low.selection.command = None;
+        if self.targets() > 0 {
+            low.bench = None;
+            low.bin = None;
+            low.example = None;
+            low.command = None;
         }
-        Table {
-            base: self.base.or(low.base),
-            selection: self.selection.over(low.selection),
-            metrics: self.metrics.over(low.metrics),
-            thresholds: self.thresholds.over(low.thresholds),
-            deciding: self.deciding.over(low.deciding),
-            doubt: self.doubt.over(low.doubt),
-            runs: self.runs.over(low.runs),
-            units: joined(self.units, low.units),
-            waivers: self.waivers.or(low.waivers),
-            benchmarks: self.benchmarks.or(low.benchmarks),
-        }
+        self.each_over(low)
+    }
+
+    /// How many targets are chosen.
+    pub(crate) fn targets(&self) -> usize {
+        let named = [&self.bench, &self.bin, &self.example].map(Option::is_some);
+        named.into_iter().chain([self.command.is_some()]).filter(|is_set| *is_set).count()
     }
 
     /// The named benchmarks, each over this table.
@@ -562,22 +399,6 @@ impl Table {
         let rest = Table { benchmarks: None, ..self.clone() };
         let named = self.benchmarks.iter().flatten();
         named.map(|(name, table)| (name.clone(), table.clone().over(rest.clone()))).collect()
-    }
-
-    /// This table with the keys of some roles taken from `other`.
-    #[must_use]
-    pub(super) fn with(self, is_taken: fn(Role) -> bool, other: &Table) -> Table {
-        let other = other.clone();
-        Table {
-            selection: self.selection.with(is_taken, other.selection),
-            metrics: self.metrics.with(is_taken, other.metrics),
-            thresholds: if is_taken(Role::Gates) { other.thresholds } else { self.thresholds },
-            deciding: self.deciding.with(is_taken, other.deciding),
-            doubt: self.doubt.with(is_taken, other.doubt),
-            runs: self.runs.with(is_taken, other.runs),
-            units: if is_taken(Role::Gates) { other.units } else { self.units },
-            ..self
-        }
     }
 
     /// The keys that this table and `other` set differently.
@@ -589,29 +410,7 @@ impl Table {
             let (own, other) = (own.get(key.name).cloned(), other.get(key.name).cloned());
             Difference { key: *key, own, other }
         };
-        Table::keys().map(difference).filter(|found| found.own != found.other).collect()
-    }
-}
-
-impl Selection {
-    /// How many targets are chosen.
-    pub(crate) fn targets(&self) -> usize {
-        let named = [&self.bench, &self.bin, &self.example].map(Option::is_some);
-        named.into_iter().chain([self.command.is_some()]).filter(|is_set| *is_set).count()
-    }
-}
-
-/// The entries of two layers, of which the higher one's count.
-fn joined<T>(
-    high: Option<BTreeMap<String, T>>,
-    low: Option<BTreeMap<String, T>>,
-) -> Option<BTreeMap<String, T>> {
-    match (high, low) {
-        (Some(high), Some(mut low)) => {
-            low.extend(high);
-            Some(low)
-        }
-        (high, low) => high.or(low),
+        Table::KEYS.iter().map(difference).filter(|found| found.own != found.other).collect()
     }
 }
 
@@ -622,11 +421,4 @@ fn says_something(value: &Value) -> bool {
         Value::Array(items) => !items.is_empty(),
         _ => true,
     }
-}
-
-/// The one of `names` that `word` most resembles, if it resembles any.
-pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
-    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (best.0 > 0.75).then_some(best.1)
 }

@@ -13,17 +13,39 @@ use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
 use crate::model::words::words;
 
-/// Words that a shell offers, all there are.
-macro_rules! offered {
-    ($($type:ty),+) => { $(
-        impl Meaning for $type {
+/// Texts that are called by name in the help, or by the words that there are.
+macro_rules! meanings {
+    ($($type:ty: $name:literal),+ $(,)?) => {
+        $(impl Meaning for $type {
+            const VALUE_NAME: &'static str = $name;
+        })+
+    };
+}
+meanings!(
+    OnDoubt: "pass|fail",
+    Aslr: "on|off",
+    BenchFrom: "each|head|base",
+    PageCache: "warm|cold",
+    Toolchain: "head|base|each|NAME",
+    Threshold: "PERCENT",
+    Confidence: "PERCENT",
+    Time: "TIME",
+    Words: "CMD",
+);
+
+/// Words that the help has a sentence about.
+macro_rules! described {
+    ($($type:ty),+) => {
+        $(impl Meaning for $type {
+            const VALUE_NAME: &'static str = "NAME";
+
             fn words() -> Vec<&'static str> {
                 <$type>::ALL.map(<$type>::name).to_vec()
             }
-        }
-    )+ };
+        })+
+    };
 }
-offered!(Estimator, Dialect, OnDoubt, Aslr, BenchFrom);
+described!(Estimator, Dialect);
 
 /// Address randomisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +106,6 @@ impl FromStr for PageCache {
     }
 }
 
-impl Meaning for PageCache {
-    fn words() -> Vec<&'static str> {
-        vec!["warm", "cold"]
-    }
-}
-
 /// How many runs make a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -122,11 +138,8 @@ impl fmt::Display for Repetitions {
 }
 
 impl Meaning for Repetitions {
+    const VALUE_NAME: &'static str = "auto|N";
     const IS_NUMBER: bool = true;
-
-    fn words() -> Vec<&'static str> {
-        vec!["auto"]
-    }
 }
 
 /// Which toolchain builds the two sides.
@@ -163,12 +176,6 @@ impl fmt::Display for Toolchain {
     }
 }
 
-impl Meaning for Toolchain {
-    fn words() -> Vec<&'static str> {
-        vec!["head", "base", "each"]
-    }
-}
-
 /// A text such as `2%`, as a fraction.
 fn fraction(text: &str) -> Result<f64, String> {
     let Some(number) = text.trim().strip_suffix('%') else {
@@ -202,7 +209,6 @@ macro_rules! percentages {
             }
         }
 
-        impl Meaning for $type {}
     )+ };
 }
 percentages! {
@@ -241,8 +247,6 @@ impl fmt::Display for Time {
     }
 }
 
-impl Meaning for Time {}
-
 /// The words of a command, as a shell would split them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(pub Vec<String>);
@@ -257,8 +261,6 @@ impl FromStr for Words {
         }
     }
 }
-
-impl Meaning for Words {}
 
 #[cfg(test)]
 mod tests {
@@ -316,6 +318,9 @@ mod tests {
         for word in Toolchain::words() {
             assert_ne!(read(word), Ok(Toolchain::Named(word.to_owned())));
         }
+        assert_eq!(OnDoubt::words(), OnDoubt::ALL.map(OnDoubt::name));
+        assert_eq!(Aslr::words(), Aslr::ALL.map(Aslr::name));
+        assert_eq!(BenchFrom::words(), BenchFrom::ALL.map(BenchFrom::name));
         assert!(PageCache::words().into_iter().all(|word| read::<PageCache>(word).is_ok()));
         assert!(Repetitions::words().into_iter().all(|word| read::<Repetitions>(word).is_ok()));
     }

@@ -12,7 +12,8 @@ use crate::exec::system::digest;
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::side::Side;
 use crate::model::target::{Package, Target};
-use crate::settings::options::{self, Benchmark, Subject};
+use crate::settings;
+use crate::settings::options::{Benchmark, Subject};
 
 /// Files by their paths from the root of a worktree.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -47,7 +48,7 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
     if asked.all(|side| side == first) {
         return Ok(first);
     }
-    Err(options::Error::Disagree("bench-from".to_owned()).into())
+    Err(settings::Error::Disagree("bench-from".to_owned()).into())
 }
 
 /// Lays the benchmark sources of the side `from` over the other one's worktree; returns
@@ -65,7 +66,7 @@ pub(super) fn lay_over(
         let Subject::Target(target, _) = &benchmark.subject else {
             let why = "nobody knows the benchmark sources of a command".to_owned();
             let value = from.name().to_owned();
-            return Err(options::Error::Bad { what: "bench-from", value, why }.into());
+            return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
         };
         let package = manifests.package(from, benchmark);
         let path = package.and_then(|package| source_to_overlay(package, target));

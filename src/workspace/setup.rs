@@ -118,7 +118,7 @@ pub(super) fn set_up(
         }
     };
     let asked = flags.clone().over(head_table.clone().unwrap_or_default());
-    let toolchains = toolchains(context, asked.selection.toolchain()?, &folders, base.is_some())?;
+    let toolchains = toolchains(context, asked.toolchain()?, &folders, base.is_some())?;
     let read = |context: &Context<'_>| {
         Manifests::read(context, &user.inside, &folders, &toolchains, base.is_some())
     };

@@ -1,11 +1,7 @@
 //! The command line: what may be typed, and nothing else.
 
-mod cache;
-mod doctor;
 mod generated;
 mod history;
-mod hook;
-mod init;
 mod pipe;
 
 use std::ffi::OsString;
@@ -18,21 +14,19 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::model::shard::Shard;
-use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
+use cargo_cbdr::settings::values::Time;
 
 use crate::ui::text;
 
-pub(crate) use cache::Cache;
-pub(crate) use doctor::Doctor;
 pub(crate) use generated::{completions, man};
-pub(crate) use hook::Hook;
-pub(crate) use init::{Init, Service};
-pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
-
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
 };
+pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
 const OUTPUT: &str = "Output";
 
@@ -137,7 +131,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Table,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | DOUBT | RUNS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -277,6 +271,102 @@ pub(crate) enum Format {
     Junit,
 }
 
+/// What the table is to say, and what else is written.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    #[command(flatten)]
+    pub(crate) settings: Flags<{ SELECTION | POLICY | RUNS }>,
+
+    #[command(flatten)]
+    pub(crate) filter: Filter,
+
+    /// How long the benchmark is tried at most; `0s` writes without a try
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = STOPPING)]
+    pub(crate) try_for: String,
+
+    /// Also write a workflow that compares pull requests
+    #[arg(long, value_enum, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) ci: Option<Service>,
+
+    /// Write nothing, print the changes as a patch
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where pull requests are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Service {
+    /// GitHub Actions: `.github/workflows/cbdr.yml`.
+    Github,
+    /// GitLab CI: `.gitlab/cbdr.yml`, to be included.
+    Gitlab,
+    /// Anything else: a shell script, `ci/cbdr.sh`.
+    Script,
+}
+
+/// What to do with the pre-push hook.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Hook {
+    /// Make git compare each branch with its merge-base before it is pushed
+    ///
+    /// A regression stops the push; `git push --no-verify` pushes nevertheless.
+    /// A hook that is there already is kept and called first.
+    Install {
+        /// How long all branches of a push together may be sampled
+        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
+        time_limit: String,
+
+        /// Further arguments of `cargo cbdr compare`
+        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
+        args: Vec<String>,
+    },
+    /// Take the hook away again, and put back what was there before
+    ///
+    /// Removes the lines that `hook install` wrote, and no others.
+    Uninstall,
+    /// Compare what git says that it will push; the hook calls this
+    #[command(hide = true)]
+    Run {
+        /// How long all branches together may be sampled
+        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
+        time_limit: String,
+
+        /// Further arguments of `cargo cbdr compare`
+        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
+        args: Vec<String>,
+    },
+}
+
+/// What to do with the cache.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cache {
+    /// Say what is kept of each repository, the latest used first
+    List,
+    /// Remove what is kept of this repository: builds, worktrees, target folders
+    ///
+    /// Everything can be made again. What a comparison uses at this moment stays.
+    Clean {
+        /// Of all repositories
+        #[arg(long, help_heading = SIDES)]
+        all: bool,
+    },
+}
+
+/// Say what this machine can measure, and how well.
+///
+/// Looks at what it knows of the machine, at the meters that it has, and at
+/// how noisy it is: a program of its own against itself, in pairs.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// How long the noise is measured
+    #[arg(long, value_name = "TIME", default_value = "20s", help_heading = STOPPING)]
+    pub(crate) time_limit: Written<Time>,
+
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
+    pub(crate) format: Printed,
+}
+
 /// The arguments, without the `cbdr` that cargo adds when it calls us.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut args: Vec<OsString> = args.collect();
@@ -335,7 +425,7 @@ mod tests {
             let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
                 panic!("{line}");
             };
-            assert_eq!((compare.settings.base.as_deref(), compare.dirty), (Some("main"), true));
+            assert_eq!((compare.settings.0.base.as_deref(), compare.dirty), (Some("main"), true));
         }
     }
 }

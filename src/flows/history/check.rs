@@ -147,7 +147,7 @@ pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Resul
     };
     let since = since(&repo, &mut book, &revision, baseline.as_ref());
     let past = past(&mut book, line);
-    let named = request.flags.metrics.gating.as_deref();
+    let named = request.flags.metrics.as_deref();
     check_names(&latest, named)?;
     let scale = Scale { options, past: &past, since: since.as_deref(), named, repo: &repo };
     let results: Vec<Judged> =

@@ -100,7 +100,7 @@ pub fn list(options: &Options) -> Result<Listing, Error> {
             kinds.push(Series { values: Vec::new(), ..series.clone() });
         }
     }
-    let named = request.flags.metrics.gating.as_deref();
+    let named = request.flags.metrics.as_deref();
     let shown = |series: &&Series| match named {
         Some(named) => named.contains(&series.name),
         None => series.gates,

@@ -76,18 +76,19 @@ fn value(json: &Json) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::setting::Switch;
     use crate::settings::table::Table as Layer;
 
     fn entries() -> Vec<(&'static str, Json)> {
         let thresholds = [("max_rss".to_owned(), "5%".into())].into();
-        let mut layer = Layer::default();
-        layer.selection.bench = Some("parse".into());
-        layer.selection.args = Some(vec!["--quick".into(), "a \"b\"".into()]);
-        layer.selection.all_features = Switch(Some(true));
-        layer.thresholds.common = Some("2%".into());
-        layer.thresholds.own = Some(thresholds);
-        layer.deciding.max_pairs = Some(7);
+        let layer = Layer {
+            bench: Some("parse".into()),
+            args: Some(vec!["--quick".into(), "a \"b\"".into()]),
+            threshold: Some("2%".into()),
+            thresholds: Some(thresholds),
+            max_pairs: Some(7),
+            all_features: Some(true),
+            ..Layer::default()
+        };
         layer.entries()
     }
 

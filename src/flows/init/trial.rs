@@ -15,7 +15,7 @@ use crate::model::outcome::{Limits, Policy};
 use crate::model::row::Reading;
 use crate::model::side::Side;
 use crate::settings::options::limits;
-use crate::settings::table::Thresholds;
+use crate::settings::table::THRESHOLD;
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
 use crate::workspace::{self, Request};
@@ -29,7 +29,7 @@ const ROOM: f64 = 1.25;
 
 /// The thresholds that are suggested, fractions. A gate that lets more pass is
 /// none.
-const THRESHOLDS: [f64; 4] = [Thresholds::DEFAULT.0, 0.03, 0.05, 0.1];
+const THRESHOLDS: [f64; 4] = [THRESHOLD.0, 0.03, 0.05, 0.1];
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,7 +25,7 @@ fn quoted(text: &str) -> Vec<&str> {
 #[test]
 fn every_key_is_a_field_and_every_field_a_key() {
     let fields = serde_json::to_value(Table::default()).unwrap();
-    let mut keys: Vec<&str> = Table::keys().map(|key| key.name).collect();
+    let mut keys: Vec<&str> = Table::KEYS.iter().map(|key| key.name).collect();
     keys.sort_unstable();
     assert_eq!(fields.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
 }
@@ -42,19 +42,11 @@ fn every_key_is_documented_with_its_default() {
             documented.insert(key.to_owned(), default.to_owned());
         }
     }
-    let mut keys: Vec<&str> = Table::keys().map(|key| key.name).collect();
+    let mut keys: Vec<&str> = Table::KEYS.iter().map(|key| key.name).collect();
     keys.retain(|key| *key != "benchmarks");
     keys.sort_unstable();
     assert_eq!(documented.keys().collect::<Vec<_>>(), keys);
-    let groups = [
-        Selection::defaults(),
-        Metrics::defaults(),
-        Deciding::defaults(),
-        Doubt::defaults(),
-        Runs::defaults(),
-    ];
-    let threshold = vec![("threshold", Thresholds::DEFAULT.to_string())];
-    for (key, default) in groups.into_iter().chain([threshold]).flatten() {
+    for (key, default) in Table::defaults() {
         assert_eq!(documented[key], format!("`{default}`"), "{key}");
     }
 }
@@ -71,13 +63,13 @@ fn the_documentation_knows_which_keys_decide_and_which_select() {
     };
     let of_role = |is_meant: fn(Role) -> bool, left_out: &[&str]| {
         let mut keys: Vec<&str> =
-            Table::keys().filter(|key| is_meant(key.role)).map(|key| key.name).collect();
+            Table::KEYS.iter().filter(|key| is_meant(key.role)).map(|key| key.name).collect();
         keys.retain(|key| !left_out.contains(key));
         keys.sort_unstable();
         keys
     };
-    let doubt = Doubt::KEYS.iter().map(|key| key.name);
-    let mut deciding = of_role(Role::is_policy, &doubt.collect::<Vec<_>>());
+    let doubt = ["on-inconclusive", "on-no-baseline", "on-removed"];
+    let mut deciding = of_role(Role::is_policy, &doubt);
     deciding.push("on-");
     deciding.sort_unstable();
     assert_eq!(between("**What decides**", "is taken from the base's table"), deciding);
@@ -114,9 +106,9 @@ fn a_target_in_a_higher_layer_clears_the_lower_ones() {
 #[test]
 fn what_a_value_means_is_asked_when_it_counts() {
     let low = table(json!({"threshold": "2", "aslr": "no", "repetitions": 0}));
-    assert!(low.check().is_err());
+    assert!(low.read_all().is_err());
     let high = table(json!({"threshold": "3%", "aslr": "off", "repetitions": 4}));
-    assert_eq!(high.clone().over(low).check(), Ok(()));
+    assert_eq!(high.clone().over(low).read_all(), Ok(()));
     // As it was written.
     let entries = [("threshold", json!("3%")), ("repetitions", json!(4)), ("aslr", json!("off"))];
     assert_eq!(high.entries(), entries);
@@ -124,15 +116,14 @@ fn what_a_value_means_is_asked_when_it_counts() {
 
 #[test]
 fn a_flag_sets_thresholds_of_all_metrics_and_of_single_ones() {
-    let flags = ["3%", "max_rss=5%", "4%"].map(str::to_owned);
-    let expected = table(json!({"threshold": "4%", "thresholds": {"max_rss": "5%"}}));
-    let thresholds = Thresholds::of_flags(&flags);
-    assert_eq!(thresholds, expected.thresholds);
-    let low = table(json!({"threshold": "1%", "thresholds": {"max_rss": "1%", "cpu_time": "1%"}}));
-    let both = thresholds.over(low.thresholds);
-    let of = |metric: &str| both.own().unwrap()[metric];
+    let mut high = Table::default();
+    high.set_thresholds(&["3%", "max_rss=5%", "4%"].map(Written::from));
+    assert_eq!(high, table(json!({"threshold": "4%", "thresholds": {"max_rss": "5%"}})));
+    let low = json!({"threshold": "1%", "thresholds": {"max_rss": "1%", "cpu_time": "1%"}});
+    let both = high.over(table(low));
+    let of = |metric: &str| both.thresholds().unwrap().unwrap()[metric];
     assert_eq!((of("max_rss"), of("cpu_time")), (Threshold(0.05), Threshold(0.01)));
-    assert_eq!(both.common(), Ok(Threshold(0.04)));
+    assert_eq!(both.threshold(), Ok(Threshold(0.04)));
 }
 
 #[test]
@@ -187,7 +178,7 @@ fn what_decides_is_taken_from_the_base_and_nothing_else_is() {
         json!({"m": {"unit": "s"}}),
         json!({"m": {"bench": "b"}}),
     ];
-    for key in Table::keys() {
+    for key in Table::KEYS.iter() {
         let of = |value: &Value| Table::of_metadata(&json!({"cbdr": {key.name: value}}), "package");
         let table = candidates.iter().find_map(|value| of(value).ok()).flatten().unwrap();
         let found = table.differences(&Table::default());

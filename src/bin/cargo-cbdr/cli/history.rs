@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use cargo_cbdr::model::outcome::OnDoubt;
 use cargo_cbdr::settings::Written;
-use cargo_cbdr::settings::table::{Deciding, Metrics, Selection, Thresholds};
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::{POLICY, SELECTION};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{DECIDING, EXIT_CODES, Filter, OUTPUT, SIDES, STOPPING, Seed};
@@ -64,7 +65,7 @@ pub(crate) struct Record {
     pub(crate) format: Printed,
 
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) settings: Flags<SELECTION>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -235,19 +236,10 @@ pub(crate) struct Bisect {
     pub(crate) restart: bool,
 
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) settings: Flags<{ SELECTION | POLICY }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
-
-    #[command(flatten)]
-    pub(crate) metrics: Metrics,
-
-    #[command(flatten)]
-    pub(crate) thresholds: Thresholds,
-
-    #[command(flatten)]
-    pub(crate) deciding: Deciding,
 
     /// Exit code when BAD against GOOD is inconclusive: 0 or 102 [default: pass]
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::outcome::OnDoubt;
 use cargo_cbdr::settings::Written;
-use cargo_cbdr::settings::values::{Confidence, Time};
+use cargo_cbdr::settings::values::{Confidence, Threshold, Time};
 use clap::{Args, ValueEnum};
 
 use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
@@ -98,7 +98,7 @@ pub(crate) struct Samples {
     /// Largest change that passes, of all metrics or of one [default: none, so
     /// that there is no verdict]
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
-    pub(crate) threshold: Vec<String>,
+    pub(crate) threshold: Vec<Written<Threshold>>,
 
     /// Confidence of the verdict, 1 minus the chance that it is wrong, or of
     /// the intervals

@@ -13,7 +13,7 @@ use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec, units_beside};
-use cargo_cbdr::settings::table::{Table, Thresholds};
+use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
 
@@ -112,22 +112,21 @@ pub(super) fn standard() -> Result<File, Failure> {
 pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let judges = args.rule == Rule::Judge;
     let samples = &args.samples;
-    let mut table =
-        Table { thresholds: Thresholds::of_flags(&samples.threshold), ..Table::default() };
-    let has_threshold = table.thresholds.is_set();
+    let has_threshold = !samples.threshold.is_empty();
     let usual = match (judges, has_threshold) {
         (true, _) => Estimator::Min,
         (false, true) => Estimator::default(),
         (false, false) => Estimator::Mean,
     };
-    if judges && table.thresholds.common.is_none() {
-        table.thresholds.common = Some(Written::new(TOLERANCE));
-    }
-    table.metrics.gating.clone_from(&samples.metric);
-    table.deciding.confidence = Some(samples.confidence.clone());
-    let estimator = samples.estimator.clone().unwrap_or_else(|| Written::new(usual));
-    table.deciding.estimator = Some(estimator);
-    table.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
+    let mut table = Table {
+        metrics: samples.metric.clone(),
+        confidence: Some(samples.confidence.clone()),
+        estimator: samples.estimator.clone().or(Some(Written::new(usual))),
+        on_inconclusive: args.on_inconclusive.clone(),
+        threshold: judges.then(|| Written::new(TOLERANCE)),
+        ..Table::default()
+    };
+    table.set_thresholds(&samples.threshold);
     let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
     let gates = (judges || has_threshold).then(|| options::gates(&table));
     let gates = gates.transpose().map_err(Failure::usage)?;

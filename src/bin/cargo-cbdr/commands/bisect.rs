@@ -16,14 +16,8 @@ use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit that the arguments ask for.
 pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let mut flags = Table {
-        selection: args.selection.clone(),
-        metrics: args.metrics.clone(),
-        thresholds: args.thresholds.clone(),
-        deciding: args.deciding.clone(),
-        ..Table::default()
-    };
-    flags.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
+    let on_inconclusive = args.on_inconclusive.clone();
+    let flags = Table { on_inconclusive, ..args.settings.0.clone() };
     let options = Options {
         request: request(flags, None, args.filter.filter.clone())?,
         good: args.good.clone(),

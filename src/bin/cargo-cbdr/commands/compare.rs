@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
-    let request = request(args.settings.clone(), args.head.clone(), args.filter.filter.clone())?;
+    let request = request(args.settings.0.clone(), args.head.clone(), args.filter.filter.clone())?;
     let request = Request {
         instead: args.instead.clone(),
         exact_base: args.exact_base,

@@ -38,9 +38,8 @@ fn parents(all: bool) -> Parents {
 }
 
 fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let mut flags = Table { selection: args.selection.clone(), ..Table::default() };
-    flags.metrics.gating.clone_from(&args.metric);
-    flags.metrics.shown.clone_from(&args.show);
+    let (metrics, show) = (args.metric.clone(), args.show.clone());
+    let flags = Table { metrics, show, ..args.settings.0.clone() };
     let request = request(flags, args.rev.clone(), args.filter.filter.clone())?;
     let options = record::Options { request, runs: args.runs };
     let mut ui = Ui::new();
@@ -64,9 +63,12 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
 }
 
 fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let mut flags = Table { base: args.base.clone(), ..Table::default() };
-    flags.metrics.gating.clone_from(&args.metric);
-    flags.doubt.on_inconclusive.clone_from(&args.on_inconclusive);
+    let flags = Table {
+        base: args.base.clone(),
+        metrics: args.metric.clone(),
+        on_inconclusive: args.on_inconclusive.clone(),
+        ..Table::default()
+    };
     let options = check::Options {
         request: request(flags, args.rev.clone(), None)?,
         baseline: args.baseline.clone(),
@@ -85,8 +87,7 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
 }
 
 fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let mut flags = Table::default();
-    flags.metrics.gating.clone_from(&args.metric);
+    let flags = Table { metrics: args.metric.clone(), ..Table::default() };
     let options = series::Options {
         request: request(flags, args.rev.clone(), None)?,
         commits: args.commits as usize,

@@ -285,7 +285,7 @@ fn of_push(push: &Push, limit: Duration, args: &[String]) -> Result<Compare, Fai
     compare.head = Some(push.commit.clone());
     compare.instead.clone_from(&push.remote_commit);
     let limit = limit.max(Duration::from_secs(1));
-    compare.settings.deciding.time_limit.get_or_insert_with(|| Written::new(Time(limit)));
+    compare.settings.0.time_limit.get_or_insert_with(|| Written::new(Time(limit)));
     Ok(compare)
 }
 

@@ -14,7 +14,7 @@ use cargo_cbdr::flows::init::{
 };
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::settings::Written;
-use cargo_cbdr::settings::table::{Table, Thresholds};
+use cargo_cbdr::settings::table::{THRESHOLD, Table};
 use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::Request;
 
@@ -54,15 +54,7 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
-    let flags = Table {
-        selection: args.selection.clone(),
-        metrics: args.metrics.clone(),
-        thresholds: args.thresholds.clone(),
-        deciding: args.deciding.clone(),
-        runs: args.runs.clone(),
-        ..Table::default()
-    };
-    let request = request(flags, None, None)?;
+    let request = request(args.settings.0.clone(), None, None)?;
     let mut proposal = propose(&request, helper, interrupt)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
@@ -114,7 +106,7 @@ fn trial(
     ui: &mut Ui,
 ) -> Result<Trial, Failure> {
     let mut request = request.clone();
-    request.flags.selection.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
+    request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
     let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
         Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
             ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
@@ -127,12 +119,12 @@ fn trial(
 /// What the trial decides, where the user did not; and without one the usual
 /// threshold, so that it is there to be seen.
 fn settle(table: &mut Table, trial: Option<&Trial>) {
-    if !table.thresholds.is_set() {
-        let threshold = trial.map_or(Thresholds::DEFAULT.0, |trial| trial.threshold);
-        table.thresholds.common = Some(Written::new(percent(threshold)));
+    if table.threshold.is_none() && table.thresholds.is_none() {
+        let threshold = trial.map_or(THRESHOLD.0, |trial| trial.threshold);
+        table.threshold = Some(Written::new(percent(threshold)));
     }
-    if let (None, Some(minutes)) = (&table.deciding.time_limit, trial.and_then(minutes_needed)) {
-        table.deciding.time_limit = Some(Written::new(format!("{minutes}m")));
+    if let (None, Some(minutes)) = (&table.time_limit, trial.and_then(minutes_needed)) {
+        table.time_limit = Some(Written::new(format!("{minutes}m")));
     }
 }
 
@@ -215,7 +207,7 @@ fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
     let told = told.trim_start_matches('+');
     let known = format!("at this noise {limit} tell{nine} a change that is {told} away from it");
     let threshold = percent(trial.threshold);
-    if table.thresholds.is_set() {
+    if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
     } else if reach <= trial.threshold {
         ui.status("Threshold", &format!("{threshold}; {known}"));

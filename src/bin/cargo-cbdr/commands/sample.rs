@@ -49,10 +49,12 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
 }
 
 fn sampling(args: &Sample) -> Result<Sampling, Failure> {
-    let mut table = Table::default();
-    table.deciding.time_limit.clone_from(&args.time_limit);
-    table.deciding.max_pairs = args.rounds;
-    table.selection.run_timeout.clone_from(&args.run_timeout);
+    let table = Table {
+        time_limit: args.time_limit.clone(),
+        max_pairs: args.rounds,
+        run_timeout: args.run_timeout.clone(),
+        ..Table::default()
+    };
     let (_, limits) = options::limits(&table).map_err(Failure::usage)?;
     Ok(Sampling {
         commands: commands(&args.commands).map_err(Failure::usage)?,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::Recording;
-use cargo_cbdr::settings::table::nearest;
+use cargo_cbdr::settings::error::nearest;
 use serde_json::Value;
 
 use super::{bencher, benchmark_action, conbench};

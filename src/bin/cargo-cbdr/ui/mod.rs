@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     /// The library said so.
     Library(Error),
     /// The command line is at fault.
-    Usage(Box<cargo_cbdr::settings::options::Error>),
+    Usage(Box<cargo_cbdr::settings::Error>),
     /// The same, in words.
     Arguments(String),
     /// An output could not be written.
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn usage(error: cargo_cbdr::settings::options::Error) -> Self {
+    pub(crate) fn usage(error: cargo_cbdr::settings::Error) -> Self {
         Failure::Usage(Box::new(error))
     }
 }

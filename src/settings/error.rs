@@ -1,0 +1,108 @@
+//! What is wrong with a setting.
+
+/// What is wrong with a setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A key that does not exist.
+    #[error("unknown key `{key}` in [{table}]")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The table.
+        table: String,
+        /// The key that it resembles, or all of them.
+        hint: String,
+    },
+    /// A key whose value is of another type.
+    #[error("bad value in [{table}]: {why}")]
+    BadType {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Two keys that exclude each other.
+    #[error("[{0}] names more than one of `bench`, `bin`, `example` and `command`")]
+    TwoTargets(String),
+    /// A value that can't be understood.
+    #[error("bad {what} `{value}`: {why}")]
+    Bad {
+        /// The setting.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        why: String,
+    },
+    /// A package that the workspace does not have.
+    #[error("the workspace has no package `{name}`")]
+    NoPackage {
+        /// Its name.
+        name: String,
+        /// The one that it resembles, or all of them.
+        hint: String,
+    },
+    /// A target that the package does not have.
+    #[error("the package `{package}` has no {target}")]
+    NoTarget {
+        /// The package.
+        package: String,
+        /// The target.
+        target: String,
+        /// What it has.
+        hint: String,
+    },
+    /// Nothing says what to run.
+    #[error("which benchmark? {found}")]
+    Undecided {
+        /// What could be meant.
+        found: String,
+        /// What to type.
+        hint: String,
+    },
+    /// Settings of which a comparison has one, given differently.
+    #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
+    Disagree(String),
+}
+
+impl Error {
+    pub(super) fn bad(
+        what: &'static str,
+        value: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Error::Bad { what, value: value.into(), why: why.into() }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::BadType { .. } | Error::Bad { .. } => None,
+            Error::TwoTargets(_) => Some("keep one of them".to_owned()),
+            Error::UnknownKey { hint, .. }
+            | Error::NoPackage { hint, .. }
+            | Error::NoTarget { hint, .. }
+            | Error::Undecided { hint, .. } => Some(hint.clone()),
+            Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
+        }
+    }
+}
+
+/// The one of `names` that `word` most resembles, if it resembles any.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (best.0 > 0.75).then_some(best.1)
+}
+
+/// The hint to a word that is none of `names`: the nearest of them, else `otherwise`.
+pub(super) fn instead_of<'a>(
+    word: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    match nearest(word, names) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => otherwise(),
+    }
+}
