@@ -40,7 +40,7 @@ pub(super) fn article(
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,
     };
-    let question = funnel::Question {
+    let spec = funnel::FunnelSpec {
         estimator: outcome.policy.estimator,
         better: result.better,
         levels: Levels::new(outcome.policy.confidence, outcome.gates().count()),
@@ -48,7 +48,7 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let closing = funnel::draw(&pairs, &question).map(|drawing| (drawing, None));
+    let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
@@ -59,8 +59,8 @@ pub(super) fn article(
                 (figure("Distributions", histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins; the lines are densities."
                 }))
-                (figure("Closing in", closing, closing_in(outcome, &question, pairs.len() as u64)))
-                (figure("Pair by pair", ratios::draw(&pairs, question.limit), html! {
+                (figure("Closing in", closing, closing_in(outcome, &spec, pairs.len() as u64)))
+                (figure("Pair by pair", ratios::draw(&pairs, spec.limit), html! {
                     (key(&labels, " went first"))
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
@@ -81,16 +81,16 @@ fn key(labels: &Pair<String>, what: &str) -> Markup {
     }
 }
 
-fn closing_in(outcome: &Outcome, question: &funnel::Question, pairs: u64) -> Markup {
-    let late = question.decided.is_some_and(|decided| decided < pairs);
+fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Markup {
+    let late = spec.decided.is_some_and(|decided| decided < pairs);
     html! {
         span.key {
             span.swatch.band {} "interval and estimate "
-            @if question.limit.is_some() { span.swatch.limit {} "threshold " }
-            @if question.decided.is_some() { span.swatch.ink {} "decided" }
+            @if spec.limit.is_some() { span.swatch.limit {} "threshold " }
+            @if spec.decided.is_some() { span.swatch.ink {} "decided" }
         }
         "What was known after each pair; "
-        @if question.limit.is_some() {
+        @if spec.limit.is_some() {
             "the verdict is in when the whole interval is on one side of the threshold."
             @if late { " What was measured after that did not count." }
         } @else {
