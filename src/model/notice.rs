@@ -156,8 +156,8 @@ pub enum Notice {
         /// Where.
         line: u64,
     },
-    /// What the shards of a comparison say of the tables, as it was said there.
-    Told {
+    /// What each shard of a comparison says of the tables, in its words.
+    OfShards {
         /// The sentence.
         text: String,
     },
@@ -179,7 +179,7 @@ impl Notice {
                 | Notice::RunDiffers(_)
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }
-                | Notice::Told { .. }
+                | Notice::OfShards { .. }
         )
     }
 }

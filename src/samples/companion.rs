@@ -37,7 +37,8 @@ pub struct Companion {
     pub(crate) removed: Vec<(String, Option<String>)>,
     pub(crate) selecting: Vec<String>,
     /// How the branch changes its own gate, in sentences.
-    pub(crate) told: Vec<String>,
+    #[serde(rename = "told")]
+    pub(crate) settings_notices: Vec<String>,
     /// Of each metric that decides: its benchmark, its name and its threshold.
     thresholds: Vec<(String, String, f64)>,
     /// What decides about the metrics that are sampled.
@@ -83,13 +84,13 @@ pub(crate) struct ExactMetric {
 }
 
 impl Companion {
-    /// What there is to be known of a comparison of `sides` that wrote so many
-    /// `rows`. `told` is how the branch changes its own gate, in sentences.
+    /// What there is to be known of a comparison that wrote so many
+    /// `rows`; none of samples. `settings_notices` say how the branch changes its own gate.
     pub fn new(
         outcome: &Outcome,
         programs: &[Benchmark],
         gates: &[(String, Gate)],
-        told: Vec<String>,
+        settings_notices: Vec<String>,
         rows: u64,
     ) -> Option<Self> {
         let sides = outcome.sides.as_ref()?;
@@ -131,7 +132,7 @@ impl Companion {
             on_removed: outcome.policy.on_removed,
             removed: outcome.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
             selecting: outcome.selecting.clone(),
-            told,
+            settings_notices,
             thresholds: outcome.gates().filter_map(|(of, m)| threshold(&of.name, m)).collect(),
             gates: gates.iter().map(gate).collect(),
             exact: exact.filter_map(|(of, result)| ExactMetric::of(&of.name, result)).collect(),

@@ -129,6 +129,17 @@ pub struct Position {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A header whose first column is not that of the labels.
+    #[error(
+        "{}, line {}, column 1: the first column is `{found}`, not `benchmark`",
+        .place.file, .place.line
+    )]
+    NoLabels {
+        /// Where it stands.
+        place: Position,
+        /// The name of the column.
+        found: String,
+    },
     /// A row that can't be understood.
     #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
     Row {
@@ -233,7 +244,7 @@ impl Error {
                  read for labels first"
                     .to_owned(),
             ),
-            Error::Row { column: 1, what, .. } if what.starts_with("the first column") => {
+            Error::NoLabels { .. } => {
                 Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
             }
             Error::NeedsPairs { .. } => Some(

@@ -78,8 +78,8 @@ pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Err
     if !missing.is_empty() {
         notices.push(Notice::MissingShards { numbers: missing });
     }
-    let told = first.companion.told.iter();
-    notices.extend(told.map(|text| Notice::Told { text: text.clone() }));
+    let sentences = first.companion.settings_notices.iter();
+    notices.extend(sentences.map(|text| Notice::OfShards { text: text.clone() }));
     if !outcome.removed.is_empty() {
         notices.push(Notice::Removed(outcome.removed.clone()));
     }
@@ -107,7 +107,7 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
         ("answers to `on-no-baseline`", json!(companion.on_no_baseline)),
         ("answers to `on-removed`", json!(companion.on_removed)),
         ("removed benchmarks or metrics", json!(companion.removed)),
-        ("notices of the tables", json!(companion.told)),
+        ("notices of the tables", json!(companion.settings_notices)),
     ]
 }
 

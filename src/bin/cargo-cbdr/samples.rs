@@ -115,7 +115,7 @@ impl<'a> SamplesFiles<'a> {
 
 /// What stands beside the rows of a comparison.
 fn companion(of: &Compared, rows: u64) -> Option<Companion> {
-    let told = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
-    let told = told.map(notices::notice).collect();
-    Companion::new(&of.outcome, &of.programs, &of.gates, told, rows)
+    let about_settings = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
+    let sentences = about_settings.map(notices::notice).collect();
+    Companion::new(&of.outcome, &of.programs, &of.gates, sentences, rows)
 }

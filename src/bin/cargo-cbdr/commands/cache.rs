@@ -11,7 +11,7 @@ use cargo_cbdr::workspace::git::Repo;
 use super::request::cache_dir;
 use crate::cli;
 use crate::exit::Exit;
-use crate::render::grid;
+use crate::render::grid::{self, Column};
 use crate::ui::{Failure, Ui, text};
 
 pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
@@ -35,10 +35,14 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     if kept.is_empty() {
         return Ok(Exit::Success);
     }
-    let head = ["repository", "builds", "size", "worktrees", "used"];
-    let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
-    rows.extend(kept.iter().map(|kept| (cells(kept).to_vec(), None)));
-    grid::print(&mut out, &rows, &[0])?;
+    let columns = [
+        Column::text("repository"),
+        Column::numbers("builds"),
+        Column::numbers("size"),
+        Column::numbers("worktrees"),
+        Column::numbers("used"),
+    ];
+    grid::print(&mut out, &columns, kept.iter().map(|kept| (cells(kept), None)))?;
     Ok(Exit::Success)
 }
 

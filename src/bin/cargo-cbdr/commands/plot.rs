@@ -112,7 +112,7 @@ fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failu
 /// How many columns there are to draw in.
 fn width() -> usize {
     let terminal = terminal_size::terminal_size_of(std::io::stdout());
-    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let width = terminal.map(|(width, _)| usize::from(width.0)).or_else(told);
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let width = terminal.map(|(width, _)| usize::from(width.0)).or_else(variable);
     width.unwrap_or(COLUMNS).clamp(20, 160)
 }

@@ -15,7 +15,7 @@ use crate::plot::axis::{self, Axis};
 const POINTS: usize = 240;
 
 /// What is asked of the pairs.
-pub(super) struct Question {
+pub(super) struct FunnelSpec {
     pub(super) estimator: Estimator,
     pub(super) better: Better,
     pub(super) levels: Levels,
@@ -30,26 +30,26 @@ pub(super) struct Question {
 /// The drawing; none of too few pairs.
 pub(super) fn draw(
     pairs: &[(Side, Pair<f64>)],
-    question: &Question,
+    spec: &FunnelSpec,
 ) -> Option<Result<String, String>> {
-    let history = history(pairs, question);
-    let range = range(&history, question.limit)?;
-    Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, question)))
+    let history = history(pairs, spec);
+    let range = range(&history, spec.limit)?;
+    Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, spec)))
 }
 
 /// What was known after some of the pairs, the deciding one and the last one
 /// among them.
-fn history(pairs: &[(Side, Pair<f64>)], question: &Question) -> Vec<Summary> {
-    let direction = question.better;
-    let mut running = Running::new(question.estimator, direction, question.levels);
+fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
+    let direction = spec.better;
+    let mut running = Running::new(spec.estimator, direction, spec.levels);
     let factor = (pairs.len() as f64).powf(1.0 / POINTS as f64);
     let mut next = 1.0_f64;
     let mut history = Vec::new();
     for (number, (_, pair)) in (1_u64..).zip(pairs) {
         running.push(pair.base, pair.head);
         let due = number as f64 >= next;
-        if due || Some(number) == question.decided || number as usize == pairs.len() {
-            history.push(match question.threshold {
+        if due || Some(number) == spec.decided || number as usize == pairs.len() {
+            history.push(match spec.threshold {
                 Some(threshold) => running.held_against(threshold),
                 None => running.summary(),
             });
@@ -81,7 +81,7 @@ fn drawn<'a>(
     area: &Area<'a>,
     history: &[Summary],
     range: (f64, f64),
-    question: &Question,
+    spec: &FunnelSpec,
 ) -> Drawn<'a> {
     let percents = (100.0 * range.0, 100.0 * range.1);
     let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
@@ -97,15 +97,15 @@ fn drawn<'a>(
     };
     let plane = frame.draw(area)?;
     line(area, &plane, &frame, 0.0, INK)?;
-    let decided = question.decided.unwrap_or(u64::MAX);
+    let decided = spec.decided.unwrap_or(u64::MAX);
     let until = history.partition_point(|summary| summary.pairs <= decided);
     band(area, &plane, &history[..until], 1.0)?;
     // What came after the verdict did not count.
     band(area, &plane, &history[until.saturating_sub(1)..], 0.35)?;
-    if let Some(limit) = question.limit {
+    if let Some(limit) = spec.limit {
         line(area, &plane, &frame, limit, LIMIT)?;
     }
-    let Some(decided) = question.decided else {
+    let Some(decided) = spec.decided else {
         return Ok(());
     };
     let x = decided as f64;
@@ -149,7 +149,7 @@ mod tests {
             (Side::Base, Pair { base: 1.0 + 0.001 * f64::from(n % 3), head })
         };
         let pairs: Vec<_> = (0..10_000).map(pair).collect();
-        let question = Question {
+        let spec = FunnelSpec {
             estimator: Estimator::Mean,
             better: Better::Lower,
             levels: Levels::new(0.95, 1),
@@ -157,13 +157,13 @@ mod tests {
             limit: Some(0.02),
             decided: Some(4321),
         };
-        let history = history(&pairs, &question);
+        let history = history(&pairs, &spec);
         assert!(history.len() <= POINTS + 2, "{}", history.len());
         assert!(history.iter().any(|summary| summary.pairs == 4321));
         assert_eq!(history.last().unwrap().pairs, 10_000);
         assert_eq!(history[0].pairs, 1);
-        let svg = draw(&pairs, &question).unwrap().unwrap();
+        let svg = draw(&pairs, &spec).unwrap().unwrap();
         assert!(svg.contains("#B92C3E"), "no threshold");
-        assert!(draw(&[], &question).is_none());
+        assert!(draw(&[], &spec).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! One metric of one benchmark: three pictures and the numbers.
 
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::samples::Recording;
@@ -40,7 +41,7 @@ pub(super) fn article(
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,
     };
-    let question = funnel::Question {
+    let spec = funnel::FunnelSpec {
         estimator: outcome.policy.estimator,
         better: result.better,
         levels: Levels::new(outcome.policy.confidence, outcome.gates().count()),
@@ -48,7 +49,7 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let closing = funnel::draw(&pairs, &question).map(|drawing| (drawing, None));
+    let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
@@ -59,8 +60,8 @@ pub(super) fn article(
                 (figure("Distributions", histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins; the lines are densities."
                 }))
-                (figure("Closing in", closing, closing_in(outcome, &question, pairs.len() as u64)))
-                (figure("Pair by pair", ratios::draw(&pairs, question.limit), html! {
+                (figure("Closing in", closing, closing_in(outcome, &spec, pairs.len() as u64)))
+                (figure("Pair by pair", ratios::draw(&pairs, spec.limit), html! {
                     (key(&labels, " went first"))
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
@@ -81,16 +82,16 @@ fn key(labels: &Pair<String>, what: &str) -> Markup {
     }
 }
 
-fn closing_in(outcome: &Outcome, question: &funnel::Question, pairs: u64) -> Markup {
-    let late = question.decided.is_some_and(|decided| decided < pairs);
+fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Markup {
+    let late = spec.decided.is_some_and(|decided| decided < pairs);
     html! {
         span.key {
             span.swatch.band {} "interval and estimate "
-            @if question.limit.is_some() { span.swatch.limit {} "threshold " }
-            @if question.decided.is_some() { span.swatch.ink {} "decided" }
+            @if spec.limit.is_some() { span.swatch.limit {} "threshold " }
+            @if spec.decided.is_some() { span.swatch.ink {} "decided" }
         }
         "What was known after each pair; "
-        @if question.limit.is_some() {
+        @if spec.limit.is_some() {
             "the verdict is in when the whole interval is on one side of the threshold."
             @if late { " What was measured after that did not count." }
         } @else {
@@ -127,30 +128,22 @@ fn numbers(
     decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
-    let sides = values.as_ref().map(|values| Spread::of(values, result));
     let [_, base, head, change, interval, mean, _] = words::cells(result);
-    let rows =
-        |pick: fn(&Spread) -> &str| [pick(&sides.base).to_owned(), pick(&sides.head).to_owned()];
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false => "estimate",
     };
-    let table = [
-        (estimate, [base, head]),
-        ("runs", rows(|side| &side.runs)),
-        ("mean", rows(|side| &side.mean)),
-        ("median", rows(|side| &side.median)),
-        ("least", rows(|side| &side.least)),
-        ("most", rows(|side| &side.most)),
-        ("deviation", rows(|side| &side.deviation)),
-    ];
+    let names = ["runs", "mean", "median", "least", "most", "deviation"];
+    let spreads = values.as_ref().map(|values| spread(values, &result.unit));
+    let spreads = spreads.base.into_iter().zip(spreads.head);
+    let table = std::iter::once((estimate, (base, head))).chain(names.into_iter().zip(spreads));
     html! {
         div.numbers {
             h4 { "Numbers" }
             table {
                 thead { tr { th {} th.number { (labels.base) } th.number { (labels.head) } } }
                 tbody {
-                    @for (name, [base, head]) in &table {
+                    @for (name, (base, head)) in table {
                         tr { th { (name) } td.number { (base) } td.number { (head) } }
                     }
                 }
@@ -177,37 +170,22 @@ fn numbers(
     }
 }
 
-/// What is said of one side's runs.
-struct Spread {
-    runs: String,
-    mean: String,
-    median: String,
-    least: String,
-    most: String,
-    deviation: String,
-}
-
-impl Spread {
-    fn of(values: &[f64], result: &MetricResult) -> Self {
-        let sorted = sorted(values.iter().copied());
-        let count = sorted.len() as f64;
-        let mean = sorted.iter().sum::<f64>() / count;
-        let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let deviation = (square / (count - 1.0)).sqrt() / mean;
-        let value = |value: f64| match value.is_finite() {
-            true => text::value(value, &result.unit),
-            false => "-".to_owned(),
-        };
-        Spread {
-            runs: sorted.len().to_string(),
-            mean: value(mean),
-            median: value(at(&sorted, 0.5)),
-            least: value(at(&sorted, 0.0)),
-            most: value(at(&sorted, 1.0)),
-            deviation: match deviation.is_finite() {
-                true => format!("{:.2}%", 100.0 * deviation),
-                false => "-".to_owned(),
-            },
-        }
-    }
+/// What is said of one side's runs: how many there are, their mean, median, least
+/// and most, and their deviation.
+fn spread(values: &[f64], unit: &Unit) -> [String; 6] {
+    let sorted = sorted(values.iter().copied());
+    let count = sorted.len() as f64;
+    let mean = sorted.iter().sum::<f64>() / count;
+    let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let deviation = (square / (count - 1.0)).sqrt() / mean;
+    let or_dash = |value: f64, text: String| if value.is_finite() { text } else { "-".to_owned() };
+    let value = |value: f64| or_dash(value, text::value(value, unit));
+    [
+        sorted.len().to_string(),
+        value(mean),
+        value(at(&sorted, 0.5)),
+        value(at(&sorted, 0.0)),
+        value(at(&sorted, 1.0)),
+        or_dash(deviation, format!("{:.2}%", 100.0 * deviation)),
+    ]
 }

@@ -271,10 +271,10 @@ fn meters(lines: &mut Lines, checkup: &Checkup) {
     if !more.is_empty() {
         lines.fine("metrics", format!("when they are asked for, {more}"));
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
     for refusal in checkup.meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
-        if !told.contains(&&*refusal.why) {
-            told.push(&refusal.why);
+        if !seen.contains(&&*refusal.why) {
+            seen.push(&refusal.why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
             let names = names(Some(&refusal.why));
             lines.warning("metrics", format!("not {names}: {}{hint}", refusal.why));

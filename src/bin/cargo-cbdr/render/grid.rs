@@ -1,13 +1,10 @@
-//! Rows of cells, aligned.
+//! Tables of text.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anstyle::Style;
 
 use super::escape::line;
-
-/// A row of cells, and how it looks.
-pub(crate) type Row = (Vec<String>, Option<Style>);
 
 /// A column that may be left out.
 pub(crate) struct Column<'a> {
@@ -34,39 +31,27 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Prints the headings of the columns and rows, without the columns that are not
-/// shown.
-pub(crate) fn print_columns<const N: usize>(
+/// A row of cells, and how it looks.
+pub(crate) type Row<const N: usize> = ([String; N], Option<Style>);
+
+/// Prints the headings and the rows, whatever stands in their cells. Each column is
+/// as wide as its widest cell; words stand to the left, numbers to the right.
+pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],
-    rows: impl Iterator<Item = ([String; N], Option<Style>)>,
-) -> std::io::Result<()> {
-    let shown = |cells: [String; N]| -> Vec<String> {
-        let cells = cells.into_iter().zip(columns).filter(|(_, column)| column.is_shown);
-        cells.map(|(cell, _)| cell).collect()
-    };
+    rows: impl Iterator<Item = Row<N>>,
+) -> io::Result<()> {
     let headings = columns.each_ref().map(|column| column.heading.to_owned());
-    let mut all: Vec<Row> = vec![(shown(headings), None)];
-    all.extend(rows.map(|(cells, style)| (shown(cells), style)));
-    let visible = columns.iter().filter(|column| column.is_shown).enumerate();
-    let words: Vec<usize> =
-        visible.filter(|(_, column)| column.is_text).map(|(number, _)| number).collect();
-    print(out, &all, &words)
-}
-
-/// Prints rows, whatever stands in their cells, each column as wide as its widest
-/// cell: the columns in `words` to the left, all others, numbers, to the right.
-pub(crate) fn print(out: &mut impl Write, rows: &[Row], words: &[usize]) -> std::io::Result<()> {
-    let rows: Vec<Row> =
-        rows.iter().map(|(row, style)| (row.iter().map(|c| line(c)).collect(), *style)).collect();
-    let columns = rows.first().map_or(0, |(row, _)| row.len());
-    let width = |column: usize| rows.iter().map(|(row, _)| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for (row, style) in &rows {
+    let rows = std::iter::once((headings, None)).chain(rows);
+    let rows: Vec<Row<N>> =
+        rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
+    let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    for (cells, style) in &rows {
         let mut line = String::from("  ");
-        for (column, cell) in row.iter().enumerate() {
-            let width = widths[column];
-            line += &match words.contains(&column) {
+        for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
+            line += &match column.is_text {
+                _ if !column.is_shown => String::new(),
                 true => format!("{cell:<width$}  "),
                 false => format!("{cell:>width$}  "),
             };

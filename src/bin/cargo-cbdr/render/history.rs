@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use anstyle::Style;
 use cargo_cbdr::flows::history::check::{Judged, MetricScore, Report};
 use cargo_cbdr::flows::history::entry::Key;
 use cargo_cbdr::flows::history::record::Recorded;
@@ -15,7 +14,7 @@ use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value as Json, json};
 
 use super::escape::line;
-use super::grid;
+use super::grid::{self, Column};
 use super::json::print_line;
 use crate::ui::{notices, text, verdict_style};
 
@@ -29,14 +28,14 @@ pub(crate) fn print_recorded(recorded: &Recorded) -> std::io::Result<()> {
             writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
             continue;
         }
-        let mut rows = vec![(["metric", "best", "runs"].map(str::to_owned).to_vec(), None)];
-        for series in &result.metrics {
+        let columns = [Column::text("metric"), Column::numbers("best"), Column::numbers("runs")];
+        let rows = result.metrics.iter().map(|series| {
             let metric = series.metric();
             let value = best(&series.values, metric.better);
             let value = value.map_or("-".to_owned(), |value| text::value(value, &metric.unit));
-            rows.push((vec![line(&metric.name), value, series.values.len().to_string()], None));
-        }
-        grid::print(&mut out, &rows, &[0])?;
+            ([metric.name, value, series.values.len().to_string()], None)
+        });
+        grid::print(&mut out, &columns, rows)?;
     }
     Ok(())
 }
@@ -79,12 +78,19 @@ pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
             writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
             continue;
         }
-        let head = ["metric", "value", "mean", "deviation", "z", "commits", "outliers", "verdict"];
-        let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
-        rows.extend(
-            judged.metrics.iter().map(|score| (cells(score), score.verdict.map(verdict_style))),
-        );
-        grid::print(&mut out, &rows, &[0, 7])?;
+        let columns = [
+            Column::text("metric"),
+            Column::numbers("value"),
+            Column::numbers("mean"),
+            Column::numbers("deviation"),
+            Column::numbers("z"),
+            Column::numbers("commits"),
+            Column::numbers("outliers"),
+            Column::text("verdict"),
+        ];
+        let rows = judged.metrics.iter();
+        let rows = rows.map(|score| (cells(score), score.verdict.map(verdict_style)));
+        grid::print(&mut out, &columns, rows)?;
         for reason in reasons(judged) {
             writeln!(out, "  {}", line(&reason))?;
         }
@@ -94,12 +100,12 @@ pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
     writeln!(out, "{style}{}{style:#}: {}", report.verdict, line(&summary(report)))
 }
 
-fn cells(score: &MetricScore) -> Vec<String> {
+fn cells(score: &MetricScore) -> [String; 8] {
     let value = |value: Option<f64>| {
         value.map_or("-".to_owned(), |value| text::value(value, &score.metric.unit))
     };
-    vec![
-        line(&score.metric.name),
+    [
+        score.metric.name.clone(),
         value(Some(score.value)),
         value(score.past.mean),
         value(score.past.deviation),
@@ -234,13 +240,17 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     for listed in &listing.series {
         let name = line(&listed.metric.name);
         writeln!(out, "{}\n  {name}:", heading(&listed.key))?;
-        let head = ["commit", "value", "mean before", "z", "", ""];
-        let mut rows: Vec<(Vec<String>, Option<Style>)> =
-            vec![(head.map(str::to_owned).to_vec(), None)];
-        for (number, commit) in listing.commits.iter().enumerate() {
-            rows.extend(of_commit(listed, number, commit));
-        }
-        grid::print(&mut out, &rows, &[0, 4, 5])?;
+        let columns = [
+            Column::text("commit"),
+            Column::numbers("value"),
+            Column::numbers("mean before"),
+            Column::numbers("z"),
+            Column::text(""),
+            Column::text(""),
+        ];
+        let commits = listing.commits.iter().enumerate();
+        let rows = commits.flat_map(|(number, commit)| of_commit(listed, number, commit));
+        grid::print(&mut out, &columns, rows)?;
         let value = |value: Option<f64>| {
             value.map_or("?".to_owned(), |value| text::value(value, &listed.metric.unit))
         };
@@ -252,13 +262,12 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
 }
 
 /// The rows of a commit: one for each result, and its annotations.
-fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<(Vec<String>, Option<Style>)> {
+fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<grid::Row<6>> {
     let short = abbreviated(&commit.id).to_owned();
     let subject: String = line(&commit.summary).chars().take(50).collect();
     let row = |cells: [String; 3], mark: &str, style| {
         let [value, mean, z] = cells;
-        let cells = [short.clone(), value, mean, z, subject.clone(), mark.to_owned()];
-        (cells.to_vec(), style)
+        ([short.clone(), value, mean, z, subject.clone(), mark.to_owned()], style)
     };
     let nothing = || ["", "", ""].map(str::to_owned);
     let mut rows = Vec::new();

@@ -107,7 +107,7 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         let cells = [name, base, head, change, interval, mean, difference(metric), verdict];
         (cells, metric.verdict.map(verdict_style))
     });
-    grid::print_columns(out, &columns, rows)
+    grid::print(out, &columns, rows)
 }
 
 /// The thresholds of a benchmark's metrics.
@@ -164,7 +164,7 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
         Column::numbers("threshold").shown_if(limits.len() > 1),
         Column::text("verdict"),
     ];
-    grid::print_columns(out, &columns, rows.into_iter().map(overview_cells))
+    grid::print(out, &columns, rows.into_iter().map(overview_cells))
 }
 
 /// The rows of a benchmark: at least one.

@@ -43,7 +43,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::OnlyBase { benchmark } => {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
-        Notice::Told { text } => text.clone(),
+        Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark } => {
             format!("`{benchmark}` is the same program on both sides: nothing can have changed")
