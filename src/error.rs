@@ -105,7 +105,7 @@ pub(crate) enum Kind {
         said: String,
     },
     #[error("`{benchmark}` can't be run as was asked for")]
-    Isolation { benchmark: String, source: process::IsolationRefused },
+    Isolation { benchmark: String, source: process::IsolationError },
     #[error("could not listen for signals")]
     Listen(#[source] io::Error),
     #[error("a duet needs two processors, and this process may use {0}")]
@@ -212,9 +212,7 @@ impl Error {
             Kind::NoMetric { measured, metric, .. } => {
                 Some(no_metric(metric, measured, "it measures"))
             }
-            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
-                Some(processors())
-            }
+            Kind::Isolation { source: process::IsolationError::Cpu(..), .. } => Some(processors()),
             Kind::NoBenchmark { filter: Some(filter), .. } => {
                 Some(format!("no name matches the filter `{filter}`"))
             }

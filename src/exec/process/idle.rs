@@ -1,21 +1,21 @@
-//! Waits until others leave the machine alone.
+//! Waits until the machine is idle.
 
 use std::time::{Duration, Instant};
 
 use super::Interrupt;
 use super::ticks::Ticks;
 
-/// How long one look takes: ten ticks of what is counted, on each processor.
+/// For how long to look: ten ticks of each processor.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether this machine can say how busy it is.
+/// Whether this machine tells how busy it is.
 pub(crate) fn can_look() -> bool {
     Ticks::now().is_some()
 }
 
-/// Waits until the machine was less busy than `most`, a share of all its
-/// processors, for a tenth of a second, in which nothing of ours runs. False
-/// when `left` is over or a signal arrived first.
+/// Waits until the machine has been less busy than `most`, a share of the time of
+/// all its processors, for a tenth of a second in which nothing of ours runs.
+/// Returns false if the time `left` is up or a signal arrives first.
 pub fn wait(most: f64, left: Duration, interrupt: &Interrupt) -> bool {
     let start = Instant::now();
     while start.elapsed() + LOOK < left && interrupt.signal().is_none() {
