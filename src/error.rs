@@ -119,7 +119,7 @@ pub(crate) enum Kind {
         stderr: String,
     },
     #[error("`{benchmark}` can't be run as was asked for")]
-    Isolation { benchmark: String, source: process::IsolationRefused },
+    Isolation { benchmark: String, source: process::IsolationError },
     #[error("could not listen for signals")]
     Listen(#[source] io::Error),
     #[error("`{label}` {fault}: `{command}`")]
@@ -259,7 +259,7 @@ impl Kind {
             Kind::NoMetric { measured, metric, .. } => {
                 return Some(no_metric(metric, measured, "it measures"));
             }
-            Kind::Isolation { source: process::IsolationRefused::Cpu(..), .. } => {
+            Kind::Isolation { source: process::IsolationError::Cpu(..), .. } => {
                 return Some(processors());
             }
             Kind::NoBenchmark { filter: Some(filter), .. } => {

@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "stats", "settings", "engine", "error", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 15] = [
+const OWNERS: [(&[&str], &[&str]); 16] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
@@ -28,6 +28,7 @@ const OWNERS: [(&[&str], &[&str]); 15] = [
     ),
     (&["unsafe"], &["src/exec/process/"]),
     (&["perf_event_open_sys"], &["src/exec/process/counter.rs"]),
+    (&["postcard"], &["src/exec/process/wire.rs"]),
     (&["cargo_metadata"], &["src/workspace/cargo.rs"]),
     (&["clap"], &["src/settings/", "src/bin/cargo-cbdr/cli"]),
     (&["clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),

@@ -1,11 +1,11 @@
 //! Instructions and estimated cycles by valgrind's cachegrind, which runs the
-//! program on a processor made of software: 20 to 100 times slower, but the
-//! same program counts the same on every machine, virtual ones included.
+//! program on a simulated processor: 20 to 100 times slower, but with the same
+//! counts on every machine, virtual ones included.
 //!
-//! Such a run has no other numbers: nobody wants the time of a program under
-//! valgrind. Programs that the program starts are followed and added, as in
-//! all other metrics. (A child that forks and never executes another program
-//! starts from what its parent had counted.)
+//! Such a run gives no other numbers, since the time of a program under valgrind
+//! means nothing. Programs that the program starts are counted too, as in all
+//! other metrics. (A child that forks and never executes another program starts
+//! from its parent's counts.)
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use crate::model::row::Values;
 
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
 
-/// The caches that are simulated, whatever this machine has, so that counts of
-/// two machines are comparable: 32 KiB each for code and data, 8 MiB behind.
+/// The simulated caches: 32 KiB each for code and data, and 8 MiB behind them.
+/// They do not depend on this machine, so that machines can be compared.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
 
-/// The variables of valgrind's that would change what it counts.
+/// Valgrind's environment variables that would change what it counts.
 const VARIABLES: [&str; 2] = ["VALGRIND_OPTS", "VALGRIND_LIB"];
 
-/// The name of the files that it writes, up to the process's number.
+/// How the names of the files begin that it writes; the process number follows.
 const FILE: &str = "cachegrind.";
 
-/// How valgrind is run.
+/// Valgrind, and the metrics to be read from it.
 #[derive(Clone, Debug)]
 pub(super) struct Cachegrind {
     valgrind: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct Cachegrind {
 }
 
 impl Cachegrind {
-    /// The one that these metrics need, if any of them is one of its own.
+    /// `None` if none of these metrics comes from cachegrind.
     ///
     /// # Errors
     /// When there is no valgrind in `path`.
@@ -59,10 +59,9 @@ impl Cachegrind {
         self.metrics.iter().map(|known| known.metric())
     }
 
-    /// The command that runs `command` under valgrind, which writes into
-    /// `folder`.
+    /// The command that runs `command` under valgrind, which writes to `folder`.
     pub(super) fn wrap(&self, command: &Command, folder: &Path) -> Command {
-        // A percent sign means something to valgrind.
+        // A percent sign has a meaning for valgrind.
         let folder = replace(folder.as_os_str(), '%', "%%");
         let mut out = OsString::from("--cachegrind-out-file=");
         out.push(Path::new(&folder).join(format!("{FILE}%p")));
@@ -86,7 +85,7 @@ impl Cachegrind {
         command
     }
 
-    /// Takes what a run left in `folder`.
+    /// The values of the files that a run left in `folder`, which it removes.
     pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
         let mut total: Option<Counts> = None;
         for file in take(folder)? {
@@ -99,7 +98,7 @@ impl Cachegrind {
     }
 }
 
-/// Reads the files in `folder` and removes them.
+/// Reads valgrind's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
     let io = |source| Error::Files { folder: folder.to_owned(), source };
     let mut texts = Vec::new();
@@ -130,16 +129,16 @@ fn missing(metric: &'static str) -> Refusal {
     Refusal { metric, why: why.to_owned(), hint: hint.map(str::to_owned), source: None }
 }
 
-/// What one file says: cachegrind's events, whole program.
+/// The events of one file, for the whole program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Instructions read, `Ir`.
     instructions: u64,
     /// Data read and written, `Dr` and `Dw`.
     data: u64,
-    /// Misses of the first caches, `I1mr`, `D1mr` and `D1mw`.
+    /// Misses in the first-level caches, `I1mr`, `D1mr` and `D1mw`.
     first: u64,
-    /// Misses of the last one, `ILmr`, `DLmr` and `DLmw`.
+    /// Misses in the last level, `ILmr`, `DLmr` and `DLmw`.
     last: u64,
 }
 
@@ -171,10 +170,10 @@ impl Counts {
         }
     }
 
-    /// Hits of the first caches, plus 5 times those of the last, plus 35 times
-    /// those of memory: a rough machine, but always the same (Turner-Trauring
-    /// 2020, *CI for performance: reliable benchmarking in noisy
-    /// environments*; the crates iai and gungraun take the same figures).
+    /// Hits in the first-level caches, plus 5 times the hits in the last level, plus
+    /// 35 times the accesses to memory: a rough model, but always the same
+    /// (Turner-Trauring 2020, *CI for performance: reliable benchmarking in noisy
+    /// environments*; the crates iai and gungraun use the same factors).
     fn cycles(self) -> u64 {
         let memory = self.last;
         let last = self.first.saturating_sub(self.last);

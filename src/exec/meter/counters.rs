@@ -1,39 +1,40 @@
-//! The counters of processor and kernel, of a program and its descendants.
+//! Metrics that the processor or the kernel counts, of a program and its
+//! descendants.
 //!
-//! Everything but `context_switches` is counted in user mode only: that is
-//! allowed without privileges on most systems, and it is the program's own
-//! work. Several metrics share a counter where they can, and a counter that
-//! had to take turns with others (and so counted only some of the time) is an
-//! error: what is scaled up from a part is an estimate, no count.
+//! Everything except `context_switches` is counted in user mode only: most
+//! systems allow that without privileges, and it is the program's own work.
+//! Metrics share counters where they can. A counter that had to take turns with
+//! others, and so counted only some of the time, is an error: scaled up from a
+//! part, it would be an estimate and no count.
 
 use std::io;
 
 use super::{Error, Refusal};
 use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{
-    Count, Counter, Event, Hardware, Reason, Software, probe, reason,
+    Counter, CounterEvent, CounterReading, HardwareEvent, Reason, SoftwareEvent, probe, reason,
 };
 use crate::model::metric::{KnownMetric, Metric, Source, Unit};
 use crate::model::row::Values;
 
-/// A metric, and where its counters are among all.
+/// A metric and the places of its counters.
 #[derive(Clone, Debug)]
-struct Place {
+struct CounterMetric {
     metric: &'static KnownMetric,
     counter: usize,
-    /// What is to be taken away.
+    /// The counter whose value is subtracted.
     minus: Option<usize>,
 }
 
-/// The counters that some metrics need.
+/// The metrics to be counted, and the counters that they need.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct CounterMeter {
     pub(super) counters: Vec<Counter>,
-    places: Vec<Place>,
+    metrics: Vec<CounterMetric>,
 }
 
-impl Counters {
-    /// Adds a metric, if it is one of these.
+impl CounterMeter {
+    /// Adds a metric if it comes from counters.
     ///
     /// # Errors
     /// When this machine does not count it.
@@ -44,7 +45,7 @@ impl Counters {
         };
         let name = metric.name;
         let (counter, minus) = counters(name, &machine.processor);
-        let minus = minus.transpose().map_err(|Unknown| unknown_interrupts(name))?;
+        let minus = minus.transpose().map_err(|UnknownEvent| unknown_interrupts(name))?;
         for counter in minus.iter().chain([&counter]) {
             probe(*counter).map_err(|error| refusal(name, *counter, error, machine))?;
         }
@@ -55,7 +56,7 @@ impl Counters {
     fn push(&mut self, metric: &'static KnownMetric, counter: Counter, minus: Option<Counter>) {
         let counter = self.place(counter);
         let minus = minus.map(|counter| self.place(counter));
-        self.places.push(Place { metric, counter, minus });
+        self.metrics.push(CounterMetric { metric, counter, minus });
     }
 
     fn place(&mut self, counter: Counter) -> usize {
@@ -67,65 +68,66 @@ impl Counters {
     }
 
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
-        self.places.iter().map(|place| place.metric.metric())
+        self.metrics.iter().map(|own| own.metric.metric())
     }
 
     /// The values of a run.
-    pub(super) fn read(&self, counts: &[Count]) -> Result<Values, Error> {
+    pub(super) fn read(&self, readings: &[CounterReading]) -> Result<Values, Error> {
         let mut values = Values::new();
-        for place in &self.places {
+        for CounterMetric { metric, counter, minus } in &self.metrics {
             let value = |at: usize| {
-                let count = counts.get(at).copied().unwrap_or_default();
-                match count.running < count.enabled || count.enabled == 0 {
-                    true => Err(Error::Shared {
-                        metric: place.metric.name,
-                        share: count.running as f64 / count.enabled.max(1) as f64,
-                    }),
-                    false => Ok(count.value as f64),
+                let reading = readings.get(at).copied().unwrap_or_default();
+                if reading.running < reading.enabled || reading.enabled == 0 {
+                    let share = reading.running as f64 / reading.enabled.max(1) as f64;
+                    return Err(Error::Shared { metric: metric.name, share });
                 }
+                Ok(reading.value as f64)
             };
-            let minus = place.minus.map(value).transpose()?.unwrap_or(0.0);
-            let value = value(place.counter)? - minus;
+            let minus = minus.map(value).transpose()?.unwrap_or(0.0);
+            let value = value(*counter)? - minus;
             // The kernel's clock counts nanoseconds.
-            let is_time = place.metric.unit == Unit::Seconds;
-            values.set(place.metric.name, if is_time { value / 1e9 } else { value });
+            let is_time = metric.unit == Unit::Seconds;
+            values.set(metric.name, if is_time { value / 1e9 } else { value });
         }
         Ok(values)
     }
 }
 
-/// A number that nobody told us.
-struct Unknown;
+/// An event whose number on this processor is not known.
+struct UnknownEvent;
 
-/// What counts a metric, and what is taken away from it.
-fn counters(name: &str, processor: &Processor) -> (Counter, Option<Result<Counter, Unknown>>) {
+/// The counter of a metric, and the counter whose value is subtracted.
+fn counters(name: &str, processor: &Processor) -> (Counter, Option<Result<Counter, UnknownEvent>>) {
     let user = |event| Counter { event, kernel: false };
-    let hardware = |event| (user(Event::Hardware(event)), None);
+    let hardware = |event| (user(CounterEvent::Hardware(event)), None);
+    let software = |event| (user(CounterEvent::Software(event)), None);
     match name {
-        "cycles" => hardware(Hardware::Cycles),
-        "branches" => hardware(Hardware::Branches),
-        "branch_misses" => hardware(Hardware::BranchMisses),
-        "cache_misses" => hardware(Hardware::CacheMisses),
-        "page_faults" => (user(Event::Software(Software::PageFaults)), None),
-        // They happen in the kernel.
+        "cycles" => hardware(HardwareEvent::Cycles),
+        "branches" => hardware(HardwareEvent::Branches),
+        "branch_misses" => hardware(HardwareEvent::BranchMisses),
+        "cache_misses" => hardware(HardwareEvent::CacheMisses),
+        "page_faults" => software(SoftwareEvent::PageFaults),
         "context_switches" => {
-            (Counter { event: Event::Software(Software::ContextSwitches), kernel: true }, None)
+            // They happen in the kernel.
+            let event = CounterEvent::Software(SoftwareEvent::ContextSwitches);
+            (Counter { event, kernel: true }, None)
         }
-        "task_clock" => (user(Event::Software(Software::TaskClock)), None),
+        "task_clock" => software(SoftwareEvent::TaskClock),
         "instructions_minus_irqs" => {
-            let minus = interrupts(processor).map(|number| user(Event::Raw(number)));
-            (user(Event::Hardware(Hardware::Instructions)), Some(minus.ok_or(Unknown)))
+            let minus = interrupts(processor).map(|number| user(CounterEvent::Raw(number)));
+            let instructions = user(CounterEvent::Hardware(HardwareEvent::Instructions));
+            (instructions, Some(minus.ok_or(UnknownEvent)))
         }
-        _ => hardware(Hardware::Instructions),
+        _ => hardware(HardwareEvent::Instructions),
     }
 }
 
-/// The number of the event "hardware interrupt" that came in user mode. Each
-/// is counted as an instruction of the program that it interrupts, so that the
-/// count depends on how long it ran; rustc's benchmarks take them away
-/// (measureme's counter `instructions-minus-irqs:u`, whose findings on which
-/// processors have the event these are).
-pub(super) fn interrupts(processor: &Processor) -> Option<u64> {
+/// The number of the event "hardware interrupt" in user mode. Each interrupt is
+/// counted as an instruction of the program that it interrupts, so that the count
+/// depends on how long the program ran. rustc's benchmarks subtract them
+/// (measureme's counter `instructions-minus-irqs:u`; which processors have the
+/// event is its finding).
+fn interrupts(processor: &Processor) -> Option<u64> {
     let (family, model) = (processor.family?, processor.model?);
     match processor.vendor.as_deref()? {
         // Zen and later: LS_INT_TAKEN; before: INTERRUPTS_TAKEN.
@@ -146,14 +148,14 @@ fn unknown_interrupts(name: &'static str) -> Refusal {
     }
 }
 
-/// What it means that a counter could not be opened, and what can be done.
+/// Explains why a counter could not be opened, and what the user can do.
 fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &Machine) -> Refusal {
     let is_virtual = machine.processor.is_virtual;
     let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine".to_owned();
-    let helps = !matches!(counter.event, Event::Software(_)) && super::HAS_VALGRIND;
+    let helps = !matches!(counter.event, CounterEvent::Software(_)) && super::HAS_VALGRIND;
     let elsewhere = helps.then_some(elsewhere);
-    // Without a privilege, one may count oneself: in user mode up to 2, in the
-    // kernel up to 1.
+    // Up to 2, everybody may count their own programs in user mode; up to 1, also
+    // in the kernel.
     let enough = if counter.kernel { 1 } else { 2 };
     let paranoid = machine.perf_event_paranoid;
     let (why, hint) = match (reason(&error), paranoid) {
@@ -183,26 +185,103 @@ fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &M
         (Reason::NoCall, _) => ("this system has no `perf_event_open`".to_owned(), elsewhere),
         (Reason::Other, _) => ("the system refuses it".to_owned(), elsewhere),
     };
-    // What has no number was not said by the system.
+    // An error without a number is not the system's.
     let source = error.raw_os_error().map(|_| error);
     Refusal { metric, why, hint, source }
 }
 
 #[cfg(test)]
-impl Counters {
-    /// As on a machine that has them all.
-    pub(super) fn unprobed(names: &[&'static str], processor: &Processor) -> Self {
-        let mut all = Counters::default();
-        for metric in KnownMetric::from(Source::Counter).filter(|m| names.contains(&m.name)) {
-            let (counter, minus) = counters(metric.name, processor);
-            all.push(metric, counter, minus.and_then(Result::ok));
-        }
-        all
-    }
-}
+mod tests {
+    use super::*;
 
-/// The refusal that this error would be.
-#[cfg(all(test, target_os = "linux"))]
-pub(super) fn refused(metric: &'static str, error: io::Error, machine: &Machine) -> Refusal {
-    refusal(metric, counters(metric, &machine.processor).0, error, machine)
+    fn processor(vendor: &str, family: u64, model: u64) -> Processor {
+        Processor {
+            vendor: Some(vendor.to_owned()),
+            family: Some(family),
+            model: Some(model),
+            ..Processor::default()
+        }
+    }
+
+    /// The meter of a machine that has all counters.
+    fn meter(names: &[&'static str]) -> CounterMeter {
+        let processor = processor("GenuineIntel", 6, 143);
+        let mut meter = CounterMeter::default();
+        for metric in KnownMetric::from(Source::Counter).filter(|m| names.contains(&m.name)) {
+            let (counter, minus) = counters(metric.name, &processor);
+            meter.push(metric, counter, minus.and_then(Result::ok));
+        }
+        meter
+    }
+
+    fn reading(value: u64) -> CounterReading {
+        CounterReading { value, enabled: 10, running: 10 }
+    }
+
+    #[test]
+    fn metrics_share_their_counters_and_interrupts_are_subtracted() {
+        let meter = meter(&["instructions", "instructions_minus_irqs", "task_clock"]);
+        let user = |event| Counter { event, kernel: false };
+        let expected = [
+            user(CounterEvent::Hardware(HardwareEvent::Instructions)),
+            user(CounterEvent::Raw(0x1cb)),
+            user(CounterEvent::Software(SoftwareEvent::TaskClock)),
+        ];
+        assert_eq!(meter.counters, expected);
+        let values = meter.read(&[reading(1000), reading(30), reading(2_000_000)]).unwrap();
+        assert_eq!(values.get("instructions"), Some(1000.0));
+        assert_eq!(values.get("instructions_minus_irqs"), Some(970.0));
+        assert_eq!(values.get("task_clock"), Some(0.002));
+    }
+
+    #[test]
+    fn a_counter_that_took_turns_is_an_error() {
+        let meter = meter(&["cycles"]);
+        let half = CounterReading { value: 500, enabled: 10, running: 5 };
+        let error = meter.read(&[half]).unwrap_err();
+        assert!(error.to_string().contains("`cycles` was counted for only 50%"), "{error}");
+        assert!(error.hint().unwrap().contains("fewer counters"));
+        assert!(meter.read(&[CounterReading::default()]).is_err());
+    }
+
+    #[test]
+    fn interrupts_have_another_number_on_every_kind_of_processor() {
+        let number = |vendor, family, model| interrupts(&processor(vendor, family, model));
+        assert_eq!(number("GenuineIntel", 6, 42), Some(0x1cb));
+        assert_eq!(number("GenuineIntel", 6, 30), None);
+        assert_eq!(number("AuthenticAMD", 0x19, 1), Some(0x2c));
+        assert_eq!(number("AuthenticAMD", 0x15, 1), Some(0xcf));
+        assert_eq!(number("Other", 6, 42), None);
+    }
+
+    // On other systems the numbers mean something else.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_refusal_names_the_cause_and_the_setting() {
+        let machine = |paranoid, is_virtual| Machine {
+            perf_event_paranoid: paranoid,
+            processor: Processor { is_virtual, ..Processor::default() },
+            ..Machine::default()
+        };
+        let (enoent, eacces, eperm, enosys, emfile) = (2, 13, 1, 38, 24);
+        let table = [
+            ("instructions", enoent, machine(Some(2), true), "virtual machine", "cachegrind"),
+            ("cycles", enoent, machine(Some(2), false), "neither the processor", "cachegrind"),
+            ("cycles", eacces, machine(Some(4), false), "`kernel.perf_event_paranoid` is 4", "=2`"),
+            ("context_switches", eacces, machine(Some(2), false), "is 2, which", "=1`"),
+            ("cycles", eperm, machine(Some(2), false), "seccomp", "--cap-add PERFMON"),
+            ("page_faults", eperm, machine(None, false), "seccomp", "--cap-add PERFMON"),
+            ("cycles", enosys, machine(None, false), "no `perf_event_open`", "cachegrind"),
+            ("cycles", emfile, machine(None, false), "the system refuses it", "cachegrind"),
+        ];
+        for (metric, number, machine, why, hint) in table {
+            let error = io::Error::from_raw_os_error(number);
+            let refusal = refusal(metric, counters(metric, &machine.processor).0, error, &machine);
+            let text = refusal.to_string();
+            assert!(text.starts_with(&format!("`{metric}` can't be measured: ")), "{text}");
+            assert!(text.contains(why), "{text}");
+            assert!(refusal.hint.as_ref().is_some_and(|text| text.contains(hint)), "{refusal:?}");
+            assert!(refusal.source.is_some());
+        }
+    }
 }

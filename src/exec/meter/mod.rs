@@ -1,14 +1,13 @@
-//! Where the numbers of a run come from: one file a source.
+//! Where the numbers of a run come from, with one file for each source.
 //!
-//! What the kernel tells anyway (`rusage`) is always there. `counters` and
-//! `cachegrind` cost something and are used only for metrics that are asked
-//! for by name; `size` needs no run at all.
+//! What the kernel tells of every program (`rusage`) is always measured.
+//! `counters` and `cachegrind` have a price and are used only for metrics that
+//! are asked for by name. `size` needs no run at all.
 //!
-//! A source that disturbs the others gets runs of its own ([`Pass`]): one
-//! measurement of a side is a plain run and, where its metrics are asked for,
-//! one under cachegrind, together one values. No number comes from a run that
-//! another number disturbed. When nothing but cachegrind's metrics is asked
-//! for there is no plain run, and so no time.
+//! A source that disturbs the others gets runs of its own ([`Pass`]). One
+//! measurement of a side is a plain run, and one under cachegrind if its metrics
+//! are asked for. So no number comes from a run that another one disturbs. If
+//! only cachegrind's metrics are asked for, there is no plain run and no time.
 
 mod cachegrind;
 mod counters;
@@ -20,9 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
-use counters::Counters;
-pub(crate) use size::size;
-pub use size::{program, sizes};
+use counters::CounterMeter;
+pub(crate) use size::{program, size, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
@@ -33,24 +31,23 @@ use crate::model::row::Values;
 /// Whether there is a valgrind for this system at all.
 const HAS_VALGRIND: bool = !cfg!(windows);
 
-/// Why a metric can't be had on this machine.
+/// Why a metric can't be measured on this machine.
 #[derive(Debug, thiserror::Error)]
 #[error("`{metric}` can't be measured: {why}")]
 pub struct Refusal {
-    /// The metric.
-    pub metric: &'static str,
-    /// The cause.
+    pub(crate) metric: &'static str,
+    /// The reason, to follow a colon.
     pub why: String,
     /// What the user can do about it.
     pub hint: Option<String>,
-    /// What the system said.
-    pub source: Option<io::Error>,
+    /// The system's error, if it is one.
+    pub(crate) source: Option<io::Error>,
 }
 
 /// Why a run has no numbers.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This machine does not have them.
+    /// This machine can't measure them.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A counter that counted only some of the time.
@@ -75,7 +72,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A size of a program that is no side's own.
+    /// Both sides run the same program, such as a shell, so its size says nothing.
     #[error("`{metric}` says nothing: both sides run `{}`", .program.display())]
     SameProgram {
         /// The metric.
@@ -91,7 +88,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A program without machine code that we understand.
+    /// A program in an unknown format.
     #[error("`text_bytes` of `{}` is not known: it is no executable of a known form", .path.display())]
     NoText {
         /// The program.
@@ -120,7 +117,7 @@ impl Error {
     }
 }
 
-/// As many pairs of exact counts have bounds, at the usual confidence.
+/// With this many pairs exact counts have an interval, at the usual confidence.
 const SHOWN_PAIRS: u64 = 8;
 
 /// A kind of run.
@@ -136,24 +133,25 @@ pub enum Pass {
 #[derive(Debug)]
 pub(crate) struct Meters {
     plain: bool,
-    counters: Counters,
+    counters: CounterMeter,
     cachegrind: Option<Cachegrind>,
     refused: Vec<Refusal>,
 }
 
-/// Every metric that any machine may have, in the order of the outputs.
-pub fn all() -> impl Iterator<Item = Metric> {
+/// Every metric that is measured here, on this machine or another, in the order
+/// of the outputs.
+pub(crate) fn all() -> impl Iterator<Item = Metric> {
     KNOWN.iter().filter(|known| known.source != Source::Harness).map(KnownMetric::metric)
 }
 
-/// Those of them that come from runs.
+/// The metrics of [`all`] that come from runs.
 pub(crate) fn of_runs() -> impl Iterator<Item = Metric> {
     all().filter(|metric| !needs_no_run(&metric.name))
 }
 
-/// The metrics that not every machine has, and why this one lacks them, where
-/// it does.
-pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
+/// The metrics that not every machine can measure, each with the reason if this
+/// one can't.
+pub(crate) fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
     let costly = of_runs().filter(|metric| !rusage::is_told(&metric.name));
     let of = |metric: Metric| {
         let names = [metric.name.clone()];
@@ -163,14 +161,14 @@ pub fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refu
     costly.map(of).collect()
 }
 
-/// Whether it is known without a run.
+/// Whether the metric is known without a run.
 pub(crate) fn needs_no_run(metric: &str) -> bool {
     KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
 }
 
-/// The kind of run that a metric comes from; what no source knows, the program
-/// may print in a plain one. `None` of what needs no run.
-pub fn pass(metric: &str) -> Option<Pass> {
+/// The kind of run that a metric comes from. A metric of no known source may be
+/// printed by the program in a plain run. `None` if it needs no run.
+pub(crate) fn pass(metric: &str) -> Option<Pass> {
     match KnownMetric::of(metric).map(|known| known.source) {
         Some(Source::Executable) => None,
         Some(Source::Cachegrind) => Some(Pass::Cachegrind),
@@ -179,11 +177,12 @@ pub fn pass(metric: &str) -> Option<Pass> {
 }
 
 impl Meters {
-    /// The sources of `names`. Valgrind is looked for in `path`, a `PATH`.
-    /// What this machine does not have is among [`Meters::take_refused`].
+    /// The sources of the metrics `names`. Valgrind is looked up in the `PATH` `path`.
+    /// Metrics that this machine can't measure are left to
+    /// [`Meters::take_refused`].
     pub(crate) fn for_metrics(names: &[String], path: Option<&OsStr>, machine: &Machine) -> Self {
         let mut refused = Vec::new();
-        let mut counters = Counters::default();
+        let mut counters = CounterMeter::default();
         for name in names {
             refused.extend(rusage::refusal(name, TELLS_FAULTS_AND_SWITCHES));
             refused.extend(counters.add(name, machine).err());
@@ -197,7 +196,8 @@ impl Meters {
         Meters { plain, counters, cachegrind, refused }
     }
 
-    /// Takes out the metrics that were asked for and can't be had here.
+    /// The metrics that were asked for and that this machine can't measure; the
+    /// second call returns none.
     pub(crate) fn take_refused(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.refused)
     }
@@ -212,19 +212,19 @@ impl Meters {
         metrics
     }
 
-    /// The slow kinds of runs of which, after these results, nobody wants to
-    /// know more: all that decides in them is decided. Where nothing does, a
-    /// few are enough to be shown.
+    /// The slow kinds of runs that these results make superfluous: every gate on one
+    /// of their metrics has its verdict. Without such a gate, a few runs are enough
+    /// to show.
     pub(crate) fn done(&self, results: &[BenchmarkResult]) -> Vec<Pass> {
         let pairs = results.iter().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
         let is_done = |of: &Pass| {
             let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
             let mut own = all.filter(|m| pass(&m.name) == Some(*of));
-            // Nothing is decided here of a shard.
-            let open =
+            // A shard has no verdicts of its own.
+            let is_undecided =
                 |m: &MetricResult| m.gates && m.verdict.is_none_or(|v| v == Verdict::Inconclusive);
             match own.clone().any(|m| m.gates) {
-                true => !own.any(open),
+                true => !own.any(is_undecided),
                 false => pairs >= SHOWN_PAIRS,
             }
         };
@@ -232,7 +232,7 @@ impl Meters {
         slow.filter(is_done).collect()
     }
 
-    /// Whether there are slow kinds of runs, which [`Meters::done`] is about.
+    /// Whether there are slow kinds of runs, which [`Meters::done`] may end.
     pub(crate) fn has_slow_runs(&self) -> bool {
         self.cachegrind.is_some()
     }
@@ -243,10 +243,10 @@ impl Meters {
         plain.into_iter().chain(self.cachegrind.as_ref().map(|_| Pass::Cachegrind)).collect()
     }
 
-    /// The command of a kind of run; `folder` may be written to.
+    /// The command of a kind of run, which may write to `folder`.
     ///
     /// # Errors
-    /// When what an earlier run left in `folder` can't be removed.
+    /// When files of an earlier run in `folder` can't be removed.
     pub(crate) fn prepare(
         &self,
         pass: Pass,
@@ -262,10 +262,10 @@ impl Meters {
         }
     }
 
-    /// The values of a run that ended well.
+    /// The values of a run that succeeded.
     ///
     /// # Errors
-    /// When what it left can't be read, or a counter had to take turns.
+    /// When the files that it left can't be read, or a counter had to take turns.
     pub(crate) fn read(
         &self,
         pass: Pass,

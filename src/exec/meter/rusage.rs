@@ -1,29 +1,29 @@
-//! What the kernel tells of every ended program, for nothing: time, memory,
-//! faults and switches, of itself and of those of its descendants that were
-//! waited for.
+//! What the kernel tells of every program that has ended, at no cost: time,
+//! memory, page faults and context switches of the program and of its
+//! descendants that were waited for.
 
 use super::Refusal;
 use crate::exec::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::model::metric::{KnownMetric, Metric, Source};
 use crate::model::row::Values;
 
-/// Those that not every system tells.
+/// The metrics that not every system tells.
 const RARE: [&str; 4] =
     ["minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
 
-/// Those that this system tells, as metrics.
+/// The metrics that this system tells.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {
     KnownMetric::from(Source::Usage).filter(|known| is_told(known.name)).map(KnownMetric::metric)
 }
 
-/// Whether it is one of these, and this system tells it.
+/// Whether this system tells the metric.
 pub(super) fn is_told(metric: &str) -> bool {
     KnownMetric::from(Source::Usage).any(|known| known.name == metric)
         && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()
 }
 
-/// Why a metric can't be had where the system does or does not tell the rare
-/// ones, if it can't.
+/// Why a metric can't be measured on a system that `tells` the rare ones or not.
+/// `None` if it can.
 pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
     let rare = RARE.into_iter().find(|rare| *rare == metric).filter(|_| !tells)?;
     Some(Refusal {

@@ -1,4 +1,4 @@
-//! Sizes of the executables: exact, and known before anything runs.
+//! Sizes of the executables, which are exact and known before anything runs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,15 @@ use crate::model::side::Pair;
 
 const TEXT: &str = "text_bytes";
 
-/// The size of both sides' programs; none of another metric.
+/// The size of both sides' programs. `None` if the metric is no size.
 ///
 /// # Errors
-/// When the sides run one and the same program (a shell, say), so that nothing
-/// of either was built into it, or when it can't be read.
-pub fn sizes(metric: &str, programs: Pair<&Path>) -> Result<Option<(Metric, Pair<f64>)>, Error> {
+/// When both sides run the same program (a shell, say), which can't contain
+/// anything of either side, or when a program can't be read.
+pub(crate) fn sizes(
+    metric: &str,
+    programs: Pair<&Path>,
+) -> Result<Option<(Metric, Pair<f64>)>, Error> {
     let Some(known) = of_executable(metric) else { return Ok(None) };
     if programs.base == programs.head {
         let program = programs.base.to_owned();
@@ -27,7 +30,7 @@ pub fn sizes(metric: &str, programs: Pair<&Path>) -> Result<Option<(Metric, Pair
     Ok(Some((known.metric(), values)))
 }
 
-/// The size of one program; none of another metric.
+/// The size of one program. `None` if the metric is no size.
 ///
 /// # Errors
 /// When it can't be read.
@@ -50,8 +53,8 @@ fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {
     Ok(text as f64)
 }
 
-/// The file of a command's program. Where it is looked up by name, the name.
-pub fn program(command: &Command) -> PathBuf {
+/// The file of a command's program, or its name if it is looked up in the `PATH`.
+pub(crate) fn program(command: &Command) -> PathBuf {
     let name = Path::new(command.argv.first().map_or("".as_ref(), |name| name.as_os_str()));
     if name.components().count() < 2 {
         return name.to_owned();
@@ -60,8 +63,8 @@ pub fn program(command: &Command) -> PathBuf {
     canonical(&path).unwrap_or(path)
 }
 
-/// The bytes of all sections with machine code in them; `None` when it is no
-/// executable that we can read.
+/// How many bytes of machine code an executable has. `None` if its format is not
+/// known.
 fn text(bytes: &[u8]) -> Option<u64> {
     let file = object::File::parse(bytes).ok()?;
     let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);

@@ -1,43 +1,43 @@
 //! Counters of the kernel and of the processor (`perf_event_open`), for a
 //! program and its descendants.
 //!
-//! The helper opens them on itself, switched off; a program inherits them, and
-//! its exec switches its own ones on, so that nothing of the helper is
-//! counted. What ended children counted is in the helper's value.
+//! The helper opens them on itself, switched off. A program inherits them, and
+//! its exec switches them on there, so that nothing of the helper is counted.
+//! The helper's value includes what its ended children counted.
 
 use std::io;
+
+use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 
 /// Something to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// What counts it, and its number there.
-    pub event: Event,
-    /// Whether what happens in the kernel on the program's behalf counts, too.
-    pub kernel: bool,
+    /// What is counted.
+    pub(crate) event: CounterEvent,
+    /// Whether to count also what the kernel does on the program's behalf.
+    pub(crate) kernel: bool,
 }
 
-/// An event, by the numbers of `perf_event_open(2)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// One of the events that the kernel finds on most processors.
-    Hardware(Hardware),
-    /// One that the kernel itself counts.
-    Software(Software),
-    /// One by this processor's own number.
+/// An event as `perf_event_open(2)` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CounterEvent {
+    Hardware(HardwareEvent),
+    Software(SoftwareEvent),
+    /// An event by this processor's own number.
     Raw(u64),
 }
 
-/// Events of most processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hardware {
+/// Events that most processors count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum HardwareEvent {
     /// Cycles, which last longer when the clock is slower.
     Cycles,
     /// Retired instructions.
     Instructions,
-    /// Misses in the last cache, usually.
+    /// Misses in the last-level cache, usually.
     CacheMisses,
     /// Retired branches.
     Branches,
@@ -45,52 +45,51 @@ pub enum Hardware {
     BranchMisses,
 }
 
-/// Events of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Software {
+/// Events that the kernel counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SoftwareEvent {
     /// Nanoseconds on a processor.
     TaskClock,
-    /// Page faults of both kinds.
+    /// Page faults, minor and major.
     PageFaults,
-    /// Changes to another thread.
     ContextSwitches,
 }
 
-/// What a counter came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// The number.
-    pub value: u64,
-    /// Nanoseconds that it was to count.
-    pub enabled: u64,
-    /// Nanoseconds of these that it did count: fewer where counters had to
-    /// take turns.
-    pub running: u64,
+/// What a counter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterReading {
+    /// The number of events.
+    pub(crate) value: u64,
+    /// How long it was switched on, nanoseconds.
+    pub(crate) enabled: u64,
+    /// For how much of that time it did count, nanoseconds: less where counters
+    /// had to take turns.
+    pub(crate) running: u64,
 }
 
-/// Whether a program can be counted so, as far as opening it tells.
+/// Tries whether this machine lets a program be counted so.
 ///
 /// # Errors
-/// What the system says against it.
+/// The system's reason why not.
 pub(crate) fn probe(counter: Counter) -> io::Result<()> {
-    Counters::open(&[counter]).map(drop)
+    OpenCounters::open(&[counter]).map(drop)
 }
 
-/// What an error of [`probe`] means.
+/// Why a counter can't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// There is no such event here.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux can tell"))]
+pub(crate) enum Reason {
+    /// The machine does not count this event.
     NoEvent,
-    /// There may be, but not for this process.
+    /// It may, but not for this process.
     Forbidden,
-    /// There is no such system call.
+    /// The system has no `perf_event_open`.
     NoCall,
-    /// Something else.
     Other,
 }
 
 /// What an error of [`probe`] means.
-pub fn reason(error: &io::Error) -> Reason {
+pub(crate) fn reason(error: &io::Error) -> Reason {
     #[cfg(target_os = "linux")]
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => Reason::NoEvent,
@@ -103,18 +102,19 @@ pub fn reason(error: &io::Error) -> Reason {
     if error.kind() == io::ErrorKind::Unsupported { Reason::NoCall } else { Reason::Other }
 }
 
-/// Open counters, of this thread and of whatever it starts from now on.
+/// Open counters of this thread and of every program that it starts from now on.
 #[cfg(target_os = "linux")]
-pub(super) struct Counters(Vec<OwnedFd>);
+pub(super) struct OpenCounters(Vec<OwnedFd>);
 
 #[cfg(target_os = "linux")]
-impl Counters {
+impl OpenCounters {
     pub(super) fn open(counters: &[Counter]) -> io::Result<Self> {
-        counters.iter().map(|&counter| open(counter)).collect::<io::Result<_>>().map(Counters)
+        let opened = counters.iter().map(|&counter| open(counter));
+        opened.collect::<io::Result<_>>().map(OpenCounters)
     }
 
-    /// The counts, in the order in which they were asked for.
-    pub(super) fn read(&self) -> io::Result<Vec<Count>> {
+    /// The readings in the order of the counters.
+    pub(super) fn read(&self) -> io::Result<Vec<CounterReading>> {
         self.0.iter().map(read).collect()
     }
 }
@@ -123,10 +123,22 @@ impl Counters {
 fn open(counter: Counter) -> io::Result<OwnedFd> {
     use perf_event_open_sys::{bindings as sys, perf_event_open};
     use std::os::fd::FromRawFd;
+    let hardware = |event| match event {
+        HardwareEvent::Cycles => sys::PERF_COUNT_HW_CPU_CYCLES,
+        HardwareEvent::Instructions => sys::PERF_COUNT_HW_INSTRUCTIONS,
+        HardwareEvent::CacheMisses => sys::PERF_COUNT_HW_CACHE_MISSES,
+        HardwareEvent::Branches => sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+        HardwareEvent::BranchMisses => sys::PERF_COUNT_HW_BRANCH_MISSES,
+    };
+    let software = |event| match event {
+        SoftwareEvent::TaskClock => sys::PERF_COUNT_SW_TASK_CLOCK,
+        SoftwareEvent::PageFaults => sys::PERF_COUNT_SW_PAGE_FAULTS,
+        SoftwareEvent::ContextSwitches => sys::PERF_COUNT_SW_CONTEXT_SWITCHES,
+    };
     let (kind, config) = match counter.event {
-        Event::Hardware(event) => (sys::PERF_TYPE_HARDWARE, u64::from(hardware(event))),
-        Event::Software(event) => (sys::PERF_TYPE_SOFTWARE, u64::from(software(event))),
-        Event::Raw(number) => (sys::PERF_TYPE_RAW, number),
+        CounterEvent::Hardware(event) => (sys::PERF_TYPE_HARDWARE, u64::from(hardware(event))),
+        CounterEvent::Software(event) => (sys::PERF_TYPE_SOFTWARE, u64::from(software(event))),
+        CounterEvent::Raw(number) => (sys::PERF_TYPE_RAW, number),
     };
     let mut attr = sys::perf_event_attr {
         type_: kind,
@@ -155,7 +167,7 @@ fn open(counter: Counter) -> io::Result<OwnedFd> {
 }
 
 #[cfg(target_os = "linux")]
-fn read(fd: &OwnedFd) -> io::Result<Count> {
+fn read(fd: &OwnedFd) -> io::Result<CounterReading> {
     use std::os::fd::AsRawFd;
     let mut words = [0u64; 3];
     let size = size_of_val(&words);
@@ -164,130 +176,27 @@ fn read(fd: &OwnedFd) -> io::Result<Count> {
     match usize::try_from(got) {
         Err(_) => Err(io::Error::last_os_error()),
         Ok(got) if got == size => {
-            Ok(Count { value: words[0], enabled: words[1], running: words[2] })
+            Ok(CounterReading { value: words[0], enabled: words[1], running: words[2] })
         }
         Ok(_) => Err(io::Error::from_raw_os_error(libc::EIO)),
     }
 }
 
-#[cfg(target_os = "linux")]
-fn hardware(event: Hardware) -> u32 {
-    use perf_event_open_sys::bindings as sys;
-    match event {
-        Hardware::Cycles => sys::PERF_COUNT_HW_CPU_CYCLES,
-        Hardware::Instructions => sys::PERF_COUNT_HW_INSTRUCTIONS,
-        Hardware::CacheMisses => sys::PERF_COUNT_HW_CACHE_MISSES,
-        Hardware::Branches => sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
-        Hardware::BranchMisses => sys::PERF_COUNT_HW_BRANCH_MISSES,
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn software(event: Software) -> u32 {
-    use perf_event_open_sys::bindings as sys;
-    match event {
-        Software::TaskClock => sys::PERF_COUNT_SW_TASK_CLOCK,
-        Software::PageFaults => sys::PERF_COUNT_SW_PAGE_FAULTS,
-        Software::ContextSwitches => sys::PERF_COUNT_SW_CONTEXT_SWITCHES,
-    }
-}
-
-/// No counters: there are none on this system.
+/// No counters: this system has none.
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Counters;
+pub(super) struct OpenCounters;
 
 #[cfg(not(target_os = "linux"))]
-impl Counters {
+impl OpenCounters {
     pub(super) fn open(counters: &[Counter]) -> io::Result<Self> {
         match counters {
-            [] => Ok(Counters),
+            [] => Ok(OpenCounters),
             _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     #[cfg(unix)]
-    pub(super) fn read(&self) -> io::Result<Vec<Count>> {
+    pub(super) fn read(&self) -> io::Result<Vec<CounterReading>> {
         Ok(Vec::new())
-    }
-}
-
-#[cfg(unix)]
-impl Counter {
-    /// In ten bytes, for the way to the helper.
-    pub(super) fn encode(self) -> [u8; 10] {
-        let (kind, number) = match self.event {
-            Event::Hardware(event) => (0, event as u64),
-            Event::Software(event) => (1, event as u64),
-            Event::Raw(number) => (2, number),
-        };
-        let mut bytes = [kind, u8::from(self.kernel), 0, 0, 0, 0, 0, 0, 0, 0];
-        bytes[2..].copy_from_slice(&number.to_ne_bytes());
-        bytes
-    }
-
-    pub(super) fn decode(bytes: &[u8; 10]) -> Option<Self> {
-        let [kind, kernel, number @ ..] = *bytes;
-        let number = u64::from_ne_bytes(number);
-        let event = match kind {
-            0 => Event::Hardware(*HARDWARE.iter().find(|event| **event as u64 == number)?),
-            1 => Event::Software(*SOFTWARE.iter().find(|event| **event as u64 == number)?),
-            _ => Event::Raw(number),
-        };
-        Some(Counter { event, kernel: kernel == 1 })
-    }
-}
-
-#[cfg(unix)]
-const HARDWARE: [Hardware; 5] = [
-    Hardware::Cycles,
-    Hardware::Instructions,
-    Hardware::CacheMisses,
-    Hardware::Branches,
-    Hardware::BranchMisses,
-];
-
-#[cfg(unix)]
-const SOFTWARE: [Software; 3] =
-    [Software::TaskClock, Software::PageFaults, Software::ContextSwitches];
-
-#[cfg(unix)]
-impl Count {
-    pub(super) fn encode(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        for (word, place) in
-            [self.value, self.enabled, self.running].into_iter().zip(bytes.chunks_exact_mut(8))
-        {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        bytes
-    }
-
-    pub(super) fn decode(bytes: &[u8; 24]) -> Self {
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_ne_bytes(word)
-        };
-        Count { value: word(0), enabled: word(8), running: word(16) }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_goes_to_the_helper_and_back_stays_what_it_is() {
-        let hardware = HARDWARE.map(Event::Hardware);
-        let software = SOFTWARE.map(Event::Software);
-        let raw = [Event::Raw(0x1cb), Event::Raw(u64::MAX)];
-        for event in hardware.into_iter().chain(software).chain(raw) {
-            for kernel in [false, true] {
-                let counter = Counter { event, kernel };
-                assert_eq!(Counter::decode(&counter.encode()), Some(counter));
-            }
-        }
-        let count = Count { value: 1 << 60, enabled: 3, running: 2 };
-        assert_eq!(Count::decode(&count.encode()), count);
     }
 }

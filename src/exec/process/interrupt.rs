@@ -1,5 +1,4 @@
-//! The wish to stop, and waiting for others while it may come: for what they
-//! send, and for them to go away.
+//! Signals that ask this process to stop, and waiting that they end.
 
 use std::fs::File;
 use std::io;
@@ -17,24 +16,24 @@ use signal_hook::{flag, low_level};
 
 use super::{RunError, unix};
 
-/// How often it is looked whether a pipe has a reader, which nothing tells.
+/// How often to look whether a pipe has a reader, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The wish to stop, as SIGINT, SIGTERM and SIGHUP bring it. The second such
-/// signal ends the process at once.
+/// Tells whether SIGINT, SIGTERM or SIGHUP has asked this process to stop. The
+/// second such signal ends the process at once.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
     wake: Arc<UnixStream>,
-    /// The other end of `wake`, where no signal's handler holds it: once it was
-    /// closed, `wake` could be read.
+    /// The other end of `wake`, if no signal handler holds it. If it were closed,
+    /// `wake` could be read.
     _ring: Option<Arc<UnixStream>>,
 }
 
 impl Interrupt {
-    /// Begins to listen for the three signals, but not for one that this
-    /// process was started to ignore (by `nohup`, say). From now on a file that
-    /// may not grow is an error (EFBIG), not death by SIGXFSZ.
+    /// Begins to listen for the three signals, except for those that were ignored
+    /// when this process started (by `nohup`, say). From now on a file that may not
+    /// grow is an error (EFBIG) and no death by SIGXFSZ.
     ///
     /// # Errors
     /// When a handler can't be installed.
@@ -45,7 +44,7 @@ impl Interrupt {
         let heeded = |&number: &i32| !unix::is_ignored(number);
         unix::survive([libc::SIGXFSZ].into_iter().filter(heeded));
         for number in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(heeded) {
-            // In this order: the first signal arms, the second finds it so.
+            // In this order: the first signal arms the second one.
             flag::register_conditional_default(number, Arc::clone(&armed))?;
             flag::register(number, Arc::clone(&armed))?;
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
@@ -54,7 +53,7 @@ impl Interrupt {
         Ok(Interrupt { signal, wake: Arc::new(wake), _ring: None })
     }
 
-    /// One that never comes.
+    /// An interrupt that never comes.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
@@ -64,13 +63,13 @@ impl Interrupt {
         Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake), _ring: ring })
     }
 
-    /// The signal that arrived, if one did.
+    /// The signal that has arrived, if any.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
     }
 
-    /// An error once a signal has arrived.
+    /// Fails once a signal has arrived.
     ///
     /// # Errors
     /// [`RunError::Interrupted`].
@@ -82,8 +81,8 @@ impl Interrupt {
         self.wake.as_fd()
     }
 
-    /// Waits until `source` can be read without waiting, at its end too. False
-    /// when a signal came first.
+    /// Waits until `source` can be read without waiting or is at its end. Returns
+    /// false if a signal comes first.
     ///
     /// # Errors
     /// When the system can't wait.
@@ -92,16 +91,16 @@ impl Interrupt {
         Ok(!stop && self.signal().is_none())
     }
 
-    /// Opens a named pipe to write to it, once somebody has it open to read from
-    /// it. `None` when a signal came first.
+    /// Opens a named pipe for writing once somebody has opened it for reading.
+    /// Returns `None` if a signal comes first.
     ///
     /// # Errors
     /// When it can't be opened.
     pub fn open_pipe(&self, path: &Path) -> io::Result<Option<File>> {
         while self.signal().is_none() {
             match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
-                // Held until the one that waits is open, too: else the reader
-                // would find the pipe closed.
+                // Held until the blocking one is open too, or else the reader would
+                // find the pipe closed.
                 Ok(_held) => return File::options().write(true).open(path).map(Some),
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
                 Err(error) => return Err(error),
@@ -111,19 +110,19 @@ impl Interrupt {
         Ok(None)
     }
 
-    /// From now on, where standard output is a pipe, the end of whoever reads it is a
-    /// wish to stop, as a signal is: as SIGPIPE.
+    /// From now on, if standard output is a pipe, the end of its reader asks this
+    /// process to stop as a signal does, as SIGPIPE.
     ///
     /// # Errors
     /// When the system refuses a descriptor or a thread.
     pub fn stop_with_reader(&self) -> io::Result<()> {
         let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        // What else can be written to may have something to be read, too.
+        // Other files that can be written to may become readable.
         if !output.metadata()?.file_type().is_fifo() {
             return Ok(());
         }
         let interrupt = self.clone();
-        // Never readable, so that only the pipe's end wakes the thread.
+        // Never readable, so only the end of the pipe wakes the thread.
         let (silent, held) = UnixStream::pair()?;
         let watch = move || {
             let _held = held;
@@ -142,13 +141,13 @@ impl Interrupt {
         std::thread::Builder::new().name("reader".to_owned()).spawn(watch).map(drop)
     }
 
-    /// Whether the wish to stop came from the reader's end.
+    /// Whether it was the end of standard output's reader that asked to stop.
     pub fn is_reader_gone(&self) -> bool {
         self.signal() == Some(SIGPIPE)
     }
 }
 
-/// Standard input without a buffer of ours.
+/// Standard input without a buffer.
 ///
 /// # Errors
 /// When there is none, or the system has no file descriptors left.
@@ -156,15 +155,14 @@ pub fn standard_input() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Ends this process by `signal`, as though it had never been caught.
+/// Ends this process by `signal` as if it had never been caught.
 ///
 /// # Errors
-/// When the signal's default does not end a process.
+/// When the default of the signal does not end a process.
 pub fn die_of(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
 }
 
-/// The name of a signal.
 pub(super) fn signal_name(number: i32) -> Option<&'static str> {
     low_level::signal_name(number)
 }

@@ -1,23 +1,25 @@
-//! What the machine does with a program beside running it: where its memory
-//! lies, on which processor it runs, how nice it is to others.
+//! Where a program's memory lies, on which processor it runs, and how nice it
+//! is to other programs.
 
 use std::io;
 
-/// How a program is set apart from the rest of the machine. The default is:
-/// not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// How a program is kept apart from the rest of the machine: by default, not at
+/// all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
     /// Whether its addresses are the same in every run (Linux).
     pub fixed_addresses: bool,
     /// The one processor on which it and its children may run (Linux).
     pub cpu: Option<u16>,
-    /// How much nicer than its parent it is, -39 to 39; 0 leaves it alone.
+    /// How much nicer than its parent it is, -39 to 39; 0 for no change.
     pub nice: i8,
 }
 
-/// A part of an [`Isolation`] that the machine refused.
+/// The part of an [`Isolation`] that the machine refuses.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum IsolationError {
     /// The addresses.
     #[error("could not switch off address randomisation")]
     Addresses(#[source] io::Error),
@@ -29,11 +31,11 @@ pub enum Refused {
     Nice(i8, #[source] io::Error),
 }
 
-/// The processors on which this process may run; none where the system does
-/// not say.
+/// The processors on which this process may run; empty where the system does not
+/// tell.
 pub fn allowed_cpus() -> Vec<u16> {
     #[cfg(target_os = "linux")]
-    // SAFETY: the set is zeroed and only written to, and CPU_ISSET is asked
+    // SAFETY: the set is zeroed and only written to, and CPU_ISSET is called
     // within its range.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -45,9 +47,9 @@ pub fn allowed_cpus() -> Vec<u16> {
     Vec::new()
 }
 
-/// The least time that processor time is told apart by in user and kernel
-/// mode, seconds: the kernel's tick, which decides in which of the two a
-/// process was. Their sum is finer, but on Windows.
+/// The resolution of user time and of kernel time, seconds: the kernel's tick,
+/// at which it looks in which of the two modes a process is. Their sum is finer,
+/// except on Windows.
 pub fn tick() -> f64 {
     #[cfg(target_os = "linux")]
     {
@@ -64,12 +66,12 @@ pub fn tick() -> f64 {
 }
 
 impl Isolation {
-    /// Tries it on a thread of this process, which ends with it: the child
-    /// itself could only say that something was refused, not what.
+    /// Tries it on a thread of this process, which then ends. The child itself
+    /// could only report that something was refused, not what.
     ///
     /// # Errors
-    /// What the machine refuses.
-    pub fn rehearse(&self) -> Result<(), Refused> {
+    /// The part that the machine refuses.
+    pub fn rehearse(&self) -> Result<(), IsolationError> {
         if *self == Isolation::default() {
             return Ok(());
         }
@@ -78,34 +80,17 @@ impl Isolation {
         let (step, number) = match tried {
             Ok(Ok(())) => return Ok(()),
             Ok(Err((step, number))) => (step, number),
-            Err(_) => return Err(Refused::Addresses(io::ErrorKind::Other.into())),
+            Err(_) => return Err(IsolationError::Addresses(io::ErrorKind::Other.into())),
         };
         let error = io::Error::from_raw_os_error(number);
         Err(match step {
-            Step::Addresses => Refused::Addresses(error),
-            Step::Cpu => Refused::Cpu(self.cpu.unwrap_or_default(), error),
-            Step::Nice => Refused::Nice(self.nice, error),
+            IsolationStep::Addresses => IsolationError::Addresses(error),
+            IsolationStep::Cpu => IsolationError::Cpu(self.cpu.unwrap_or_default(), error),
+            IsolationStep::Nice => IsolationError::Nice(self.nice, error),
         })
     }
 
-    /// For the wire.
-    #[cfg(unix)]
-    pub(super) fn encode(&self) -> [u8; 5] {
-        let [low, high] = self.cpu.unwrap_or_default().to_ne_bytes();
-        let cpu = u8::from(self.cpu.is_some());
-        [u8::from(self.fixed_addresses), cpu, low, high, self.nice.to_ne_bytes()[0]]
-    }
-
-    /// What [`Isolation::encode`] made.
-    #[cfg(unix)]
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let &[fixed, has_cpu, low, high, nice] = bytes else { return None };
-        let cpu = (has_cpu == 1).then_some(u16::from_ne_bytes([low, high]));
-        let nice = i8::from_ne_bytes([nice]);
-        Some(Isolation { fixed_addresses: fixed == 1, cpu, nice })
-    }
-
-    /// All that can be computed before a child exists.
+    /// Computes everything that can be computed before a child exists.
     pub(super) fn ready(&self) -> Ready {
         // SAFETY: a zeroed set is an empty one, and CPU_SET checks its range.
         #[cfg(target_os = "linux")]
@@ -127,7 +112,7 @@ impl Isolation {
     }
 }
 
-/// "This system has no such thing."
+/// The error number for what this system does not have.
 #[cfg(all(unix, not(target_os = "linux")))]
 const NOT_SUPPORTED: i32 = libc::ENOTSUP;
 #[cfg(windows)]
@@ -135,13 +120,13 @@ const NOT_SUPPORTED: i32 = 50;
 
 /// A step of [`Ready::apply`].
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum IsolationStep {
     Addresses,
     Cpu,
     Nice,
 }
 
-/// An [`Isolation`] in the system's words.
+/// An [`Isolation`] in the system's own types.
 #[derive(Clone, Copy)]
 pub(super) struct Ready {
     fixed_addresses: bool,
@@ -153,53 +138,53 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Applies it to the calling thread; system calls only, so that a child
-    /// may do it between clone and exec. Else the step that failed and the
-    /// system's error number.
+    /// Applies it to the calling thread, with nothing but system calls, so that a
+    /// child may do it between clone and exec. The error is the step that failed
+    /// and the system's error number.
     #[cfg(target_os = "linux")]
-    pub(super) fn apply(&self) -> Result<(), (Step, i32)> {
+    pub(super) fn apply(&self) -> Result<(), (IsolationStep, i32)> {
         // SAFETY: plain system calls; the set outlives its call.
         unsafe {
             if self.fixed_addresses {
                 let old = libc::personality(0xffff_ffff);
                 let new = old | libc::ADDR_NO_RANDOMIZE;
                 if old < 0 || libc::personality(new as libc::c_ulong) < 0 {
-                    return Err((Step::Addresses, *libc::__errno_location()));
+                    return Err((IsolationStep::Addresses, *libc::__errno_location()));
                 }
             }
             if let Some(cpus) = &self.cpus
                 && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
             {
-                return Err((Step::Cpu, *libc::__errno_location()));
+                return Err((IsolationStep::Cpu, *libc::__errno_location()));
             }
             if self.nice != 0 {
-                // -1 is a niceness, too, so the error number alone tells.
+                // `nice` may return -1 as a niceness, so only the error number tells.
                 *libc::__errno_location() = 0;
                 libc::nice(self.nice);
                 let number = *libc::__errno_location();
                 if number != 0 {
-                    return Err((Step::Nice, number));
+                    return Err((IsolationStep::Nice, number));
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether the machine would refuse it; to be asked on a thread that ends.
+    /// Whether the machine would refuse it. Call it on a thread that then ends.
     #[cfg(target_os = "linux")]
-    fn rehearse(&self) -> Result<(), (Step, i32)> {
+    fn rehearse(&self) -> Result<(), (IsolationStep, i32)> {
         self.apply()
     }
 
-    /// Elsewhere only the niceness can be had, and on Windows not even that.
-    /// It is the whole process's there, so that it can't be tried.
+    /// Elsewhere only the niceness can be changed, and on Windows not even that. It
+    /// belongs to the whole process there, so it can't be tried on a thread.
     #[cfg(not(target_os = "linux"))]
-    fn rehearse(&self) -> Result<(), (Step, i32)> {
+    fn rehearse(&self) -> Result<(), (IsolationStep, i32)> {
         if self.fixed_addresses {
-            return Err((Step::Addresses, NOT_SUPPORTED));
+            return Err((IsolationStep::Addresses, NOT_SUPPORTED));
         }
         if self.has_cpu {
-            return Err((Step::Cpu, NOT_SUPPORTED));
+            return Err((IsolationStep::Cpu, NOT_SUPPORTED));
         }
         #[cfg(unix)]
         // Only root may be less nice than its parent.
@@ -207,11 +192,10 @@ impl Ready {
         let refused = (self.nice < 0 && unsafe { libc::geteuid() } != 0).then_some(libc::EACCES);
         #[cfg(windows)]
         let refused = (self.nice != 0).then_some(NOT_SUPPORTED);
-        refused.map_or(Ok(()), |number| Err((Step::Nice, number)))
+        refused.map_or(Ok(()), |number| Err((IsolationStep::Nice, number)))
     }
 
-    /// The niceness, where std starts the program; what else there is was
-    /// refused.
+    /// The niceness, for a program that std starts; everything else was refused.
     #[cfg(all(unix, any(test, not(target_os = "linux"))))]
     pub(super) fn nice(&self) -> Option<libc::c_int> {
         (self.nice != 0).then_some(self.nice)
@@ -221,18 +205,6 @@ impl Ready {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn it_survives_the_wire() {
-        for isolation in [
-            Isolation::default(),
-            Isolation { fixed_addresses: true, cpu: Some(300), nice: -20 },
-            Isolation { fixed_addresses: false, cpu: Some(0), nice: 19 },
-        ] {
-            assert_eq!(Isolation::decode(&isolation.encode()), Some(isolation));
-        }
-        assert_eq!(Isolation::decode(&[1, 2]), None);
-    }
 
     #[test]
     fn what_the_machine_refuses_is_named_and_leaves_this_process_alone() {

@@ -1,17 +1,20 @@
-//! From a request to what the system wants to have of it.
+//! A program in the system's terms, ready to be started.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
+use super::Command;
 use super::isolation::Ready;
 use super::program::look_up;
 
-/// The arguments of `execve` and the working directory, as the system takes them:
-/// made once, used for every run of the program.
-#[derive(Debug, PartialEq, Eq)]
+/// The arguments of `execve` and the working directory, as the system takes
+/// them: made once, used for every run of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ExecArgs {
     pub(super) argv: Vec<CString>,
     /// Each `NAME=VALUE`.
@@ -20,8 +23,45 @@ pub(super) struct ExecArgs {
 }
 
 impl ExecArgs {
-    /// The value of an environment variable; of one that is there twice the
-    /// first, as in C.
+    /// # Errors
+    /// When a string has a zero in it.
+    pub(super) fn new(command: &Command) -> io::Result<Self> {
+        let argv = command.argv.iter().map(|word| string(word.as_bytes().to_vec()));
+        Ok(ExecArgs {
+            argv: argv.collect::<io::Result<_>>()?,
+            env: command.env.iter().map(variable).collect::<io::Result<_>>()?,
+            cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
+        })
+    }
+
+    /// Whether a command has these arguments and this folder, and as many
+    /// environment variables.
+    pub(super) fn differs_in_env_only(&self, command: &Command) -> bool {
+        let argv = self.argv.iter().map(|word| word.as_bytes());
+        self.env.len() == command.env.len()
+            && argv.eq(command.argv.iter().map(|word| word.as_bytes()))
+            && self.cwd.as_bytes() == command.cwd.as_os_str().as_bytes()
+    }
+
+    /// The variables that a command has instead of those in the same places here.
+    pub(super) fn changes(&self, command: &Command) -> io::Result<Vec<(usize, CString)>> {
+        let is_same = |known: &CString, (name, value): &(OsString, OsString)| {
+            let rest = known.as_bytes().strip_prefix(name.as_bytes());
+            rest.and_then(|rest| rest.strip_prefix(b"=")) == Some(value.as_bytes())
+        };
+        let both = self.env.iter().zip(&command.env).enumerate();
+        let others = both.filter(|(_, (known, other))| !is_same(known, other));
+        others.map(|(at, (_, other))| Ok((at, variable(other)?))).collect()
+    }
+
+    /// How much memory the strings take.
+    pub(super) fn bytes(&self) -> usize {
+        let all = self.argv.iter().chain(&self.env).chain([&self.cwd]);
+        all.map(|string| string.count_bytes() + 1).sum()
+    }
+
+    /// The value of an environment variable. As in C, the first one counts if
+    /// there are several.
     fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.iter().find_map(|entry| {
             let rest = entry.as_bytes().strip_prefix(name.as_bytes())?;
@@ -33,16 +73,24 @@ impl ExecArgs {
     fn program(&self) -> io::Result<CString> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         let path = look_up(os(name), self.var("PATH"), Path::new(os(&self.cwd)))?;
-        Ok(CString::new(path.into_os_string().into_vec())?)
+        string(path.into_os_string().into_vec())
     }
+}
+
+fn variable((name, value): &(OsString, OsString)) -> io::Result<CString> {
+    string([name.as_bytes(), b"=", value.as_bytes()].concat())
+}
+
+fn string(bytes: Vec<u8>) -> io::Result<CString> {
+    CString::new(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
 fn os(text: &CStr) -> &OsStr {
     OsStr::from_bytes(text.to_bytes())
 }
 
-/// A program, all made ready to be started: nothing is computed, looked up or
-/// allocated once the clock runs.
+/// Everything that starting a program takes, so that nothing is computed,
+/// looked up or allocated once the clock runs.
 pub(super) struct Launch<'a> {
     pub(super) program: CString,
     pub(super) args: &'a ExecArgs,

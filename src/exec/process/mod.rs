@@ -1,12 +1,12 @@
-//! Runs programs and says what they took.
+//! Runs programs and measures what they use.
 //!
 //! Every program, cargo and benchmark alike, is spawned by a small helper
-//! process ([`Helper`]), forked before this one has grown: what a child
-//! reports as its peak memory starts at the size of the process that spawned
-//! it. The helper holds the clock, puts each program into a process group of
-//! its own, and ends that group when the program outlives its time, when it
-//! is told to, and when this process is gone, however it went. On Windows a
-//! job object does that.
+//! process ([`Helper`]) that is forked before this one has grown, since the peak
+//! memory that a child reports starts at the size of the process that spawned
+//! it. The helper holds the clock and puts each program into a process group of
+//! its own. It ends that group when the program runs out of time, when it is
+//! told to, and when this process is gone for whatever reason. On Windows a job
+//! object does that.
 
 pub mod counter;
 #[cfg(unix)]
@@ -15,8 +15,6 @@ mod helper;
 mod interrupt;
 mod isolation;
 #[cfg(unix)]
-mod known;
-#[cfg(unix)]
 mod launch;
 pub mod pages;
 mod patience;
@@ -24,10 +22,9 @@ mod patience;
 mod plain;
 mod program;
 #[cfg(unix)]
-mod space;
+mod programs;
 #[cfg(target_os = "linux")]
 mod spawn;
-mod tail;
 pub mod ticks;
 #[cfg(unix)]
 mod unix;
@@ -37,41 +34,47 @@ mod windows;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use counter::{Count, Counter};
+use serde::{Deserialize, Serialize};
+
+use counter::{Counter, CounterReading};
 #[cfg(unix)]
 pub use helper::Helper;
 #[cfg(unix)]
 use interrupt::signal_name;
 #[cfg(unix)]
 pub use interrupt::{Interrupt, die_of, standard_input};
-pub use isolation::{Isolation, Refused as IsolationRefused, allowed_cpus, tick};
+pub use isolation::{Isolation, IsolationError, allowed_cpus, tick};
 #[cfg(unix)]
-pub(crate) use space::is_full;
-pub(crate) use tail::stderr_tail;
-#[cfg(unix)]
-pub(crate) use unix::{host_name, may_write, user_id};
+pub(crate) use unix::{host_name, is_full, may_write, user_id};
 #[cfg(windows)]
 use windows::signal_name;
 #[cfg(windows)]
-pub use windows::{
-    Helper, Interrupt, die_of, host_name, is_full, may_write, standard_input, user_id,
-};
+pub use windows::{Helper, Interrupt, die_of, standard_input};
+#[cfg(windows)]
+pub(crate) use windows::{host_name, is_full, may_write, user_id};
 
-/// How many bytes a program may print to standard output or to standard error,
-/// where that is kept in a file: one that prints without end is ended, so that
-/// it does not fill the disk.
+/// How many bytes a program may print to a file, on standard output or on
+/// standard error. A program that prints more is ended before it fills the disk.
 pub(crate) const MOST_OUTPUT: u64 = 256 << 20;
 
-/// How often it is looked how much a program has printed. Rare, as each look
-/// takes a little of the processor; a run that is over by then has none.
+/// How often to look how much a program has printed. Rarely, since each look
+/// takes processor time; a shorter run is not looked at.
 const LOOK_AT_OUTPUT: Duration = Duration::from_millis(250);
 
-/// Whether this system tells of a program's page faults by kind and of how
-/// often the processor was given away and taken; else [`Usage`] has zeros.
+/// How many bytes [`stderr_tail`] reads.
+const STDERR_TAIL: u64 = 64 << 10;
+
+/// The least number of free bytes of a file system that is not full. What failed
+/// for want of space often leaves a little.
+const LEAST_SPACE: u64 = 1 << 20;
+
+/// Whether this system tells page faults by kind and context switches of a
+/// program. If not, [`Usage`] has zeros there.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 
 /// The numbers of the errors that tell that no more files can be opened.
@@ -85,8 +88,8 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
 }
 
-/// The environment of this process; where the case of a name means nothing
-/// (Windows), all names are in capitals.
+/// The environment of this process. On Windows, where the case of a name means
+/// nothing, all names are in capitals.
 pub fn environment() -> Vec<(OsString, OsString)> {
     let vars = std::env::vars_os();
     if cfg!(windows) {
@@ -95,7 +98,7 @@ pub fn environment() -> Vec<(OsString, OsString)> {
     vars.collect()
 }
 
-/// A program to run and its surroundings, all of them: nothing is inherited.
+/// A program to run, with everything that it gets: nothing is inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
     /// The program, then its arguments.
@@ -104,26 +107,26 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The file that standard input comes from, opened anew; else it is empty.
+    /// The file to open as standard input, which is empty otherwise.
     pub stdin: Option<PathBuf>,
     /// Where standard output goes.
     pub stdout: Sink,
     /// Where standard error goes.
     pub stderr: Sink,
-    /// How long it may run; its group is ended after that.
+    /// How long it may run before its process group is ended.
     pub timeout: Option<Duration>,
-    /// Whether what it leaves behind is ended with it, a daemon too. Set for
-    /// benchmarks, not for builds (a compiler cache may start its server).
+    /// Whether to end the processes that it leaves behind, daemons included. Set
+    /// for benchmarks, not for builds (a compiler cache may start its server).
     pub sweep: bool,
-    /// What of it and its descendants is counted.
+    /// What to count of it and its descendants.
     pub counters: Vec<Counter>,
-    /// How it is set apart from the rest of the machine.
+    /// How it is kept apart from the rest of the machine.
     pub isolation: Isolation,
 }
 
 impl Command {
     /// The value of an environment variable.
-    pub fn var(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
         let found = self.env.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_os_str())
     }
@@ -134,18 +137,23 @@ impl Command {
         self.env.push((name.into(), value.into()));
     }
 
-    /// The path of the program: looked up as a shell would, in the command's own
+    /// The path of the program, looked up as a shell would in the command's own
     /// `PATH`.
     ///
     /// # Errors
     /// When there is no such program, or it may not be executed.
-    pub fn program(&self) -> io::Result<PathBuf> {
+    pub(crate) fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.cwd.join(program::look_up(name, self.var("PATH"), &self.cwd)?))
     }
 
+    /// The name of the program, for messages.
+    fn name(&self) -> String {
+        self.argv.first().map_or(String::new(), |name| name.to_string_lossy().into())
+    }
+
     /// The command line as a person would type it.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let quote = |word: &OsString| {
             let word = word.to_string_lossy();
             shlex::try_quote(&word).map_or_else(|_| word.to_string(), |quoted| quoted.to_string())
@@ -155,7 +163,7 @@ impl Command {
 }
 
 /// Where a program's output goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sink {
     /// Nowhere.
     #[default]
@@ -163,11 +171,25 @@ pub enum Sink {
     /// To this process's standard error.
     Stderr,
     /// To the end of a file.
-    File(PathBuf),
+    File(#[serde(with = "path_bytes")] PathBuf),
+}
+
+/// Serializes a path byte for byte, where serde itself wants paths to be text.
+mod path_bytes {
+    use super::{OsString, Path, PathBuf};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
 }
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// With an exit code.
     Code(i32),
@@ -176,7 +198,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether the program said that all went well.
+    /// Whether it is the exit code 0.
     pub fn success(self) -> bool {
         self == Exit::Code(0)
     }
@@ -185,7 +207,7 @@ impl Exit {
 impl std::fmt::Display for Exit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            // A crash, on Windows: known by these digits.
+            // A crash on Windows, which is known by its hexadecimal digits.
             Exit::Code(code) if code < 0 => write!(f, "exited with code {code:#x}"),
             Exit::Code(code) => write!(f, "exited with code {code}"),
             Exit::Signal(number) => match signal_name(number) {
@@ -196,20 +218,21 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// What a program used, by `wait4` on that very child: itself and those of
-/// its descendants that were waited for. On Windows, by its job object: itself
-/// and all of its descendants, but for the memory, which is its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What a program used, as `wait4` tells it of that one child: of the program
+/// itself and of its descendants that were waited for. On Windows, as its job
+/// object tells it: of the program and all of its descendants, except for the
+/// memory, which is the program's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Processor time in user mode, seconds.
     pub user: f64,
     /// Processor time in the kernel, seconds.
     pub sys: f64,
-    /// The largest resident size of any one process of them, bytes.
+    /// The largest resident size of any one of these processes, bytes.
     pub max_rss: u64,
-    /// Page faults that needed no input or output.
+    /// Page faults without input or output.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults that needed input or output.
     pub major_faults: u64,
     /// How often it gave the processor away, mostly to wait.
     pub voluntary_switches: u64,
@@ -217,25 +240,25 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// What became of a [`Command`].
-#[derive(Clone, Debug, PartialEq)]
+/// How the run of a [`Command`] went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the program ended.
     pub exit: Exit,
-    /// From just before its exec (where that can be seen, else its spawn) to
-    /// its end, seconds on the monotonic clock.
+    /// The time from just before its exec (or its spawn, where the exec can't be
+    /// seen) to its end, seconds on the monotonic clock.
     pub wall: f64,
     /// What it used.
     pub usage: Usage,
-    /// Whether its time ran out and it was ended for that.
+    /// Whether it was ended because its time ran out.
     pub timed_out: bool,
-    /// Whether it printed more than [`MOST_OUTPUT`] to a file; if it had not
-    /// ended by itself, it was ended for that.
+    /// Whether it printed more than [`MOST_OUTPUT`] to a file. It was ended for
+    /// that if it had not ended by itself.
     pub printed_too_much: bool,
-    /// How many processes it left behind, which were ended too.
+    /// How many processes it left behind. They were ended.
     pub left_behind: u32,
-    /// What was to be counted, in the command's order.
-    pub counts: Vec<Count>,
+    /// The counters' readings, in the command's order.
+    pub counts: Vec<CounterReading>,
 }
 
 impl Outcome {
@@ -285,7 +308,7 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
-    /// What was to be counted could not be.
+    /// The program could not be counted.
     #[error("could not count what `{program}` does")]
     Count {
         /// The program's name.
@@ -293,10 +316,24 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
-    /// A signal asked this process to stop; the program was ended.
+    /// A signal asked this process to stop. The program was ended.
     #[error("interrupted")]
     Interrupted,
-    /// The helper process is gone; the program was ended.
+    /// The helper process is gone. The program was ended.
     #[error("the helper process that runs the programs is gone")]
     Helper(#[source] io::Error),
+}
+
+/// The end of a program's standard error, from the file where it was kept; empty
+/// if that can't be read.
+pub(crate) fn stderr_tail(path: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(STDERR_TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(STDERR_TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }

@@ -1,30 +1,30 @@
-//! Files in and out of the page cache.
+//! Brings files into the page cache and drops them from it.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// How much of a file is in memory.
+/// How much of a file is in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
-    /// Pages that are.
+    /// How many of its pages are.
     pub pages: usize,
-    /// Pages that there are.
+    /// How many pages it has.
     pub of: usize,
 }
 
-/// Asks the system to drop a file's pages from the page cache, and says what
-/// is left there. It keeps those that a process has mapped, and on some file
-/// systems (such as one in memory) all of them; what it knows of folders and
-/// names stays, too.
+/// Asks the system to drop the pages of a file from the page cache, and returns
+/// what is left there. The system keeps pages that a process has mapped, and on
+/// some file systems (such as one in memory) all of them. What it has cached of
+/// folders and names stays too.
 ///
 /// # Errors
-/// When the file can't be read, or the system has no such request.
+/// When the file can't be read, or the system has no such call.
 #[cfg(target_os = "linux")]
 pub fn evict(path: &Path) -> io::Result<Cached> {
     use std::os::fd::AsRawFd;
     let file = File::open(path)?;
-    // Pages that are not yet on the disk would stay.
+    // Pages that are not written to the disk yet would stay.
     file.sync_data()?;
     // SAFETY: a plain system call on an open descriptor.
     let number = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
@@ -34,7 +34,7 @@ pub fn evict(path: &Path) -> io::Result<Cached> {
     cached(&file)
 }
 
-/// Elsewhere nobody can be asked.
+/// Other systems have no such call.
 ///
 /// # Errors
 /// Always.
@@ -43,7 +43,7 @@ pub fn evict(_path: &Path) -> io::Result<Cached> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Reads a file, so that it is in the page cache.
+/// Reads a file to bring it into the page cache.
 ///
 /// # Errors
 /// When it can't be read.
@@ -51,7 +51,6 @@ pub fn load(path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
 }
 
-/// How much of a file is in memory.
 #[cfg(target_os = "linux")]
 fn cached(file: &File) -> io::Result<Cached> {
     use std::os::fd::AsRawFd;
@@ -63,9 +62,9 @@ fn cached(file: &File) -> io::Result<Cached> {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
     let of = length.div_ceil(page);
     let mut states = vec![0u8; of];
-    // SAFETY: a fresh mapping at an address that the kernel chooses, which is
-    // never read, asked about over its own length with room for an answer of
-    // a byte for each page, and taken away again.
+    // SAFETY: a fresh mapping at an address that the kernel chooses and that is
+    // never read; mincore gets the length of the mapping and a byte for each of its
+    // pages; then it is unmapped.
     unsafe {
         let start = libc::mmap(
             std::ptr::null_mut(),
@@ -78,10 +77,10 @@ fn cached(file: &File) -> io::Result<Cached> {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let asked = libc::mincore(start, length, states.as_mut_ptr());
+        let status = libc::mincore(start, length, states.as_mut_ptr());
         let error = io::Error::last_os_error();
         libc::munmap(start, length);
-        if asked != 0 {
+        if status != 0 {
             return Err(error);
         }
     }

@@ -1,20 +1,20 @@
-//! Work that nothing can stop on its way.
+//! Work that can't be interrupted.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::{Interrupt, die_of};
 
-/// How long such work may go on once a signal has arrived.
+/// How long it may go on once a signal has arrived.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether one has.
+/// How often to look whether a signal has arrived.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Interrupt {
-    /// Does work that heeds no signal, as a call into a library that takes long. Where
-    /// it is not done a second after one has arrived, this process dies of the signal
-    /// then and there: the work has to be such that death does no harm.
+    /// Does work that takes no notice of signals, such as a long call into a library.
+    /// If it is not done a second after a signal has arrived, this process dies of
+    /// that signal, so the work must be such that a sudden end does no harm.
     pub fn bound<T>(&self, work: impl FnOnce() -> T) -> T {
         let (done, end) = channel::<()>();
         let watch = move || {
@@ -22,13 +22,13 @@ impl Interrupt {
             while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let Some(signal) = self.signal() else { continue };
                 if arrived.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                    // What is not ended so can only be waited for.
+                    // If this fails, the work can only be waited for.
                     let _ = die_of(signal);
                 }
             }
         };
         std::thread::scope(|scope| {
-            // Without a thread the work is done all the same.
+            // The work is done even if there can be no thread.
             let _ = std::thread::Builder::new().name("bound".to_owned()).spawn_scoped(scope, watch);
             let outcome = work();
             drop(done);

@@ -1,4 +1,4 @@
-//! Starts a program through std, where the system is not Linux.
+//! Starts a program through std, on systems other than Linux.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -10,16 +10,15 @@ use std::time::Instant;
 use super::launch::Launch;
 use super::unix::{Child, mask};
 
-/// Where programs are started from.
-pub(super) struct Spawner;
+pub(super) struct StdSpawner;
 
-impl Spawner {
+impl StdSpawner {
     pub(super) fn new() -> Self {
-        Spawner
+        StdSpawner
     }
 
-    /// Starts a program; returns when, too: just before it was asked for, as
-    /// nobody tells of its exec.
+    /// Starts a program and returns also when: just before the call, since nothing
+    /// tells when its exec is.
     pub(super) fn spawn(
         &mut self,
         launch: &Launch<'_>,
@@ -33,13 +32,13 @@ impl Spawner {
         command.env_clear().current_dir(text(&args.cwd)).process_group(0);
         for variable in &args.env {
             let bytes = variable.as_bytes();
-            // The first letter of a name may be any.
+            // The first character of a name may be `=`.
             let at = bytes.iter().skip(1).position(|&byte| byte == b'=');
             let (name, value) = bytes.split_at(at.map_or(bytes.len(), |at| at + 1));
             command.env(OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or(b"")));
         }
         if let Some(nice) = launch.isolation.nice() {
-            // Only then: without it, std has a faster way.
+            // Only then, since std has a faster way without it.
             // SAFETY: one system call, which is async-signal-safe.
             unsafe {
                 command.pre_exec(move || {
@@ -81,7 +80,7 @@ mod tests {
         let files = [file(), file(), file()];
         let launch = Launch::new(&args, files, Isolation::default().ready()).unwrap();
         let running = AtomicI32::new(0);
-        let (child, _) = Spawner::new().spawn(&launch, &running).unwrap();
+        let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())
     }
 
@@ -95,8 +94,8 @@ mod tests {
         let (exit, usage) = reap(child.pid).unwrap();
         assert_eq!((exit, running), (Exit::Signal(9), child.pid));
         assert!((1 << 16..1 << 30).contains(&usage.max_rss), "{} bytes", usage.max_rss);
-        let said = std::fs::read_to_string(cwd.join("output")).unwrap();
-        assert_eq!(said, format!("b=c zero one {} 0\n", cwd.display()));
+        let printed = std::fs::read_to_string(cwd.join("output")).unwrap();
+        assert_eq!(printed, format!("b=c zero one {} 0\n", cwd.display()));
     }
 
     #[test]
@@ -106,7 +105,7 @@ mod tests {
         while !has_ended(child.pid) {
             std::thread::yield_now();
         }
-        // Readable, so that waiting for SIGCHLD would not last for ever.
+        // Readable, so that the wait ends even if the child's end is missed.
         let (control, mut other) = UnixStream::pair().unwrap();
         other.write_all(b"x").unwrap();
         let seen = wait_for_event(&child, Some(control.as_fd()), None);

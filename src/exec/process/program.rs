@@ -1,4 +1,4 @@
-//! Which file a program's name means.
+//! Finds the file of a program.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,23 +9,24 @@ use super::unix::may_execute;
 #[cfg(windows)]
 use super::windows::may_execute;
 
-/// What a file that can be run is called beyond the name that one types.
+/// What the name of a program's file may have behind the name that one types.
 #[cfg(unix)]
 const ENDINGS: [&str; 1] = [""];
 #[cfg(windows)]
 const ENDINGS: [&str; 4] = ["", ".exe", ".bat", ".cmd"];
 
-/// The number of "there is no such file", on every system.
+/// The error number of "no such file", the same on every system.
 const NOT_FOUND: i32 = 2;
 
-/// Where programs are when nobody says it.
+/// The `PATH` if there is none.
 #[cfg(unix)]
 const USUAL: &str = "/bin:/usr/bin";
 #[cfg(windows)]
 const USUAL: &str = r"C:\Windows\System32";
 
-/// The path of the program `name`, as a shell would find it in `path`, a `PATH`;
-/// the folders in there count from `cwd`.
+/// The path of the program `name` as a shell would find it in the `PATH` `path`,
+/// whose relative folders count from `cwd`. If there is only one that may not be
+/// executed, the error says that.
 pub(super) fn look_up(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> io::Result<PathBuf> {
     if name.as_encoded_bytes().iter().any(|&byte| std::path::is_separator(byte.into())) {
         return Ok(name.into());
@@ -61,8 +62,8 @@ mod tests {
     fn a_program_is_looked_up_in_its_own_path() {
         assert_eq!(found("sh", "/nowhere:/bin", "/"), Ok("/bin/sh".into()));
         assert_eq!(found("sh", "/nowhere", "/"), Err(Some(NOT_FOUND)));
-        // Folders count from the program's working directory, and an empty
-        // one is that.
+        // Folders count from the program's working directory; an empty one is that
+        // directory.
         assert_eq!(found("sh", "bin", "/"), Ok("/bin/sh".into()));
         assert_eq!(found("sh", "/nowhere:", "/bin"), Ok("/bin/sh".into()));
         // With a slash there is nothing to look up.

@@ -1,4 +1,4 @@
-//! Starts a program, on Linux: with `clone` itself. (Elsewhere: `plain`.)
+//! Starts a program on Linux, with `clone` itself. Elsewhere `plain` does it.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,18 +12,18 @@ use super::isolation::Ready;
 use super::launch::Launch;
 use super::unix::{Child, signals, wait_for};
 
-/// Where programs are started from: what can be had once is had once.
+/// What every start of a program needs.
 pub(super) struct Spawner {
-    /// The child's, until it has its own.
+    /// The stack of the child until its exec.
     stack: Vec<u8>,
-    /// What this process can read from its files again.
+    /// Memory that this process can read from files again: starts and lengths.
     unwritten: Vec<(usize, usize)>,
-    /// Takes the order to forget this process's peak memory; -1 where there
-    /// is nothing that does.
+    /// The file that takes the order to reset this process's peak memory; -1 where
+    /// there is none.
     peak: libc::c_int,
 }
 
-/// What the child works from between clone and exec, and what it tells.
+/// What the child needs between clone and exec, and what it reports.
 struct Start {
     program: *const libc::c_char,
     argv: *const *const libc::c_char,
@@ -31,24 +31,24 @@ struct Start {
     cwd: *const libc::c_char,
     files: [libc::c_int; 3],
     isolation: Ready,
-    /// What is to be blocked: no signals.
+    /// The signals to be blocked: none.
     mask: libc::sigset_t,
-    /// Gets the child's number.
+    /// Gets the number of the child.
     running: *const AtomicI32,
     /// The last moment before exec.
     at: Instant,
-    /// Why there is no program, if there is none.
+    /// The error number of what failed, or 0.
     error: libc::c_int,
 }
 
-/// The child's way to its program; only system calls. Its signals' handlers
-/// become defaults with exec (see [`survive`]).
+/// What the child does until its exec: nothing but system calls. With exec the
+/// signals that the helper catches get their defaults again.
 extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
     // while it shares this memory.
     unsafe {
         let start = &mut *start.cast::<Start>();
-        // Should the helper be killed, nobody else would end this one.
+        // If the helper is killed, nobody else ends this program.
         let ready = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
             && libc::setpgid(0, 0) == 0
             && libc::chdir(start.cwd) == 0
@@ -71,7 +71,7 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
     }
 }
 
-/// The list of pointers that the system wants: one to each, and a null.
+/// The list of pointers that the system wants: one to each string, then a null.
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
@@ -80,15 +80,15 @@ impl Spawner {
     pub(super) fn new() -> Self {
         let peak = File::options().write(true).open("/proc/self/clear_refs");
         let peak = peak.map_or(-1, IntoRawFd::into_raw_fd);
-        // So large that it is mapped by itself, and next to nothing of it used.
+        // So large that it is mapped by itself. Next to nothing of it is used.
         Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
     }
 
-    /// Starts a program; returns when, too: the clock starts in the child,
-    /// right before exec. `running` has its number before it can do anything.
+    /// Starts a program and returns also when: the clock starts in the child, right
+    /// before exec. `running` has its number before it can do anything.
     ///
-    /// This is `posix_spawn` without its two system calls for each of 64
-    /// signals, and with a descriptor that tells of the end.
+    /// This is `posix_spawn` without its two system calls for each of 64 signals,
+    /// and with a descriptor that tells of the end.
     pub(super) fn spawn(
         &mut self,
         launch: &Launch<'_>,
@@ -133,23 +133,22 @@ impl Spawner {
         Ok((Child { pid, ended }, start.at))
     }
 
-    /// Makes this process as small as it can be, and makes the kernel believe
-    /// that it never was larger: the child's peak begins where ours is. The
-    /// code comes back page by page, as it is needed.
+    /// Makes this process as small as it can be and resets its peak memory, at
+    /// which the child's begins. The code comes back page by page as it is needed.
     fn shrink(&self) {
         for &(start, length) in &self.unwritten {
-            // SAFETY: nothing was or will be written there, so that the kernel
-            // finds in the file what was dropped.
+            // SAFETY: nothing was or will be written there, so the kernel finds in
+            // the file again what is dropped.
             unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
         }
-        // SAFETY: the pointer is to a byte. A plain call, since from here to
-        // the child every further function costs memory.
+        // SAFETY: the pointer is to a byte. A plain call, since every further
+        // function from here to the child costs memory.
         unsafe { libc::write(self.peak, b"5".as_ptr().cast(), 1) };
     }
 }
 
-/// Where files are mapped of which this process has written nothing, and
-/// can't, its code above all: starts and lengths.
+/// Where files are mapped that this process has not written to and can't write
+/// to, its code above all: starts and lengths.
 fn unwritten() -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let Ok(maps) = File::open("/proc/self/smaps") else {
@@ -165,8 +164,8 @@ fn unwritten() -> Vec<(usize, usize)> {
     found
 }
 
-/// The place in a line that begins a mapping, if it is a file's and can't be
-/// written to.
+/// The start and the length in a line that begins a mapping, if it is a file's
+/// and can't be written to.
 fn read_only(line: &str) -> Option<(usize, usize)> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;

@@ -1,20 +1,20 @@
-//! The kernel's account of the processors' time.
+//! How the processors have spent their time, as the kernel accounts for it.
 
-/// Time of all processors since the machine's start, in ticks.
+/// Time of all processors since the start of the machine, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
-    /// In whatever state.
-    pub all: u64,
-    /// Wanted, but given to another virtual machine.
-    pub stolen: u64,
+    /// All of the time.
+    pub(crate) all: u64,
+    /// The part that was wanted but given to another virtual machine.
+    pub(crate) stolen: u64,
 }
 
 impl Ticks {
     /// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait,
-    /// irq, softirq, steal; what follows (guests) is in these. `None` when it
-    /// is another line, or not a number, or ends before the idle time; columns
-    /// that an old kernel lacks are 0.
-    pub fn parse(stat: &str) -> Option<Self> {
+    /// irq, softirq, steal. The columns after these (guests) are part of them;
+    /// columns that an old kernel lacks are 0. `None` if it is another line, has
+    /// something other than numbers, or ends before the idle time.
+    pub(crate) fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let states: Option<Vec<u64>> =
             line.split_whitespace().take(8).map(|word| word.parse().ok()).collect();
@@ -24,12 +24,7 @@ impl Ticks {
         Some(Ticks { all, stolen: states.get(7).copied().unwrap_or(0) })
     }
 
-    /// This moment's. `None` where there is no `/proc`.
-    pub fn now() -> Option<Self> {
-        Ticks::parse(&std::fs::read_to_string("/proc/stat").ok()?)
-    }
-
-    /// The share stolen since `earlier`, 0 to 1. `None` when no time passed.
+    /// The stolen share since `earlier`, 0 to 1. `None` if no time has passed.
     pub(crate) fn stolen_since(self, earlier: Ticks) -> Option<f64> {
         self.share(earlier, |ticks| ticks.stolen)
     }

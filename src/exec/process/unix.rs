@@ -1,5 +1,5 @@
-//! The system calls that std has no safe form of, each wrapped so that its
-//! callers need no `unsafe`. The rest of the crate's `unsafe` is in `spawn`.
+//! The system calls that std has no safe form of, wrapped so that their callers
+//! need no `unsafe`.
 
 use std::ffi::CString;
 use std::io;
@@ -9,20 +9,20 @@ use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use super::{Exit, Usage};
+use super::{Exit, LEAST_SPACE, Usage};
 
-/// Which side of a fork the caller is on.
+/// In which process [`fork`] returns.
 pub(super) enum Fork {
     Child,
     Parent(i32),
 }
 
-/// Forks the process. Only the calling thread exists in the child, so this is
-/// to be called while there is only one.
+/// Forks the process. Only the calling thread exists in the child, so call it
+/// while there is only one.
 pub(super) fn fork() -> io::Result<Fork> {
-    // SAFETY: fork has no memory preconditions; what the child may touch
-    // afterwards is limited only if other threads exist, and the one caller
-    // (`Helper::start`) runs on the first line of `main`.
+    // SAFETY: fork has no memory preconditions. The child is limited in what it may
+    // do only if there are other threads, and the one caller (`Helper::start`) runs
+    // on the first line of `main`.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -30,7 +30,8 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// A number that parent and forked child see alike, for the life of both.
+/// A number that this process shares with the children that it forks, for as
+/// long as they live.
 pub(super) fn shared_cell() -> io::Result<&'static AtomicI32> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
@@ -40,25 +41,19 @@ pub(super) fn shared_cell() -> io::Result<&'static AtomicI32> {
     if page == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the page is zeroed, aligned for any type, never unmapped, and is
-    // only ever used as this one atomic.
+    // SAFETY: the page is zeroed, aligned for any type, never unmapped, and only
+    // ever used as this one atomic.
     Ok(unsafe { &*page.cast::<AtomicI32>() })
 }
 
-/// Closes a descriptor that nobody here owns any more.
-pub(super) fn close(fd: i32) {
-    // SAFETY: its owner was forgotten by the one caller.
-    unsafe { libc::close(fd) };
-}
-
-/// Ends the process at once, running no destructors (the forked helper shares
-/// them with its parent).
+/// Ends the process at once and runs no destructors, which the forked helper
+/// shares with its parent.
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit never returns and touches no memory of ours.
     unsafe { libc::_exit(code) }
 }
 
-/// The machine's name in its network, if it has one.
+/// The host name of the machine, if it has one.
 pub(crate) fn host_name() -> Option<String> {
     let mut name = [0u8; 256];
     // SAFETY: the pointer and the length describe the array, and its last byte
@@ -78,16 +73,34 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// The number of the user with whose rights this process acts.
+/// The number of the user as whom this process acts.
 pub(crate) fn user_id() -> u32 {
     // SAFETY: geteuid has no preconditions and can't fail.
     unsafe { libc::geteuid() }
 }
 
+/// Whether the file system of `path` has less than 1 MiB or no file left for
+/// users. False where the system does not tell.
+pub(crate) fn is_full(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: zeroed is a valid value, the path ends with a zero, and both
+    // outlive the call.
+    let (code, about) = unsafe {
+        let mut about: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut about), about)
+    };
+    // The types of the fields differ among systems.
+    #[allow(clippy::unnecessary_cast, reason = "u32 on some systems")]
+    let (size, blocks) = (about.f_frsize as u64, about.f_bavail as u64);
+    let no_files = about.f_files > 0 && about.f_favail == 0;
+    code == 0 && (size.saturating_mul(blocks) < LEAST_SPACE || no_files)
+}
+
 extern "C" fn nothing(_signal: libc::c_int) {}
 
-/// Catches `signals` and does nothing: the process survives them, and what it
-/// executes starts with their defaults (an ignored signal would stay ignored).
+/// Catches `signals` and does nothing, so that the process survives them and the
+/// programs that it executes start with the defaults (an ignored signal would
+/// stay ignored).
 pub(super) fn survive(signals: impl IntoIterator<Item = i32>) {
     for signal in signals {
         // SAFETY: the action is fully initialised (zeroed is a valid empty
@@ -100,13 +113,12 @@ pub(super) fn survive(signals: impl IntoIterator<Item = i32>) {
     }
 }
 
-/// Blocks SIGCHLD, so that it is seen only inside [`wait_for_event`] and none
+/// Blocks SIGCHLD, so that it arrives only inside [`wait_for_event`] and none
 /// is lost between looking and waiting.
 pub(super) fn block_sigchld() {
     mask(libc::SIG_BLOCK, libc::SIGCHLD);
 }
 
-/// A set of signals.
 pub(super) fn signals(members: &[i32]) -> libc::sigset_t {
     // SAFETY: the set is initialised by sigemptyset before use.
     unsafe {
@@ -131,10 +143,10 @@ pub(super) fn may_execute(path: &Path) -> io::Result<()> {
     may(path, libc::X_OK)
 }
 
-/// Whether this process may write to the file or make files in the folder.
+/// Whether this process may write to the file or create files in the folder.
 ///
 /// # Errors
-/// When it may not; why.
+/// The reason why it may not.
 pub(crate) fn may_write(path: &Path) -> io::Result<()> {
     may(path, libc::W_OK)
 }
@@ -148,36 +160,36 @@ fn may(path: &Path, mode: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// A program that was started, in a process group of its own, and that
-/// nobody has waited for.
+/// A program that was started in a process group of its own and is not reaped.
 pub(super) struct Child {
     pub(super) pid: i32,
-    /// Readable once it has ended, where the system has that.
+    /// A descriptor that can be read once the program has ended, where the system
+    /// has that.
     pub(super) ended: Option<OwnedFd>,
 }
 
-/// What [`wait_for_event`] saw, and when.
-pub(super) struct Seen {
+/// Why [`wait_for_event`] returned.
+pub(super) struct Wakeup {
     pub(super) at: Instant,
     pub(super) ended: bool,
     /// `control` can be read.
     pub(super) asked: bool,
 }
 
-/// Waits until `child` has ended, `control` can be read or `patience` is over;
-/// sometimes also returns for nothing. The ended child stays a zombie, so that
-/// its process group still names only its own family.
+/// Waits until `child` has ended, `control` can be read or `patience` is over.
+/// May also return early. The ended child stays a zombie, so that no other
+/// process group can get its number.
 ///
-/// Without a descriptor that tells of the end, SIGCHLD does, which is blocked:
-/// but not while std starts a program, so that one which ended as soon as it
-/// began may have been missed.
+/// SIGCHLD tells of the end where no descriptor does. It is blocked outside of
+/// this function, but not while std starts a program, so the signal of one that
+/// ended right away may have been missed.
 pub(super) fn wait_for_event(
     child: &Child,
     control: Option<BorrowedFd<'_>>,
     patience: Option<Duration>,
-) -> Seen {
+) -> Wakeup {
     if child.ended.is_none() && has_ended(child.pid) {
-        return Seen { at: Instant::now(), ended: true, asked: false };
+        return Wakeup { at: Instant::now(), ended: true, asked: false };
     }
     let limit = patience.map(|patience| libc::timespec {
         tv_sec: patience.as_secs().min(1 << 30) as _,
@@ -211,7 +223,7 @@ pub(super) fn wait_for_event(
         (at, (is_readable(control), is_readable(ended)))
     };
     let (asked, told) = is_readable;
-    Seen { at, asked, ended: told || (ended.is_none() && has_ended(child.pid)) }
+    Wakeup { at, asked, ended: told || (ended.is_none() && has_ended(child.pid)) }
 }
 
 /// Waits until one of the two can be read: `(first, second)`. Interrupted
@@ -233,7 +245,7 @@ pub(super) fn poll_two(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Res
     }
 }
 
-/// True when the child `pid` has ended; it stays a zombie.
+/// Whether the child `pid` has ended. It stays a zombie.
 pub(super) fn has_ended(pid: i32) -> bool {
     // SAFETY: `info` is zeroed and outlives the call.
     unsafe {
@@ -244,8 +256,8 @@ pub(super) fn has_ended(pid: i32) -> bool {
     }
 }
 
-/// Takes the ended child `pid` away: how it ended and what it used, itself
-/// and those of its children that it waited for.
+/// Waits for the child `pid` and reaps it. Returns how it ended, and what it and
+/// the children that it waited for have used.
 pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
     let mut status = 0;
     // SAFETY: zeroed is a valid rusage.
@@ -267,7 +279,7 @@ pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
         Exit::Code(libc::WEXITSTATUS(status))
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    // Linux counts kilobytes here, the BSDs' descendants differ among them.
+    // Linux and the BSDs count KiB, Apple's systems bytes.
     let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
     let usage = Usage {
         user: seconds(usage.ru_utime),
@@ -281,8 +293,7 @@ pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
     Ok((exit, usage))
 }
 
-/// Sends `signal` to every process of the group `group`; one that is gone is
-/// no error.
+/// Sends `signal` to every process of a group, which may be gone.
 pub(super) fn signal_group(group: i32, signal: i32) {
     if group > 1 {
         // SAFETY: killpg has no memory preconditions.
@@ -298,8 +309,8 @@ pub(super) fn kill(pid: i32) {
     }
 }
 
-/// Takes on, or no longer takes on, the orphans of this process's
-/// descendants (Linux; elsewhere they go to init and cannot be found).
+/// Sets whether this process becomes the parent of its descendants' orphans
+/// (Linux; elsewhere they go to init and can't be found).
 pub(super) fn adopt_orphans(adopt: bool) {
     #[cfg(target_os = "linux")]
     // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
@@ -320,7 +331,7 @@ pub(super) fn has_children() -> bool {
     }
 }
 
-/// Waits for the child `pid`, whatever became of it.
+/// Waits for the child `pid` and reaps it, however it ended.
 pub(super) fn wait_for(pid: i32) {
     let _ = reap(pid);
 }

@@ -1,4 +1,4 @@
-//! The wish to stop, as the console brings it.
+//! What the console sends to ask this process to stop.
 
 use std::fs::File;
 use std::io;
@@ -14,29 +14,29 @@ use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetCon
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 
 use super::super::RunError;
-use super::job::Event;
+use super::job::ManualResetEvent;
 
-/// Ctrl-C and Ctrl-Break, by the number that they have elsewhere.
+/// Ctrl-C and Ctrl-Break, by the number of the signal on Unix.
 const SIGINT: i32 = 2;
 
-/// The window is closed, or the user or the machine leaves.
+/// The window is closed, the user logs off or the machine shuts down.
 const SIGHUP: i32 = 1;
 
 /// The exit code of a process that Ctrl-C ended: `STATUS_CONTROL_C_EXIT`.
 const BY_CTRL_C: u32 = 0xC000_013A;
 
-/// How often a pipe, which can't be waited for, is looked at.
+/// How often to look at a pipe, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The wish to stop, as Ctrl-C and the closing of the window bring it. The
-/// second one ends the process at once.
+/// Tells whether Ctrl-C or the closing of the window has asked this process to
+/// stop. The second such request ends the process at once.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
-    event: Arc<Event>,
+    event: Arc<ManualResetEvent>,
 }
 
-/// The one that the console's messages go to.
+/// The interrupt that gets the console's messages.
 static LISTENING: OnceLock<Interrupt> = OnceLock::new();
 
 extern "system" fn hear(kind: u32) -> i32 {
@@ -46,12 +46,12 @@ extern "system" fn hear(kind: u32) -> i32 {
     let first =
         interrupt.signal.compare_exchange(0, number as usize, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
-        // Left to the next handler, the system's, which ends the process.
+        // The next handler is the system's, which ends the process.
         return 0;
     }
     interrupt.event.set();
     if !is_key {
-        // The process ends with this call: it has five seconds.
+        // The process ends with this call, which may take five seconds.
         std::thread::sleep(Duration::from_secs(5));
     }
     1
@@ -72,21 +72,21 @@ impl Interrupt {
         }
     }
 
-    /// One that never comes.
+    /// An interrupt that never comes.
     ///
     /// # Errors
     /// When the system has no handles left.
     pub fn never() -> io::Result<Self> {
-        Ok(Interrupt { signal: Arc::default(), event: Arc::new(Event::new()?) })
+        Ok(Interrupt { signal: Arc::default(), event: Arc::new(ManualResetEvent::new()?) })
     }
 
-    /// The signal that arrived, if one did, by its number on Unix.
+    /// The signal that has arrived, if any, by its number on Unix.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
     }
 
-    /// An error once a signal has arrived.
+    /// Fails once a signal has arrived.
     ///
     /// # Errors
     /// [`RunError::Interrupted`].
@@ -94,12 +94,12 @@ impl Interrupt {
         self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
     }
 
-    pub(super) fn event(&self) -> &Event {
+    pub(super) fn event(&self) -> &ManualResetEvent {
         &self.event
     }
 
-    /// Waits until `source` can be read without waiting, at its end too; what
-    /// is no pipe is taken to be so always. False when a signal came first.
+    /// Waits until `source` can be read without waiting or is at its end, which is
+    /// assumed of everything but pipes. Returns false if a signal comes first.
     ///
     /// # Errors
     /// None.
@@ -115,7 +115,7 @@ impl Interrupt {
             let looked = unsafe {
                 PeekNamedPipe(handle, null_mut(), 0, null_mut(), &raw mut there, null_mut())
             };
-            // A pipe that nobody writes to any more can be read to its end.
+            // A pipe without a writer can be read to its end.
             if looked == 0 || there > 0 {
                 return Ok(true);
             }
@@ -124,7 +124,7 @@ impl Interrupt {
         Ok(false)
     }
 
-    /// Opens a file to write to it: named pipes are no files here.
+    /// Opens a file for writing. Named pipes are no files here.
     ///
     /// # Errors
     /// When it can't be opened.
@@ -132,8 +132,8 @@ impl Interrupt {
         File::options().write(true).open(path).map(Some)
     }
 
-    /// Elsewhere the end of who reads our output stops us at once; here the
-    /// next line that can't be written does.
+    /// Does nothing: on Unix the end of standard output's reader stops this process
+    /// at once, here the next line that can't be written does.
     ///
     /// # Errors
     /// None.
@@ -141,14 +141,13 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Whether the wish to stop came from the reader's end: see
-    /// [`Interrupt::stop_with_reader`].
+    /// Always false: see [`Interrupt::stop_with_reader`].
     pub fn is_reader_gone(&self) -> bool {
         false
     }
 }
 
-/// Standard input without a buffer of ours.
+/// Standard input without a buffer.
 ///
 /// # Errors
 /// When there is none.

@@ -1,4 +1,4 @@
-//! The system calls, each wrapped so that its callers need no `unsafe`.
+//! The system calls, wrapped so that their callers need no `unsafe`.
 
 use std::io;
 use std::os::windows::ffi::OsStrExt;
@@ -25,19 +25,21 @@ use windows_sys::Win32::System::Threading::{
     OpenThread, ResumeThread, SetEvent, THREAD_SUSPEND_RESUME, WaitForMultipleObjects,
 };
 
-/// A process is made asleep, so that it is in its job before it runs; and out
-/// of reach of the terminal's Ctrl-C, which is this process's to answer.
+use super::super::LEAST_SPACE;
+
+/// A process starts suspended, so that it is in its job before it runs, and in a
+/// group of its own, so that Ctrl-C reaches only this process.
 pub(super) const SUSPENDED: u32 = CREATE_SUSPENDED | CREATE_NEW_PROCESS_GROUP;
 
-/// The exit code of what is ended.
+/// The exit code of processes that are ended.
 const ENDED: u32 = 1;
 
-/// True is success.
+/// Makes an error of a call's result: 0 is failure.
 fn check(done: i32) -> io::Result<()> {
     if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes a handle that the system made for us.
+/// Takes ownership of a handle that the system made for us.
 fn own(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() || handle as isize == -1 {
         return Err(io::Error::last_os_error());
@@ -46,11 +48,11 @@ fn own(handle: HANDLE) -> io::Result<OwnedHandle> {
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// A program and whatever it starts.
+/// A program and everything that it starts.
 #[derive(Debug)]
-pub(super) struct Job(OwnedHandle);
+pub(super) struct JobObject(OwnedHandle);
 
-/// What a job used.
+/// The processor time of a job.
 pub(super) struct Spent {
     /// Seconds in user mode.
     pub(super) user: f64,
@@ -58,12 +60,12 @@ pub(super) struct Spent {
     pub(super) kernel: f64,
 }
 
-impl Job {
-    /// An empty one, whose processes end when it is dropped and when this
-    /// process ends.
+impl JobObject {
+    /// An empty job, whose processes end when it is dropped and when this process
+    /// ends.
     pub(super) fn new() -> io::Result<Self> {
         // SAFETY: both may be null: no name, usual rights.
-        let job = Job(own(unsafe { CreateJobObjectW(null(), null()) })?);
+        let job = JobObject(own(unsafe { CreateJobObjectW(null(), null()) })?);
         job.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
         Ok(job)
     }
@@ -82,26 +84,26 @@ impl Job {
         })
     }
 
-    /// Lets its processes live on.
+    /// Lets its processes live on when it is dropped.
     pub(super) fn release(&self) -> io::Result<()> {
         self.limit(0)
     }
 
-    /// Takes a process in; what it starts from now on is in it, too.
+    /// Adds a process, and everything that it starts from now on.
     pub(super) fn take(&self, process: BorrowedHandle<'_>) -> io::Result<()> {
         // SAFETY: both are open handles.
         check(unsafe { AssignProcessToJobObject(self.0.as_raw_handle(), process.as_raw_handle()) })
     }
 
-    /// Ends all of its processes; that there are none is no error.
+    /// Ends all of its processes, if there are any.
     pub(super) fn end(&self) {
         // SAFETY: an open handle.
         unsafe { TerminateJobObject(self.0.as_raw_handle(), ENDED) };
     }
 
-    /// What its processes used, the ended ones, too.
+    /// The processor time of its processes, the ended ones included.
     pub(super) fn spent(&self) -> io::Result<Spent> {
-        // SAFETY: zeroed is a valid one.
+        // SAFETY: zeroed is a valid value.
         let mut account: JOBOBJECT_BASIC_ACCOUNTING_INFORMATION = unsafe { std::mem::zeroed() };
         self.ask(JobObjectBasicAccountingInformation, &mut account)?;
         // In steps of 100 ns.
@@ -109,18 +111,18 @@ impl Job {
         Ok(Spent { user: seconds(account.TotalUserTime), kernel: seconds(account.TotalKernelTime) })
     }
 
-    /// The numbers of its processes; of very many, only the first.
+    /// The numbers of its processes; if there are very many, only the first ones.
     pub(super) fn members(&self) -> io::Result<Vec<u32>> {
-        /// As `JOBOBJECT_BASIC_PROCESS_ID_LIST`, with more room.
+        /// `JOBOBJECT_BASIC_PROCESS_ID_LIST` with more room.
         #[repr(C)]
-        struct List {
+        struct ProcessIdList {
             assigned: u32,
             listed: u32,
             numbers: [usize; 512],
         }
-        let mut list = List { assigned: 0, listed: 0, numbers: [0; 512] };
+        let mut list = ProcessIdList { assigned: 0, listed: 0, numbers: [0; 512] };
         let asked = self.ask(JobObjectBasicProcessIdList, &mut list);
-        // That there is not room for all is said so, and as many are there.
+        // It is an error if there is not room for all, but then the list is full.
         if list.listed == 0 {
             asked?;
         }
@@ -129,7 +131,7 @@ impl Job {
     }
 
     fn ask<T>(&self, class: JOBOBJECTINFOCLASS, into: &mut T) -> io::Result<()> {
-        // SAFETY: the callers pass the structure of that class, and its size.
+        // SAFETY: the callers pass the structure of that class; the size is its own.
         check(unsafe {
             QueryInformationJobObject(
                 self.0.as_raw_handle(),
@@ -142,11 +144,11 @@ impl Job {
     }
 }
 
-/// Wakes a process that was made asleep, by its threads: there is one.
+/// Resumes a suspended process by resuming its one thread.
 pub(super) fn resume(process: u32) -> io::Result<()> {
     // SAFETY: it takes plain numbers.
     let list = own(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
-    // SAFETY: zeroed is a valid one, but for the size, which is set.
+    // SAFETY: zeroed is a valid value except for the size, which is set.
     let mut thread: THREADENTRY32 = unsafe { std::mem::zeroed() };
     thread.dwSize = size_of::<THREADENTRY32>() as u32;
     // SAFETY: an open handle and a structure that carries its size.
@@ -175,9 +177,9 @@ pub(super) fn exit_code(process: BorrowedHandle<'_>) -> io::Result<i32> {
     Ok(code.cast_signed())
 }
 
-/// The most memory that a process, itself and no other, had at a time, bytes.
+/// The most memory that the process itself had at any time, bytes.
 pub(super) fn peak_memory(process: BorrowedHandle<'_>) -> io::Result<u64> {
-    // SAFETY: zeroed is a valid one, and the size is its own.
+    // SAFETY: zeroed is a valid value, and the size is its own.
     unsafe {
         let mut memory: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
         let size = size_of_val(&memory) as u32;
@@ -186,28 +188,25 @@ pub(super) fn peak_memory(process: BorrowedHandle<'_>) -> io::Result<u64> {
     }
 }
 
-/// Bytes that a file system has for users at the least, or it counts as full.
-const LEAST: u64 = 1 << 20;
-
-/// Whether the file system of the folder `path` has less than 1 MiB left for
-/// this user. False where the system does not say.
-pub fn is_full(path: &Path) -> bool {
+/// Whether the file system of the folder `path` has less than 1 MiB left for this
+/// user. False where the system does not tell.
+pub(crate) fn is_full(path: &Path) -> bool {
     let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;
     // SAFETY: the path ends with a zero, and the number is a live local.
     let told =
         unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &raw mut free, null_mut(), null_mut()) != 0 };
-    told && free < LEAST
+    told && free < LEAST_SPACE
 }
 
-/// Something that happens once.
+/// An event that is set once and stays set.
 #[derive(Debug)]
-pub(super) struct Event(OwnedHandle);
+pub(super) struct ManualResetEvent(OwnedHandle);
 
-impl Event {
+impl ManualResetEvent {
     pub(super) fn new() -> io::Result<Self> {
         // SAFETY: no attributes, no name; it stays set once it is.
-        own(unsafe { CreateEventW(null(), 1, 0, null()) }).map(Event)
+        own(unsafe { CreateEventW(null(), 1, 0, null()) }).map(ManualResetEvent)
     }
 
     pub(super) fn set(&self) {
@@ -216,35 +215,35 @@ impl Event {
     }
 }
 
-/// What [`wait`] saw.
-pub(super) enum Seen {
+/// Why [`wait`] returned.
+pub(super) enum WaitResult {
     /// The process has ended.
     Ended(Instant),
-    /// The event happened.
+    /// The event is set.
     Asked,
-    /// Neither, till now.
+    /// Neither yet.
     Nothing,
 }
 
-/// Waits until a process has ended, an event happens or `patience` is over.
+/// Waits until a process has ended, an event is set or `patience` is over.
 pub(super) fn wait(
     process: BorrowedHandle<'_>,
-    event: Option<&Event>,
+    event: Option<&ManualResetEvent>,
     patience: Option<Duration>,
-) -> io::Result<Seen> {
+) -> io::Result<WaitResult> {
     let limit = patience.map_or(INFINITE, |patience| {
-        // Rounded up, so that nobody waits for nothing again and again.
+        // Rounded up, or else the last part of a millisecond would be a busy loop.
         u32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(INFINITE - 1).min(INFINITE - 1)
     });
     let process = process.as_raw_handle();
     let handles = [process, event.map_or(process, |event| event.0.as_raw_handle())];
     let count = if event.is_some() { 2 } else { 1 };
-    // SAFETY: as many open handles as are said.
+    // SAFETY: `count` open handles.
     let seen = unsafe { WaitForMultipleObjects(count, handles.as_ptr(), 0, limit) };
     match seen {
         WAIT_FAILED => Err(io::Error::last_os_error()),
-        WAIT_OBJECT_0 => Ok(Seen::Ended(Instant::now())),
-        seen if seen == WAIT_OBJECT_0 + 1 => Ok(Seen::Asked),
-        _ => Ok(Seen::Nothing),
+        WAIT_OBJECT_0 => Ok(WaitResult::Ended(Instant::now())),
+        seen if seen == WAIT_OBJECT_0 + 1 => Ok(WaitResult::Asked),
+        _ => Ok(WaitResult::Nothing),
     }
 }

@@ -1,6 +1,6 @@
-//! The same on Windows. No helper process is needed, as a child's peak memory
-//! does not begin at its parent's; each program runs in a job object, which
-//! the system ends with this process, however it goes.
+//! Runs programs on Windows. No helper process is needed, since the peak memory of
+//! a child does not begin at its parent's. Each program runs in a job object,
+//! which the system ends with this process, however that ends.
 
 mod interrupt;
 mod job;
@@ -14,17 +14,17 @@ use std::process::{Child, Stdio};
 use std::time::Instant;
 
 pub use interrupt::{Interrupt, die_of, standard_input};
-pub use job::is_full;
-use job::{Job, SUSPENDED, Seen, peak_memory, resume, wait};
+pub(crate) use job::is_full;
+use job::{JobObject, SUSPENDED, WaitResult, peak_memory, resume, wait};
 
 use super::{Command, Exit, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink, Usage};
 
-/// Runs programs.
+/// Runs programs: what the helper process is on other systems.
 #[derive(Debug)]
 pub struct Helper(());
 
 impl Helper {
-    /// Nothing has to be started here.
+    /// Starts nothing.
     ///
     /// # Errors
     /// None.
@@ -38,60 +38,31 @@ impl Helper {
     /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
     pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         interrupt.check()?;
-        let running = Running::start(command)?;
+        let running = RunningProgram::start(command)?;
         let outcome = running.finish(command, interrupt);
         interrupt.check()?;
         outcome
     }
-
-    /// Runs two commands at the same time, each to its end; the first is
-    /// started first, by the time that it takes to start the other.
-    ///
-    /// # Errors
-    /// As [`Helper::run`], of the first that fails; the other one is ended.
-    pub fn run_both(
-        &self,
-        commands: [&Command; 2],
-        interrupt: &Interrupt,
-    ) -> Result<[Outcome; 2], RunError> {
-        let [first, second] = commands;
-        interrupt.check()?;
-        let one = Running::start(first)?;
-        let other = Running::start(second)?;
-        let (one, other) = std::thread::scope(|scope| {
-            let ends = &other.job;
-            let waiting = scope.spawn(|| other.finish(second, interrupt));
-            let one = one.finish(first, interrupt);
-            if one.is_err() {
-                ends.end();
-            }
-            let gone = |_| Err(RunError::Helper(io::ErrorKind::Other.into()));
-            (one, waiting.join().unwrap_or_else(gone))
-        });
-        interrupt.check()?;
-        Ok([one?, other?])
-    }
 }
 
-/// A program in its job. Dropped, it ends with all that it started.
-struct Running {
+/// A program in its job. Dropping it ends the program and everything that it
+/// started.
+struct RunningProgram {
     child: Child,
-    job: Job,
+    job: JobObject,
     began: Instant,
 }
 
-impl Running {
-    /// Starts a program; the clock starts once it exists, before it does
-    /// anything.
+impl RunningProgram {
+    /// Starts a program. The clock starts once it exists, before it does anything.
     fn start(command: &Command) -> Result<Self, RunError> {
-        let program = || command.argv.first().map_or(String::new(), |p| p.to_string_lossy().into());
         if !command.counters.is_empty() {
             let source = io::ErrorKind::Unsupported.into();
-            return Err(RunError::Count { program: program(), source });
+            return Err(RunError::Count { program: command.name(), source });
         }
         let start = || {
             let mut child = prepare(command)?.spawn()?;
-            let begin = Job::new().and_then(|job| {
+            let begin = JobObject::new().and_then(|job| {
                 job.take(child.as_handle())?;
                 let began = Instant::now();
                 resume(child.id())?;
@@ -101,35 +72,37 @@ impl Running {
                 let _ = child.kill();
             }
             let (job, began) = begin?;
-            Ok(Running { child, job, began })
+            Ok(RunningProgram { child, job, began })
         };
-        start().map_err(|source| RunError::Spawn { program: program(), source })
+        start().map_err(|source| RunError::Spawn { program: command.name(), source })
     }
 
-    /// Waits for its end, and ends it when its time is over or a wish to stop
-    /// comes.
+    /// Waits for its end. Ends it if its time is up, if it prints too much, or if an
+    /// interrupt comes.
     fn finish(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         let mut due = command.timeout.map(|timeout| self.began + timeout);
         let kept =
             matches!((&command.stdout, &command.stderr), (Sink::File(_), _) | (_, Sink::File(_)));
         let mut look = kept.then(|| self.began + LOOK_AT_OUTPUT);
-        let mut wish = Some(interrupt.event());
+        let mut stop = Some(interrupt.event());
         let mut timed_out = false;
         let lost = |error| RunError::Helper(error);
         let end = loop {
             let next = [due, look].into_iter().flatten().min();
             let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
-            match wait(self.child.as_handle(), wish, patience).map_err(lost)? {
-                Seen::Ended(at) => break at,
-                Seen::Asked => wish = None,
-                Seen::Nothing if due.is_some_and(|due| due <= Instant::now()) => timed_out = true,
-                Seen::Nothing if look.is_some_and(|look| look <= Instant::now()) => {
+            match wait(self.child.as_handle(), stop, patience).map_err(lost)? {
+                WaitResult::Ended(at) => break at,
+                WaitResult::Asked => stop = None,
+                WaitResult::Nothing if due.is_some_and(|due| due <= Instant::now()) => {
+                    timed_out = true;
+                }
+                WaitResult::Nothing if look.is_some_and(|look| look <= Instant::now()) => {
                     look = Some(Instant::now() + LOOK_AT_OUTPUT);
                     if !prints_too_much(command) {
                         continue;
                     }
                 }
-                Seen::Nothing => continue,
+                WaitResult::Nothing => continue,
             }
             (due, look) = (None, None);
             self.job.end();
@@ -149,8 +122,8 @@ impl Running {
         })
     }
 
-    /// Ends what the program left in its job, or lets it live on; how many
-    /// were ended.
+    /// Ends the processes that the program left in its job, or lets them live on.
+    /// Returns how many were ended.
     fn sweep(&self, ends: bool) -> io::Result<u32> {
         if !ends {
             return self.job.release().map(|()| 0);
@@ -170,7 +143,7 @@ fn prints_too_much(command: &Command) -> bool {
     })
 }
 
-/// The command in std's words, to be started asleep.
+/// The command as std's, to be started suspended.
 fn prepare(command: &Command) -> io::Result<std::process::Command> {
     let mut std = std::process::Command::new(command.program()?);
     std.args(&command.argv[1..]).current_dir(&command.cwd);
@@ -184,31 +157,31 @@ fn prepare(command: &Command) -> io::Result<std::process::Command> {
     Ok(std)
 }
 
-/// Whether this process may execute the file: its name alone decides.
+/// Whether this process may execute the file: always, since its name decides.
 pub(super) fn may_execute(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The machine's name in its network, if it has one.
-pub fn host_name() -> Option<String> {
+/// The host name of the machine, if it has one.
+pub(crate) fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
-/// Whether the file or folder is there: who may write to it stands in access
-/// lists, which only an attempt asks.
+/// Whether the file or folder exists. Who may write to it is in access lists, which
+/// only an attempt would consult.
 ///
 /// # Errors
-/// When it is not there.
-pub fn may_write(path: &std::path::Path) -> io::Result<()> {
+/// When it does not exist.
+pub(crate) fn may_write(path: &Path) -> io::Result<()> {
     path.metadata().map(drop)
 }
 
-/// Files belong to no user with a number here: see `system::owner`.
-pub fn user_id() -> u32 {
+/// No user has a number here, and no file has such an owner: see `system::owner`.
+pub(crate) fn user_id() -> u32 {
     0
 }
 
-/// Programs are not ended by signals here.
+/// No program is ended by a signal here.
 pub(super) fn signal_name(_number: i32) -> Option<&'static str> {
     None
 }
