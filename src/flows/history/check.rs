@@ -10,7 +10,7 @@ use crate::exec::process::{Helper, Interrupt};
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
-use crate::workspace::git::base::{Request as BaseRequest, Rule, Sides};
+use crate::workspace::git::base::{BaseRequest, Rule, Sides};
 use crate::workspace::git::line::Parents;
 use crate::workspace::git::{self, Repo, Revision};
 use crate::workspace::{self, Request};
