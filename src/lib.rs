@@ -52,6 +52,7 @@
 //! - *merge-base*: the newest commit that both branches have.
 //! - *metric*: what is measured, with a unit and which way is better.
 //! - *pair*: a run of each side, next to each other in time.
+//! - *repository cache*: the part of the cache that belongs to one repository.
 //! - *row*: the values of one benchmark in one run.
 //! - *run*: one execution of a program.
 //! - *shard*: one machine's part of a comparison.

@@ -17,7 +17,7 @@ use super::setup::SideSetup;
 use super::target_folder::{TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
 use super::worktree_record::{Outline, outline};
-use super::{Context, Event};
+use super::{Event, PrepareContext};
 use crate::error::{Error, Kind};
 use crate::exec::process::{Command, RunFault, Sink};
 use crate::exec::program::Program;
@@ -25,8 +25,8 @@ use crate::exec::system::{digest, digest_file};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::cache::{Artifact, Contents, Executable, Key};
-use crate::workspace::cargo::{self, Built, Diagnostics, Invocation};
+use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable};
+use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, TargetCall};
 
 /// The artifacts of one side, by the options they were built with; the reason where
 /// there is none because of the code.
@@ -45,12 +45,12 @@ pub(super) struct Runnable {
 /// # Errors
 /// [`Kind::Build`] when the head's code does not build; cargo has told why.
 pub(super) fn build_targets(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
     setup: &SideSetup,
     benchmarks: &[Benchmark],
 ) -> Result<Artifacts, Error> {
-    let mut groups: BTreeMap<&BuildOptions, Vec<Wanted>> = BTreeMap::new();
+    let mut groups: BTreeMap<&BuildOptions, Vec<PackageTarget>> = BTreeMap::new();
     for benchmark in benchmarks {
         let Subject::Target(target, options) = &benchmark.subject else { continue };
         let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
@@ -82,11 +82,12 @@ pub(super) fn is_the_codes(error: &Error) -> bool {
 
 /// What is run of a target, as cargo would run it, or why there is nothing to run.
 pub(super) fn runnable(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     setup: &SideSetup,
     artifacts: &Artifacts,
     benchmark: &Benchmark,
-    (target, options): (&Target, &BuildOptions),
+    target: &Target,
+    options: &BuildOptions,
 ) -> Result<Result<Runnable, String>, Error> {
     let folder = match setup.folder_of(benchmark, target) {
         Ok(folder) => folder,
@@ -120,7 +121,7 @@ pub(super) fn runnable(
 }
 
 /// A target and the folder of its package.
-type Wanted = (PathBuf, Target);
+type PackageTarget = (PathBuf, Target);
 
 /// The name of a target in an artifact.
 fn label(setup: &SideSetup, folder: &Path, target: &Target) -> String {
@@ -134,26 +135,16 @@ fn spec(options: &BuildOptions) -> String {
 
 /// The build of some targets of one side with the same options, into one target folder.
 struct TargetBuild<'a, 'b> {
-    context: &'a mut Context<'b>,
+    context: &'a mut PrepareContext<'b>,
     setup: &'a SideSetup,
     options: &'a BuildOptions,
-    wanted: Vec<Wanted>,
+    wanted: Vec<PackageTarget>,
     spec: String,
     /// The link under which cargo is told to build.
     into: PathBuf,
     configuration: Configuration,
     /// A digest of what cargo does not watch.
     foundation: String,
-}
-
-/// What a build has made.
-#[derive(Default)]
-struct Outcome {
-    contents: Contents,
-    /// The digests of the executables, by target.
-    digests: BTreeMap<String, String>,
-    /// Whether a build script wrote into the worktree.
-    wrote_elsewhere: bool,
 }
 
 /// Whether a build may be tried once more, in an empty folder.
@@ -168,11 +159,11 @@ enum Attempt {
 
 impl<'a, 'b> TargetBuild<'a, 'b> {
     fn new(
-        context: &'a mut Context<'b>,
+        context: &'a mut PrepareContext<'b>,
         foundation: &mut Foundation,
         setup: &'a SideSetup,
         options: &'a BuildOptions,
-        wanted: Vec<Wanted>,
+        wanted: Vec<PackageTarget>,
     ) -> Result<Self, Error> {
         let folders = wanted.iter().map(|(folder, _)| &**folder);
         let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
@@ -207,10 +198,10 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     }
 
     /// The name under which the artifact is kept.
-    fn key(&self) -> Key {
+    fn key(&self) -> ArtifactKey {
         let setup = self.setup;
         let labels = self.wanted.iter().map(|(folder, target)| label(setup, folder, target));
-        Key::new([
+        ArtifactKey::new([
             ("side", setup.side().name().to_owned()),
             ("path", setup.worktree.path.display().to_string()),
             ("identity", setup.identity.clone()),
@@ -240,31 +231,28 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             true => Attempt::Last,
             false => Attempt::First { after_failure },
         };
-        let mut outcome = self.attempt(&record, first)?;
-        if outcome.is_none() {
+        let mut contents = self.attempt(&mut record, first)?;
+        if contents.is_none() {
             self.context.event(Event::Diagnosing(side));
             record = folder.empty(&self.foundation)?;
-            outcome = self.attempt(&record, Attempt::Last)?;
+            contents = self.attempt(&mut record, Attempt::Last)?;
         }
-        let outcome = outcome.expect("the last attempt makes a build or an error");
+        let contents = contents.expect("the last attempt makes a build or an error");
         record.built = Some(SystemTime::now());
-        record.inputs = outcome.contents.inputs.clone();
-        record.executables.extend(outcome.digests);
-        record.wrote_elsewhere = outcome.wrote_elsewhere;
+        record.inputs = contents.inputs.clone();
         folder.write(&record)?;
-        Ok(outcome.contents)
+        Ok(contents)
     }
 
-    /// Builds every target. `None` when something went wrong and there may be another
-    /// attempt.
+    /// Builds every target, and notes in the record what was made. `None` when something
+    /// went wrong and there may be another attempt.
     fn attempt(
         &mut self,
-        record: &TargetRecord,
+        record: &mut TargetRecord,
         attempt: Attempt,
-    ) -> Result<Option<Outcome>, Error> {
+    ) -> Result<Option<Contents>, Error> {
         let began = SystemTime::now();
         let before = self.outline()?;
-        let mut outcome = Outcome::default();
         let mut built = Vec::new();
         for wanted in &self.wanted.clone() {
             let Some(one) = self.build_target(wanted, attempt)? else { return Ok(None) };
@@ -276,23 +264,24 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             if is_damaged && attempt != Attempt::Last {
                 return Ok(None);
             }
-            outcome.digests.insert(target, digest);
+            record.executables.insert(target, digest);
             built.push(one);
         }
-        outcome.wrote_elsewhere = self.outline()? != before;
+        record.wrote_elsewhere = self.outline()? != before;
+        let mut contents = Contents::default();
         for (wanted, built) in self.wanted.iter().zip(&built) {
             let executable = &built.executable;
-            outcome.contents.executables.push(Executable {
+            contents.executables.push(Executable {
                 target: label(self.setup, &wanted.0, &wanted.1),
                 path: executable.strip_prefix(&self.into).unwrap_or(executable).to_owned(),
                 invocation: self.invocation(wanted, executable)?,
             });
         }
-        self.add_contents(&mut outcome.contents, &built, began)?;
-        if outcome.wrote_elsewhere {
-            outcome.contents.inputs.set_unknown("a build script wrote into the worktree");
+        self.add_contents(&mut contents, &built, began)?;
+        if record.wrote_elsewhere {
+            contents.inputs.set_unknown("a build script wrote into the worktree");
         }
-        Ok(Some(outcome))
+        Ok(Some(contents))
     }
 
     /// Adds what runs of the executables need, and what the builds have read, which
@@ -337,17 +326,14 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// attempt.
     fn build_target(
         &mut self,
-        (folder, target): &Wanted,
+        (folder, target): &PackageTarget,
         attempt: Attempt,
     ) -> Result<Option<Built>, Error> {
         let tools = &self.context.tools;
         let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
         let messages = messages.map_err(Error::io("make a file in", &tools.scratch))?;
-        let args = |diagnostics| {
-            let configs = &self.setup.configs;
-            cargo::build_args(target, self.options, &self.into, configs, diagnostics)
-        };
-        let command = self.cargo(args(Diagnostics::Rendered), folder);
+        let args = self.call(target).build_args(Diagnostics::Rendered);
+        let command = self.cargo(args, folder);
         let shown = command.shown();
         let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
         if exit.success() {
@@ -358,12 +344,16 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         if attempt == (Attempt::First { after_failure: true }) {
             return Ok(None);
         }
-        let command = self.cargo(args(Diagnostics::Json), folder);
+        let command = self.cargo(self.call(target).build_args(Diagnostics::Json), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
         self.context.event(Event::Diagnosing(*side));
         let tools = &self.context.tools;
-        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, (*side, path))?;
+        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, *side, path)?;
         Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?))
+    }
+
+    fn call<'c>(&'c self, target: &'c Target) -> TargetCall<'c> {
+        TargetCall { target, options: self.options, into: &self.into, configs: &self.setup.configs }
     }
 
     fn cargo(&self, args: Vec<OsString>, folder: &Path) -> Command {
@@ -381,19 +371,15 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// benchmark is run once for real, and cargo's log read.
     fn invocation(
         &self,
-        (folder, target): &Wanted,
+        (folder, target): &PackageTarget,
         executable: &Path,
     ) -> Result<Invocation, Error> {
         let tools = &self.context.tools;
-        let args = |runner: Option<&[OsString]>| {
-            let configs = &self.setup.configs;
-            cargo::run_args(target, self.options, &self.into, configs, runner, &[])
-        };
         let note = tools.scratch.join("capture.json");
         remove(&note)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(note.clone().into());
-        let command = self.cargo(args(Some(&runner)), folder);
+        let command = self.cargo(self.call(target).run_args(Some(&runner)), folder);
         let (shown, env) = (command.shown(), command.env.clone());
         let Captured { exit, stderr, .. } = tools.capture(command)?;
         let folder_of_error = folder.clone();
@@ -404,7 +390,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 Kind::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
             });
         }
-        let mut args = args(None);
+        let mut args = self.call(target).run_args(None);
         args.insert(1, "-vv".into());
         let command = self.cargo(args, folder);
         let shown = command.shown();
@@ -417,7 +403,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             let (command, stderr) = (shown, log);
             return Err(Kind::Benchmark { side, benchmark, fault, command, stderr }.into());
         }
-        cargo::invocation_from_log(&log, executable, &[]).ok_or_else(|| {
+        cargo::invocation_from_log(&log, executable).ok_or_else(|| {
             Kind::Tool { command: shown, folder: folder_of_error, exit, stderr: log }.into()
         })
     }

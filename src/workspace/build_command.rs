@@ -22,7 +22,7 @@ use super::inputs::foundation::Foundation;
 use super::setup::SideSetup;
 use super::target_folder::is_later;
 use super::worktree_record::{BuiltFrom, Restored, WorktreeRecord, outline};
-use super::{Context, Event};
+use super::{Event, PrepareContext};
 use crate::error::{Cause, Error, Kind};
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::program::Program;
@@ -74,7 +74,7 @@ impl CommandWorktree {
     /// to run.
     pub(super) fn runnable(
         &self,
-        context: &Context<'_>,
+        context: &PrepareContext<'_>,
         setup: &SideSetup,
         benchmark: &Benchmark,
         words: &[String],
@@ -102,7 +102,7 @@ impl CommandWorktree {
 /// # Errors
 /// [`Kind::Build`] when the head's code does not compile or lacks a command.
 pub(super) fn prepare(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
     setup: &SideSetup,
     benchmarks: &[Benchmark],
@@ -144,7 +144,7 @@ pub(super) fn prepare(
 
 /// A run of a side's build commands, in their order.
 struct CommandBuild<'a, 'b> {
-    context: &'a mut Context<'b>,
+    context: &'a mut PrepareContext<'b>,
     setup: &'a SideSetup,
     /// Their worktree.
     root: PathBuf,
@@ -258,7 +258,7 @@ impl CommandBuild<'_, '_> {
             }
         }
         let tools = &self.context.tools;
-        diagnose::run_again(tools, shown, command, Tool::BuildCommand, (side, &self.root)).map(drop)
+        diagnose::run_again(tools, shown, command, Tool::BuildCommand, side, &self.root).map(drop)
     }
 
     /// The folder of an earlier build that a new one may begin with: cargo's own
@@ -298,7 +298,12 @@ impl CommandBuild<'_, '_> {
 }
 
 /// A command of the user's in a folder.
-fn command(context: &Context<'_>, setup: &SideSetup, words: &[String], folder: &Path) -> Command {
+fn command(
+    context: &PrepareContext<'_>,
+    setup: &SideSetup,
+    words: &[String],
+    folder: &Path,
+) -> Command {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
     context.tools.command(program, args, folder, setup.toolchain.as_deref())
 }

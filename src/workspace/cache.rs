@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use artifact::{Artifact, Contents, Executable, Key};
+pub(crate) use artifact::{Artifact, ArtifactKey, Contents, Executable};
 pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::error::FileError;

@@ -1,5 +1,4 @@
-//! What we ask of cargo and what it answers: arguments, metadata, messages.
-//! Nothing is run here.
+//! Cargo's arguments, and its answers: metadata and messages. Nothing is run here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::model::target::{BuildOptions, Package, Target, TargetKind};
 
-/// Cargo said something that can't be used.
+/// Cargo printed something that can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Its description of the workspace can't be read.
@@ -31,8 +30,6 @@ pub enum Error {
 pub struct Workspace {
     /// Its root, absolute.
     pub root: PathBuf,
-    /// Where cargo would build, if we left it alone.
-    pub target_folder: PathBuf,
     /// Its packages.
     pub packages: Vec<Package>,
     /// `[workspace.metadata]`.
@@ -62,7 +59,6 @@ impl Workspace {
         Ok(Workspace {
             packages: packages.collect(),
             root: metadata.workspace_root.clone().into(),
-            target_folder: metadata.target_directory.clone().into(),
             metadata: metadata.workspace_metadata,
         })
     }
@@ -132,74 +128,66 @@ pub(crate) enum Diagnostics {
     Json,
 }
 
-/// The arguments that build `target` into the folder `into`, when cargo runs
-/// in the package's folder; `configs` are further configuration files.
-pub(crate) fn build_args(
-    target: &Target,
-    build: &BuildOptions,
-    into: &Path,
-    configs: &[PathBuf],
-    diagnostics: Diagnostics,
-) -> Vec<OsString> {
-    let (verb, only): (&str, &[&str]) = match target.kind {
-        TargetKind::Bench => ("bench", &["--no-run"]),
-        TargetKind::Bin | TargetKind::Example => ("build", &[]),
-    };
-    let mut args = common_args(verb, target, build, into, configs);
-    args.extend(only.iter().map(OsString::from));
-    args.push(match diagnostics {
-        Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),
-        Diagnostics::Json => "--message-format=json".into(),
-    });
-    args
+/// A call of cargo for a target, in the folder of its package.
+#[derive(Debug)]
+pub(crate) struct TargetCall<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) options: &'a BuildOptions,
+    /// The target folder.
+    pub(crate) into: &'a Path,
+    /// Further configuration files.
+    pub(crate) configs: &'a [PathBuf],
 }
 
-/// The arguments that run `target` with `arguments`, as a user would.
-/// `runner`, if given, is run in its place with the executable's path and
-/// arguments.
-pub(crate) fn run_args(
-    target: &Target,
-    build: &BuildOptions,
-    into: &Path,
-    configs: &[PathBuf],
-    runner: Option<&[OsString]>,
-    arguments: &[OsString],
-) -> Vec<OsString> {
-    let verb = if target.kind == TargetKind::Bench { "bench" } else { "run" };
-    let mut args = common_args(verb, target, build, into, configs);
-    if let Some(runner) = runner {
-        let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
-        let list = words.collect::<Vec<_>>().join(",");
-        args.push("--config".into());
-        // A key that nobody else writes: it must not replace the user's.
-        args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
+impl TargetCall<'_> {
+    /// The arguments that build the target.
+    pub(crate) fn build_args(&self, diagnostics: Diagnostics) -> Vec<OsString> {
+        let mut args = match self.target.kind {
+            TargetKind::Bench => self.args("bench"),
+            TargetKind::Bin | TargetKind::Example => self.args("build"),
+        };
+        if self.target.kind == TargetKind::Bench {
+            args.push("--no-run".into());
+        }
+        args.push(match diagnostics {
+            Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),
+            Diagnostics::Json => "--message-format=json".into(),
+        });
+        args
     }
-    args.push("--".into());
-    args.extend_from_slice(arguments);
-    args
-}
 
-fn common_args(
-    verb: &str,
-    target: &Target,
-    build: &BuildOptions,
-    into: &Path,
-    configs: &[PathBuf],
-) -> Vec<OsString> {
-    let mut args = vec![OsString::from(verb)];
-    // In one word each, so that no name is taken for an option.
-    args.push(format!("--{}={}", target.kind.name(), target.name).into());
-    args.extend(build.args(target.kind));
-    args.push("--target-dir".into());
-    args.push(into.into());
-    args.extend(config_args(configs));
-    if !configs.is_empty() {
-        // A build folder named in one of them outranks the variable that
-        // keeps the sides apart.
-        let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
-        args.extend(["--config".into(), build.into()]);
+    /// The arguments that run the target, as a user would. `runner`, if given, is run in
+    /// its place with the executable's path and arguments.
+    pub(crate) fn run_args(&self, runner: Option<&[OsString]>) -> Vec<OsString> {
+        let is_bench = self.target.kind == TargetKind::Bench;
+        let mut args = self.args(if is_bench { "bench" } else { "run" });
+        if let Some(runner) = runner {
+            let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
+            let list = words.collect::<Vec<_>>().join(",");
+            args.push("--config".into());
+            // A key that nobody else writes: it must not replace the user's.
+            args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
+        }
+        args.push("--".into());
+        args
     }
-    args
+
+    fn args(&self, verb: &str) -> Vec<OsString> {
+        let TargetCall { target, options, into, configs } = self;
+        let mut args = vec![OsString::from(verb)];
+        // In one word each, so that no name is taken for an option.
+        args.push(format!("--{}={}", target.kind.name(), target.name).into());
+        args.extend(options.args(target.kind));
+        args.extend(["--target-dir".into(), into.as_os_str().to_owned()]);
+        args.extend(config_args(configs));
+        if !configs.is_empty() {
+            // A build folder named in one of them outranks the variable that
+            // keeps the sides apart.
+            let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
+            args.extend(["--config".into(), build.into()]);
+        }
+        args
+    }
 }
 
 fn config_args(configs: &[PathBuf]) -> impl Iterator<Item = OsString> {
@@ -243,14 +231,13 @@ pub struct BuildScript {
     pub variables: Vec<String>,
 }
 
-/// The longest line that is a message, bytes; a longer one comes in pieces,
-/// which are none.
+/// The longest line that can be a message, bytes; a longer one is read in pieces, which are
+/// not messages.
 const LONGEST: u64 = 64 << 20;
 
-/// The next message, if there is one in `line`, which is empty at the end.
-/// Other programs print into the stream, too: what is no message is left out.
-/// (`Message::parse_stream` reads objects of any depth, to the end of the
-/// stack.)
+/// Reads the next line; returns the message in it, if it is one. At the end, the line is
+/// empty. Other programs print into the stream, too, so that some lines are not messages.
+/// (`Message::parse_stream` would read objects of any depth, until the stack overflows.)
 fn next_message(
     from: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -356,8 +343,8 @@ pub(crate) fn compiler_errors(messages: &str) -> Vec<CompilerError> {
     messages.lines().filter_map(message).filter_map(error).collect()
 }
 
-/// What stands behind the kind of a library or of a folder of libraries, as in
-/// `static=z` and `native=/usr/lib`.
+/// The name or folder without the kind of library, as in `static=z` and
+/// `native=/usr/lib`.
 fn without_kind(text: &str) -> String {
     text.split_once('=').map_or(text, |(_, rest)| rest).to_owned()
 }
@@ -375,13 +362,9 @@ pub struct Invocation {
 }
 
 /// Finds the invocation of `executable` in what `cargo -vv` printed: its line
-/// ``Running `NAME=value … runner executable arguments` ``. For the case that
-/// the user's configuration has a runner of its own.
-pub fn invocation_from_log(
-    log: &str,
-    executable: &Path,
-    arguments: &[OsString],
-) -> Option<Invocation> {
+/// ``Running `NAME=value … runner executable --bench` ``. This is needed where the user's
+/// configuration has a runner.
+pub fn invocation_from_log(log: &str, executable: &Path) -> Option<Invocation> {
     let line = log.lines().rev().find_map(|line| {
         let (_, command) = line.split_once("Running `")?;
         let words = shlex::split(command.strip_suffix('`')?)?;
@@ -390,11 +373,10 @@ pub fn invocation_from_log(
     let assignments = line.iter().take_while(|word| is_assignment(word)).count();
     let (env, rest) = line.split_at(assignments);
     let at = rest.iter().position(|word| Path::new(word) == executable)?;
-    let after = rest.get(at + 1 + arguments.len()..)?;
     let pair = |word: &String| word.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned()));
     Some(Invocation {
         before: rest[..at].to_vec(),
-        after: after.to_vec(),
+        after: rest[at + 1..].to_vec(),
         env: env.iter().filter_map(pair).collect(),
     })
 }

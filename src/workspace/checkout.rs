@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::target_folder::remove_later;
 use super::tools::Captured;
-use super::{Context, Event, fetch};
+use super::{Event, PrepareContext, fetch};
 use crate::error::{Error, Kind};
 use crate::exec::system::{digest, digest_file};
 use crate::model::notice::Notice;
@@ -63,7 +63,7 @@ impl Worktree {
 /// Checks both sides out. The head of a dirty comparison becomes a snapshot of the
 /// working tree.
 pub(super) fn check_out_sides(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     sides: &mut Sides,
 ) -> Result<Pair<Worktree>, Error> {
     fetch_missing_objects(context, &sides.base)?;
@@ -80,7 +80,7 @@ pub(super) fn check_out_sides(
 
 /// Checks out one revision as the head.
 pub(super) fn check_out_head(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     revision: &Revision,
 ) -> Result<Worktree, Error> {
     fetch_missing_objects(context, revision)?;
@@ -89,7 +89,7 @@ pub(super) fn check_out_head(
 }
 
 fn check_out(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     store: &Store,
     side: Side,
     revision: &Revision,
@@ -114,7 +114,7 @@ fn check_out(
 /// Passes the files of a side's worktree through the user's filters. Returns the files
 /// of git-lfs that the clone lacks.
 pub(super) fn apply_filters(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     store: &Store,
     side: Side,
     tree: &Path,
@@ -184,7 +184,10 @@ fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<
 }
 
 /// Makes sure that a partial clone holds the files of a commit.
-fn fetch_missing_objects(context: &mut Context<'_>, revision: &Revision) -> Result<(), Error> {
+fn fetch_missing_objects(
+    context: &mut PrepareContext<'_>,
+    revision: &Revision,
+) -> Result<(), Error> {
     let Some(remote) = context.repo.promisor() else { return Ok(()) };
     let rev = revision.rev.clone();
     let commit = context.repo.at(Some(&revision.commit))?;
@@ -210,7 +213,7 @@ fn fetch_missing_objects(context: &mut Context<'_>, revision: &Revision) -> Resu
 }
 
 /// The objects below a tree that the clone lacks and knows of.
-fn missing_objects(context: &Context<'_>, tree: &str) -> Result<Vec<String>, Error> {
+fn missing_objects(context: &PrepareContext<'_>, tree: &str) -> Result<Vec<String>, Error> {
     if !context.repo.holds(tree) {
         return Ok(vec![tree.to_owned()]);
     }

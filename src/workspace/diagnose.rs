@@ -108,7 +108,8 @@ pub(super) fn run_again(
     shown: String,
     mut command: Command,
     tool: Tool,
-    (side, tree): (Side, &Path),
+    side: Side,
+    tree: &Path,
 ) -> Result<String, Error> {
     command.set_var("CARGO_TERM_COLOR", "never");
     let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));

@@ -2,11 +2,11 @@
 //! user's clone, with the installed git, where the user said so.
 
 use super::tools::Captured;
-use super::{Context, Event, base_request};
+use super::{Event, PrepareContext, base_request};
 use crate::error::{Error, Kind};
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
-use crate::workspace::git::base::Request as BaseRequest;
+use crate::workspace::git::base::BaseRequest;
 use crate::workspace::git::{self, Repo};
 
 /// By how many commits a shallow clone is deepened, step by step; after that
@@ -24,7 +24,10 @@ pub(super) const OPTIONS: [&str; 6] = [
 ];
 
 /// Finds the two commits.
-pub(super) fn resolve(context: &mut Context<'_>, table: Option<&Table>) -> Result<Sides, Error> {
+pub(super) fn resolve(
+    context: &mut PrepareContext<'_>,
+    table: Option<&Table>,
+) -> Result<Sides, Error> {
     let asked = base_request(context.request, table);
     match context.request.fetch {
         true => resolve_fetching(context, asked),
@@ -34,7 +37,10 @@ pub(super) fn resolve(context: &mut Context<'_>, table: Option<&Table>) -> Resul
 
 /// Finds the two commits, and fetches what is missing for that: each name once, then the
 /// history, step by step.
-fn resolve_fetching(context: &mut Context<'_>, mut asked: BaseRequest) -> Result<Sides, Error> {
+fn resolve_fetching(
+    context: &mut PrepareContext<'_>,
+    mut asked: BaseRequest,
+) -> Result<Sides, Error> {
     let mut fetched: Vec<String> = Vec::new();
     let mut steps = STEPS.into_iter();
     let mut is_whole = false;
@@ -66,7 +72,7 @@ fn resolve_fetching(context: &mut Context<'_>, mut asked: BaseRequest) -> Result
 }
 
 /// Fetches a commit, a branch or a tag of the remote.
-fn fetch_name(context: &mut Context<'_>, name: &str) -> Result<(), Error> {
+fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error> {
     let (remote, branch) = context.repo.remote_of(name);
     if branch.is_empty() || branch.starts_with('-') || branch.contains([':', '^', '~', ' ']) {
         let (name, origin) = (name.to_owned(), String::new());
@@ -102,7 +108,7 @@ fn fetch_name(context: &mut Context<'_>, name: &str) -> Result<(), Error> {
 
 /// Fetches `step` more commits of the history of the two, or all.
 fn deepen(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     base: &str,
     head: &str,
     step: Option<u32>,
@@ -122,7 +128,7 @@ fn deepen(
 }
 
 /// The branch that the remote calls its HEAD.
-fn default_branch(context: &mut Context<'_>) -> Result<Option<String>, Error> {
+fn default_branch(context: &mut PrepareContext<'_>) -> Result<Option<String>, Error> {
     let remote = "origin";
     let args = ["ls-remote", "--symref", "--", remote, "HEAD"];
     let printed = git(context, remote, "the name of its default branch", &args)?;
@@ -132,7 +138,7 @@ fn default_branch(context: &mut Context<'_>) -> Result<Option<String>, Error> {
 
 /// Runs git in the user's clone, to fetch `what`. Returns what it printed.
 pub(super) fn git(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     remote: &str,
     what: &str,
     args: &[&str],

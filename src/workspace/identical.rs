@@ -1,6 +1,6 @@
-//! Whether two artifacts are the same program: byte for byte, with each
-//! side's own path taken for the other's, and of executables only what gets
-//! into memory, without the build-id.
+//! Whether two artifacts are the same program: equal byte for byte, where each side's own
+//! path counts as the other's, and of executables only what is loaded into memory counts,
+//! without the build-id.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -88,8 +88,8 @@ fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     }
 }
 
-/// Whether two ELF files load the same: the entry and every section with
-/// memory of its own, but the build-id. `None` when they are no ELF files.
+/// Whether two ELF files load the same: the entry and every section with memory of its own
+/// except for the build-id. `None` when they are not ELF files.
 fn same_program(base: &[u8], head: &[u8]) -> Option<bool> {
     let (base, head) = (elf(base)?, elf(head)?);
     if base.entry() != head.entry() || base.architecture() != head.architecture() {

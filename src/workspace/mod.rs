@@ -17,7 +17,6 @@ mod files;
 pub mod git;
 mod identical;
 mod inputs;
-mod lockfile;
 mod overlay;
 mod scratch;
 mod settings;
@@ -50,7 +49,7 @@ use crate::workspace::build_command::CommandWorktree;
 use crate::workspace::cache::{Artifact, Cache, Lock, RepositoryCache};
 use crate::workspace::cargo::Workspace;
 use crate::workspace::git::Repo;
-use crate::workspace::git::base::{Request as BaseRequest, VARIABLES};
+use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
 use crate::workspace::inputs::foundation::Foundation;
 use crate::workspace::scratch::Scratch;
@@ -179,13 +178,15 @@ pub(crate) fn prepare(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
-    let mut context = Context::open(request, helper, interrupt, on_event)?;
+    let mut context = PrepareContext::open(request, helper, interrupt, on_event)?;
     let user = UserTree::read(&context)?;
     let table = user.table(&request.flags)?;
     context.check_configured_base(table.as_ref());
     let mut sides = fetch::resolve(&mut context, table.as_ref())?;
     if context.is_nothing_to_compare(&sides)? {
-        return context.nothing(sides, table);
+        let table = request.flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = options::limits(&table)?;
+        return Ok(context.finish(sides, Settings { benchmarks: Vec::new(), policy, limits }));
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
     let Pair { base, head } = checkout::check_out_sides(&mut context, &mut sides)?;
@@ -194,17 +195,12 @@ pub(crate) fn prepare(
     context.prepared(start);
     let Setup { settings, removed, head, .. } = setup;
     let toolchain = head.rustc.lines().next().unwrap_or_default().to_owned();
-    let Context { notices, cache, scratch, .. } = context;
     Ok(Preparation {
-        sides,
-        settings,
         benchmarks,
         removed,
         toolchain: Some(toolchain),
-        notices,
-        cache,
-        scratch,
         _lock: Some(lock),
+        ..context.finish(sides, settings)
     })
 }
 
@@ -216,7 +212,7 @@ pub(crate) fn prepare_one(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<PreparedSide, Error> {
     let start = Instant::now();
-    let mut context = Context::open(request, helper, interrupt, on_event)?;
+    let mut context = PrepareContext::open(request, helper, interrupt, on_event)?;
     let revision = context.repo.at(request.head.as_deref())?;
     if let Some(files) = context.uncommitted_files()? {
         context.notice(Notice::DirtyTree { files });
@@ -237,14 +233,14 @@ pub(crate) fn prepare_one(
     }
     context.cache.prune(&names(&artifacts));
     context.prepared(start);
-    let Context { tools, notices, scratch, .. } = context;
+    let PrepareContext { tools, notices, scratch, .. } = context;
     let (rustc, env) = (head.rustc, tools.env);
     Ok(PreparedSide { revision, programs, rustc, env, notices, scratch, _lock: lock })
 }
 
 /// Builds both sides of every benchmark, and finds out how each stands.
 fn build_sides(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     sides: &Sides,
     setup: &Setup,
 ) -> Result<Vec<Prepared>, Error> {
@@ -296,7 +292,7 @@ fn build_sides(
 
 /// What is run of a benchmark on a side, or why there is nothing to run.
 fn runnable(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     setup: &SideSetup,
     artifacts: &Artifacts,
     worktree: &CommandWorktree,
@@ -304,7 +300,7 @@ fn runnable(
 ) -> Result<Result<Runnable, String>, Error> {
     match &benchmark.subject {
         Subject::Target(target, options) => {
-            build::runnable(context, setup, artifacts, benchmark, (target, options))
+            build::runnable(context, setup, artifacts, benchmark, target, options)
         }
         Subject::Command { words, build } => {
             Ok(worktree.runnable(context, setup, benchmark, words, build.as_deref()))
@@ -313,7 +309,7 @@ fn runnable(
 }
 
 fn state_of(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     benchmark: &Benchmark,
     both: Pair<Result<Runnable, String>>,
     must_run: bool,
@@ -341,7 +337,7 @@ fn names(artifacts: &Artifacts) -> Vec<String> {
 }
 
 /// What the steps of a preparation share.
-struct Context<'a> {
+struct PrepareContext<'a> {
     request: &'a Request,
     repo: Repo,
     cache: RepositoryCache,
@@ -352,7 +348,7 @@ struct Context<'a> {
     notices: Vec<Notice>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> PrepareContext<'a> {
     fn open(
         request: &'a Request,
         helper: &'a Helper,
@@ -365,7 +361,7 @@ impl<'a> Context<'a> {
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        Ok(Context { request, repo, cache, tools, scratch, on_event, notices: Vec::new() })
+        Ok(PrepareContext { request, repo, cache, tools, scratch, on_event, notices: Vec::new() })
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -418,21 +414,20 @@ impl<'a> Context<'a> {
         Ok(false)
     }
 
-    /// The preparation when there is nothing to compare: the settings.
-    fn nothing(self, sides: Sides, table: Option<Table>) -> Result<Preparation, Error> {
-        let table = self.request.flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = options::limits(&table)?;
-        Ok(Preparation {
+    /// The preparation in which nothing was built.
+    fn finish(self, sides: Sides, settings: Settings) -> Preparation {
+        let PrepareContext { notices, cache, scratch, .. } = self;
+        Preparation {
             sides,
-            settings: Settings { benchmarks: Vec::new(), policy, limits },
+            settings,
             benchmarks: Vec::new(),
             removed: Vec::new(),
             toolchain: None,
-            notices: self.notices,
-            cache: self.cache,
-            scratch: self.scratch,
+            notices,
+            cache,
+            scratch,
             _lock: None,
-        })
+        }
     }
 
     /// Takes the lock of the repository's part of the cache; `purpose` is shown to those
@@ -473,7 +468,7 @@ struct UserTree {
 }
 
 impl UserTree {
-    fn read(context: &Context<'_>) -> Result<Self, Error> {
+    fn read(context: &PrepareContext<'_>) -> Result<Self, Error> {
         let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
         let root = find(context.repo.root())?;
         let folder = find(&context.request.folder)?;
@@ -502,7 +497,7 @@ pub(crate) fn user_table(
     interrupt: &Interrupt,
 ) -> Result<Table, Error> {
     let on_event = &mut |_: Event<'_>| {};
-    let context = Context::open(request, helper, interrupt, on_event)?;
+    let context = PrepareContext::open(request, helper, interrupt, on_event)?;
     let table = UserTree::read(&context)?.table(&request.flags)?;
     Ok(request.flags.clone().over(table.unwrap_or_default()))
 }
@@ -517,7 +512,7 @@ pub(crate) fn user_workspace(
     interrupt: &Interrupt,
 ) -> Result<(Workspace, PathBuf), Error> {
     let on_event = &mut |_: Event<'_>| {};
-    let context = Context::open(request, helper, interrupt, on_event)?;
+    let context = PrepareContext::open(request, helper, interrupt, on_event)?;
     let workspace = context.workspace(&request.folder, None)?;
     Ok((workspace, context.repo.root().to_owned()))
 }

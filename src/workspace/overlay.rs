@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::Context;
+use super::PrepareContext;
 use super::files::{remove, walk};
 use super::setup::Manifests;
 use crate::error::Error;
@@ -15,8 +15,8 @@ use crate::model::target::{Package, Target};
 use crate::settings;
 use crate::settings::options::{Benchmark, Subject};
 
-/// Files by their paths from the root of a worktree.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
+/// SourceFiles by their paths from the root of a worktree.
+type SourceFiles = BTreeMap<PathBuf, Vec<u8>>;
 
 /// The source of a target: its file, or the folder of which that is the `main.rs`, if
 /// the folder is for this target alone.
@@ -55,7 +55,7 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
 /// a name for what they hold. Cargo finds targets by their files, so the manifests are to
 /// be read anew. Those stay each side's own.
 pub(super) fn lay_over(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     from: Side,
     benchmarks: &[Benchmark],
     manifests: &Manifests,
@@ -75,7 +75,7 @@ pub(super) fn lay_over(
     }
     paths.sort();
     paths.dedup();
-    let (mut files, mut replaced) = (Files::new(), Files::new());
+    let (mut files, mut replaced) = (SourceFiles::new(), SourceFiles::new());
     for path in &paths {
         files.extend(read(&tree, path)?);
         replaced.extend(read(&other, path)?);
@@ -93,13 +93,13 @@ pub(super) fn lay_over(
 
 /// Tells of benchmarks whose own source differs between the sides.
 pub(super) fn tell_changed_sources(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     benchmarks: &[Benchmark],
     manifests: &Manifests,
 ) -> Result<(), Error> {
     for benchmark in benchmarks {
         let Subject::Target(target, _) = &benchmark.subject else { continue };
-        let files_of = |side: Side| -> Result<Option<Files>, Error> {
+        let files_of = |side: Side| -> Result<Option<SourceFiles>, Error> {
             let tree = context.cache.worktree(side);
             let package = manifests.package(side, benchmark);
             let source = package.and_then(|package| own_source(package, target));
@@ -118,20 +118,20 @@ pub(super) fn tell_changed_sources(
 }
 
 /// A file that is not the same in both, if there is one.
-fn differing<'a>(one: &'a Files, other: &'a Files) -> Option<&'a PathBuf> {
+fn differing<'a>(one: &'a SourceFiles, other: &'a SourceFiles) -> Option<&'a PathBuf> {
     let differs = one.iter().find(|(path, text)| other.get(*path) != Some(text));
     let gone = other.keys().find(|path| !one.contains_key(*path));
     differs.map(|(path, _)| path).or(gone)
 }
 
 /// Reads the file or folder `inside` of a worktree, if it is there.
-fn read(tree: &Path, inside: &Path) -> Result<Files, Error> {
+fn read(tree: &Path, inside: &Path) -> Result<SourceFiles, Error> {
     let path = tree.join(inside);
     let mut paths = vec![inside.to_owned()];
     if path.is_dir() && !path.is_symlink() {
         paths.extend(walk(&path, |_| false)?.into_iter().map(|(path, _)| inside.join(path)));
     }
-    let mut files = Files::new();
+    let mut files = SourceFiles::new();
     for inside in paths {
         let path = tree.join(&inside);
         if path.is_file() {
@@ -143,7 +143,7 @@ fn read(tree: &Path, inside: &Path) -> Result<Files, Error> {
 }
 
 /// Writes those of `files` that are not in the tree already, as `there` says.
-fn write(tree: &Path, files: &Files, there: &Files) -> Result<(), Error> {
+fn write(tree: &Path, files: &SourceFiles, there: &SourceFiles) -> Result<(), Error> {
     for (inside, bytes) in files {
         if there.get(inside) == Some(bytes) {
             continue;

@@ -1,4 +1,4 @@
-//! The folder of one call in the cache: for what tools and runs print.
+//! The folder in which one call keeps what tools and runs print.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,18 +7,18 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::workspace::cache::RepositoryCache;
 
-/// How their names begin.
+/// How the names of such folders begin.
 const PREFIX: &str = "tmp-";
-/// The file in each that is locked as long as somebody uses it.
+/// The file in each of them that is locked while it is in use.
 const HELD: &str = "held";
-/// How old one has to be before it counts as left behind where no lock tells.
+/// Where no lock tells, the age at which a folder counts as left behind.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder that is removed when it is dropped, and by the next call when this
 /// one is killed.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    // Dropped first: what is not locked may be removed by others.
+    // Dropped before the lock: others may remove what is not locked.
     folder: tempfile::TempDir,
     _held: File,
 }
@@ -27,8 +27,8 @@ impl Scratch {
     pub(super) fn new(cache: &RepositoryCache) -> Result<Self, Error> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(cache.path());
         let folder = folder.map_err(Error::io("make a folder in", cache.path()))?;
-        // Locked before others can know of it. Where the file system has no
-        // locks, all look as though nobody held them, and it is not named.
+        // Locked before it has its name. Where the file system has no locks, every file
+        // looks unlocked, so it does not get that name.
         let (new, path) = (folder.path().join("new"), folder.path().join(HELD));
         let held = File::create(&new).map_err(Error::io("make", &new))?;
         if held.try_lock().is_ok() {
@@ -42,8 +42,8 @@ impl Scratch {
     }
 }
 
-/// Removes those of killed calls. Calls that wait for the lock of the cache have
-/// theirs, too, and the clock may have jumped since: the lock tells.
+/// Removes the folders of killed calls. Calls that wait for the lock of the cache have one,
+/// too, and the clock may have jumped since, so that the age does not tell: the lock does.
 pub(super) fn remove_leftovers(cache: &Path) {
     for entry in std::fs::read_dir(cache).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_left(&entry.path()) {
@@ -55,7 +55,7 @@ pub(super) fn remove_leftovers(cache: &Path) {
 fn is_left(folder: &Path) -> bool {
     match File::options().write(true).open(folder.join(HELD)) {
         Ok(held) => held.try_lock().is_ok(),
-        // Being made or removed just now, or on a file system without locks.
+        // It is being made or removed just now, or the file system has no locks.
         Err(_) => {
             let age = folder.metadata().and_then(|about| about.modified());
             age.ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD)

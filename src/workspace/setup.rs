@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::diagnose::{self, Blame};
+use super::files::remove;
 use super::inputs::configuration::outer_configs;
 use super::tools::Captured;
-use super::{Context, UserTree, lockfile, overlay, settings};
+use super::{PrepareContext, UserTree, overlay, settings};
 use crate::error::{Cause, Error, Kind};
+use crate::exec::system::digest;
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
 use crate::model::target::{Package, Target};
@@ -16,7 +18,7 @@ use crate::settings::options::Benchmark;
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
 use crate::settings::values::Toolchain;
-use crate::workspace::cargo::Workspace;
+use crate::workspace::cargo::{self, Workspace};
 use crate::workspace::checkout::Worktree;
 
 /// The settings of a preparation, and the setups of its sides.
@@ -98,7 +100,7 @@ impl SideSetup {
 /// # Errors
 /// When the head can't be read, or the base for a reason that is not its code.
 pub(super) fn set_up(
-    context: &mut Context<'_>,
+    context: &mut PrepareContext<'_>,
     user: &UserTree,
     base: Option<Worktree>,
     head: Worktree,
@@ -119,41 +121,27 @@ pub(super) fn set_up(
     };
     let asked = flags.clone().over(head_table.clone().unwrap_or_default());
     let toolchains = toolchains(context, asked.toolchain()?, &folders, base.is_some())?;
-    let read = |context: &Context<'_>| {
-        Manifests::read(context, &user.inside, &folders, &toolchains, base.is_some())
-    };
-    let resolve = |context: &Context<'_>, manifests: &Manifests| {
-        manifests.resolve(context, &folders, head_table.clone())
-    };
-    let mut manifests = read(context)?;
-    let Resolved { mut settings, removed, notices } = resolve(context, &manifests)?;
+    let has_base = base.is_some();
+    let mut manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
+    let Resolved { mut settings, removed, notices } =
+        manifests.resolve(context, &folders, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
     let mut overlaid = None;
-    if base.is_some() {
+    if has_base {
         if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
             let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
             overlaid = Some((from.other(), contents));
-            manifests = read(context)?;
-            // The differences between the sides were told before both had the sources of
+            manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
+            // The notices of how the sides differ were from before both had the sources of
             // one.
-            settings = resolve(context, &manifests)?.settings;
+            settings = manifests.resolve(context, &folders, head_table)?.settings;
         }
         overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
     }
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
-    let roots = Pair {
-        base: manifests.base.as_ref().ok().map(|workspace| workspace.root.clone()),
-        head: Some(manifests.head.root.clone()),
-    };
-    let mut locks = lockfile::provide(
-        &context.tools,
-        &context.cache,
-        &roots,
-        &user.workspace.root,
-        &configs,
-        toolchains.head.as_deref(),
-    )?;
-    let mut set_up = |worktree: Worktree, workspace: Result<Workspace, String>| {
+    let user_root = &user.workspace.root;
+    let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
+    let mut complete = |worktree: Worktree, workspace: Result<Workspace, String>| {
         let side = worktree.side;
         let toolchain = toolchains[side].clone();
         let rustc = rustc_version(context, &worktree.path, toolchain.as_deref())?;
@@ -164,8 +152,8 @@ pub(super) fn set_up(
         let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
         Ok::<_, Error>(SideSetup { worktree, workspace, identity, toolchain, rustc, lock, configs })
     };
-    let base = base.map(|worktree| set_up(worktree, manifests.base)).transpose()?;
-    let head = set_up(head, Ok(manifests.head))?;
+    let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
+    let head = complete(head, Ok(manifests.head))?;
     Ok(Setup { settings, removed, base, head })
 }
 
@@ -180,7 +168,7 @@ impl Manifests {
     /// Reads those of both worktrees. Those of the base may be missing or broken; then
     /// there is nothing to compare with, which is no error.
     fn read(
-        context: &Context<'_>,
+        context: &PrepareContext<'_>,
         inside: &Path,
         folders: &Pair<PathBuf>,
         toolchains: &Pair<Option<String>>,
@@ -220,7 +208,7 @@ impl Manifests {
     /// The settings, from the tables of both worktrees and the flags.
     fn resolve(
         &self,
-        context: &Context<'_>,
+        context: &PrepareContext<'_>,
         folders: &Pair<PathBuf>,
         head_table: Option<Table>,
     ) -> Result<Resolved, Error> {
@@ -248,7 +236,7 @@ fn why(error: &Error) -> String {
 /// # Errors
 /// [`Kind::Manifests`] when its manifests are at fault.
 fn workspace_of(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     side: Side,
     folder: &Path,
     toolchain: Option<&str>,
@@ -268,7 +256,7 @@ fn workspace_of(
 /// An error where a package depends on another one that lies outside of the repository,
 /// at a path that does not exist from the worktree.
 fn check_path_dependencies(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     side: Side,
     workspace: &Workspace,
 ) -> Result<(), Error> {
@@ -301,9 +289,57 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
     start.join(path.strip_prefix(common).unwrap_or(path))
 }
 
+/// Gives each workspace that has no `Cargo.lock` in its commit one, so that both sides have
+/// the same dependencies unless their commits say otherwise: the user's, else the other
+/// side's, else the one that was resolved for this repository before, else a new one.
+/// Returns a digest of each.
+fn provide_lock_files(
+    context: &PrepareContext<'_>,
+    manifests: &Manifests,
+    user_root: &Path,
+    configs: &[PathBuf],
+    toolchain: &Option<String>,
+) -> Result<Pair<String>, Error> {
+    let head = &manifests.head.root;
+    let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
+    let read = |root: &Path| std::fs::read(root.join("Cargo.lock")).ok();
+    let (base_lock, head_lock) = (base.and_then(|root| read(root)), read(head));
+    let base_lacks = base.filter(|_| base_lock.is_none());
+    let head_lacks = head_lock.is_none().then_some(head);
+    let lacking = base_lacks.into_iter().chain(head_lacks).map(|root| root.join("Cargo.lock"));
+    let lacking: Vec<PathBuf> = lacking.collect();
+    for path in lacking.iter().filter(|path| path.is_symlink()) {
+        // A link that leads nowhere yet must not lead us out of the worktree.
+        remove(path)?;
+    }
+    if !lacking.is_empty() {
+        let tree = context.cache.worktree(Side::Head);
+        let inside = head.strip_prefix(tree).unwrap_or(Path::new(""));
+        let name = &digest(inside.as_os_str().as_encoded_bytes())[..8];
+        let resolved = context.cache.file(&format!("Cargo-{name}.lock"));
+        let known = read(user_root).or(head_lock).or(base_lock);
+        let content = match known.or_else(|| std::fs::read(&resolved).ok()) {
+            Some(content) => content,
+            None => {
+                let (tools, args) = (&context.tools, cargo::lock_args(configs));
+                tools.output(tools.command("cargo", args, head, toolchain.as_deref()))?;
+                let made = head.join("Cargo.lock");
+                let content = fs_err::read(&made).map_err(Error::io("read", &made))?;
+                fs_err::write(&resolved, &content).map_err(Error::io("write", &resolved))?;
+                content
+            }
+        };
+        for path in lacking {
+            fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
+        }
+    }
+    let digest_of = |root: &PathBuf| digest(&read(root).unwrap_or_default());
+    Ok(Pair { base: base.map(digest_of).unwrap_or_default(), head: digest_of(head) })
+}
+
 /// The toolchain that rustup is to take for each side; none for the side's own.
 fn toolchains(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     toolchain: Toolchain,
     folders: &Pair<PathBuf>,
     has_base: bool,
@@ -319,7 +355,7 @@ fn toolchains(
 
 /// The toolchain that rustup takes in a folder. Without rustup there is one toolchain,
 /// and nothing to choose.
-fn active_toolchain(context: &Context<'_>, folder: &Path) -> Result<Option<String>, Error> {
+fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Option<String>, Error> {
     let command = context.tools.command("rustup", ["show", "active-toolchain"], folder, None);
     let shown = command.shown();
     let Ok(Captured { exit, stdout, stderr }) = context.tools.capture(command) else {
@@ -337,7 +373,7 @@ fn active_toolchain(context: &Context<'_>, folder: &Path) -> Result<Option<Strin
 /// What `rustc -vV` says in a worktree. Of a compiler that was built by hand, also its
 /// own files by size and time: it may be replaced by another one of the same version.
 fn rustc_version(
-    context: &Context<'_>,
+    context: &PrepareContext<'_>,
     tree: &Path,
     toolchain: Option<&str>,
 ) -> Result<String, Error> {

@@ -81,8 +81,7 @@ impl World {
 
     /// The folder of a side in the cache.
     fn side(&self, side: &str) -> PathBuf {
-        let rooms = self.repo.cache().join("repositories-v1");
-        std::fs::read_dir(rooms).unwrap().next().unwrap().unwrap().path().join(side)
+        self.repo.cached().join(side)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::support::{Cbdr, Repo};
+use crate::support::{Cbdr, Repo, cached};
 
 /// The steady fixture, compared once.
 fn compared(name: &str) -> Repo {
@@ -15,12 +15,12 @@ fn compared(name: &str) -> Repo {
     repo
 }
 
-/// The names of what is in the rooms of the cache, but what stays: the lock, and the samples, which
+/// The names of what the cache keeps of repositories, but for what stays: the lock, and the samples, which
 /// nobody can make again.
 fn parts(repo: &Repo) -> Vec<String> {
     let mut found = Vec::new();
-    for room in std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap() {
-        for part in std::fs::read_dir(room.unwrap().path()).unwrap() {
+    for repository in cached(&repo.cache()) {
+        for part in std::fs::read_dir(repository).unwrap() {
             found.push(part.unwrap().file_name().into_string().unwrap());
         }
     }
@@ -50,7 +50,7 @@ fn the_list_names_each_repository_and_what_it_takes() {
 }
 
 #[test]
-fn clean_empties_the_room_of_this_repository_and_with_all_every_one() {
+fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     let repo = compared("repo");
     let other = compared("other");
     other.cbdr("compare main").env("CBDR_CACHE_DIR", repo.cache()).run().code(0);
@@ -68,10 +68,9 @@ fn clean_empties_the_room_of_this_repository_and_with_all_every_one() {
     repo.cbdr("cache clean").folder(&repo.around()).run().code(101).says("not inside a git");
 }
 
-/// Takes the lock of the one room, as process 7.
+/// Takes the lock of the repository's part, as process 7.
 fn lock(repo: &Repo) -> std::fs::File {
-    let mut rooms = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap();
-    let path = rooms.next().unwrap().unwrap().path().join("lock");
+    let path = repo.cached().join("lock");
     let lock = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     lock.lock().unwrap();
     std::fs::write(&path, "a comparison, process 7").unwrap();
@@ -135,8 +134,7 @@ fn a_working_directory_that_is_gone_is_said() {
 
 /// The one build of a side, by its manifest.
 fn manifests(repo: &Repo) -> Vec<std::path::PathBuf> {
-    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
-    let builds = std::fs::read_dir(room.unwrap().path().join("builds")).unwrap();
+    let builds = std::fs::read_dir(repo.cached().join("builds")).unwrap();
     builds.map(|build| build.unwrap().path().join("manifest.json")).collect()
 }
 
@@ -145,9 +143,13 @@ fn manifests(repo: &Repo) -> Vec<std::path::PathBuf> {
 fn the_cache_is_its_users_alone() {
     use std::os::unix::fs::PermissionsExt;
     let repo = compared("alone");
-    let room = manifests(&repo)[0].ancestors().nth(3).unwrap().to_owned();
-    let folders =
-        [repo.cache(), room.parent().unwrap().to_owned(), room.clone(), room.join("builds")];
+    let repository = manifests(&repo)[0].ancestors().nth(3).unwrap().to_owned();
+    let folders = [
+        repo.cache(),
+        repository.parent().unwrap().to_owned(),
+        repository.clone(),
+        repository.join("builds"),
+    ];
     for folder in &folders {
         let mode = || folder.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o700, "{}", folder.display());

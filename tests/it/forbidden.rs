@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Random, Repo, branch_with, metric};
+use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
@@ -175,8 +175,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         assert!(ran.stdout.contains("inconclusive"), "{option}: {}", ran.stdout);
         ran.says("error: can't write `/dev/full`: No space left on device").says("hint: make room");
         // What was measured is in the cache all the same.
-        let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
-        let kept = room.unwrap().path().join("samples.csv");
+        let kept = repo.cached().join("samples.csv");
         assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 5, "{option}");
         std::fs::remove_file(kept).unwrap();
     }
@@ -197,9 +196,8 @@ fn a_cache_of_somebody_else_is_not_trusted() {
     let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
     std::fs::set_permissions(repo.cache(), all(0o1777)).unwrap();
     repo.cbdr(compare).run().code(0);
-    let bucket = repo.cache().join("repositories-v1");
-    let room = std::fs::read_dir(&bucket).unwrap().next().unwrap().unwrap().path();
-    for folder in [&room, &bucket, &repo.cache()] {
+    let repository = repo.cached();
+    for folder in [&*repository, repository.parent().unwrap(), &repo.cache()] {
         if std::os::unix::fs::chown(folder, Some(12345), None).is_err() {
             return skipped("only root can give a folder away");
         }
@@ -244,15 +242,14 @@ fn too_few_file_descriptors_are_an_error_that_says_so() {
     limited(&repo, "-n 64", compare).code(0);
 }
 
-/// The published builds of the repository's only room, by their names, with
+/// The published builds of the repository, by their names, with
 /// the number of files in each; those half done begin with `new-`.
 fn builds(repo: &Repo) -> Vec<(String, usize)> {
     fn count(folder: &Path) -> usize {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
     }
-    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
-    let Ok(entries) = std::fs::read_dir(room.unwrap().path().join("builds")) else {
+    let Ok(entries) = std::fs::read_dir(repo.cached().join("builds")) else {
         return Vec::new();
     };
     let entries = entries.map(|entry| entry.unwrap().path());
@@ -285,9 +282,7 @@ fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
     assert!(lacked, "no limit fell into the reading of a build");
     // A damaged one is built again.
     let (name, _) = &before[0];
-    let room = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap().next().unwrap();
-    std::fs::write(room.unwrap().path().join("builds").join(name).join("manifest.json"), "{")
-        .unwrap();
+    std::fs::write(repo.cached().join("builds").join(name).join("manifest.json"), "{").unwrap();
     repo.cbdr(compare).run().code(0).says("Building").says("Fresh");
     assert_eq!(builds(&repo), before);
 }
@@ -378,8 +373,7 @@ fn half_published(cache: &Path) -> usize {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
     }
-    let rooms = std::fs::read_dir(cache.join("repositories-v1")).into_iter().flatten().flatten();
-    let builds = rooms.flat_map(|room| std::fs::read_dir(room.path().join("builds")));
+    let builds = cached(cache).into_iter().flat_map(|part| std::fs::read_dir(part.join("builds")));
     let new = builds
         .flatten()
         .flatten()

@@ -253,7 +253,7 @@ fn what_cargo_says() {
     let log = b"   Compiling s\n     Running `A=1 'B=c d' valgrind /t/work-1 --bench`\n";
     try_all(5, &[log], |text| {
         let text = String::from_utf8_lossy(text);
-        invocation_from_log(&text, &PathBuf::from("/t/work-1"), &[]).is_some()
+        invocation_from_log(&text, &PathBuf::from("/t/work-1")).is_some()
     });
     let repo = Repo::new("members");
     let mut cargo = std::process::Command::new("cargo");

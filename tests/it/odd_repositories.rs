@@ -13,10 +13,7 @@ fn once(repo: &Repo, folder: &Path, base: &str, command: &str) -> Ran {
 
 /// The worktree of a side in the cache.
 fn tree(repo: &Repo, side: &str) -> PathBuf {
-    let rooms = std::fs::read_dir(repo.cache().join("repositories-v1")).unwrap();
-    let trees: Vec<_> = rooms.map(|room| room.unwrap().path().join(side).join("tree")).collect();
-    assert_eq!(trees.len(), 1);
-    trees[0].clone()
+    repo.cached().join(side).join("tree")
 }
 
 fn read(path: &Path) -> String {

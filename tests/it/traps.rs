@@ -102,12 +102,6 @@ fn compare(repo: &Repo, args: &str) -> Both {
     measure(repo, repo.cbdr(&format!("compare {args}")))
 }
 
-/// The repository's part of the cache.
-fn room(repo: &Repo) -> PathBuf {
-    let rooms = repo.cache().join("repositories-v1");
-    std::fs::read_dir(rooms).unwrap().next().unwrap().unwrap().path()
-}
-
 /// What is in a folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -115,12 +109,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 /// The artifacts in the cache.
 fn artifacts(repo: &Repo) -> Vec<PathBuf> {
-    entries(&room(repo).join("builds"))
+    entries(&repo.cached().join("builds"))
 }
 
 /// The target folders that cargo fills for a side.
 fn lives(repo: &Repo, side: &str) -> Vec<PathBuf> {
-    let found: Vec<_> = entries(&room(repo).join(side))
+    let found: Vec<_> = entries(&repo.cached().join(side))
         .into_iter()
         .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("live-"))
         .collect();
@@ -723,7 +717,7 @@ fn nor_is_what_a_build_command_left() {
         letters.join("")
     };
     assert_eq!(run(), "AB");
-    set_clock_forward(&room(&repo).join("head/built/target"));
+    set_clock_forward(&repo.cached().join("head/built/target"));
     repo.write("what", "C\n");
     repo.commit("C");
     assert_eq!(run(), "AC");

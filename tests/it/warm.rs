@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Cbdr, Repo, git};
+use crate::support::{Cbdr, Repo, cached, git};
 
 /// The fixture `inputs`, with a branch `feature`, and how it is compared.
 struct World {
@@ -126,10 +126,9 @@ impl World {
         self.repo.commit("change");
     }
 
-    /// A file in the room of the cache, of which there is one such.
+    /// A file in the cache, of which there is one such.
     fn cached(&self, side: &str, begins: &str) -> PathBuf {
-        let rooms = std::fs::read_dir(self.cache.join("repositories-v1")).unwrap();
-        let side = rooms.map(|room| room.unwrap().path()).next().unwrap().join(side);
+        let side = cached(&self.cache)[0].join(side);
         let mut found = std::fs::read_dir(&side).unwrap().map(|entry| entry.unwrap().path());
         found.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(begins)).unwrap()
     }

@@ -11,7 +11,7 @@ use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
 use crate::model::revision::{Revision, Rule, Sides};
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
-use crate::workspace::git::base::Request as BaseRequest;
+use crate::workspace::git::base::BaseRequest;
 use crate::workspace::git::line::Parents;
 use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};

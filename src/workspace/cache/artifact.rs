@@ -17,14 +17,14 @@ use crate::workspace::inputs::Inputs;
 
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct ArtifactKey {
     text: String,
 }
 
-impl Key {
+impl ArtifactKey {
     pub(crate) fn new<'a>(parts: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let line = |(name, value)| format!("{name}={value:?}\n");
-        Key { text: parts.into_iter().map(line).collect() }
+        ArtifactKey { text: parts.into_iter().map(line).collect() }
     }
 
     /// The name of its artifact's folder.
@@ -66,7 +66,11 @@ impl RepositoryCache {
     /// # Errors
     /// When a damaged one can't be removed, or a file of it can't be read now, so that
     /// nobody knows whether it is damaged.
-    pub(crate) fn artifact(&self, key: &Key, env: &Environment) -> Result<Option<Artifact>, Error> {
+    pub(crate) fn artifact(
+        &self,
+        key: &ArtifactKey,
+        env: &Environment,
+    ) -> Result<Option<Artifact>, Error> {
         let path = self.builds().join(key.name());
         if !path.try_exists().map_err(io_error("look at", &path))? {
             return Ok(None);
@@ -90,7 +94,7 @@ impl RepositoryCache {
     /// When a file can't be copied.
     pub(crate) fn publish(
         &self,
-        key: &Key,
+        key: &ArtifactKey,
         root: &Path,
         contents: Contents,
     ) -> Result<Artifact, Error> {
@@ -153,7 +157,7 @@ impl Artifact {
     /// Reads an artifact and checks every file, that it is of this key, and that
     /// nothing else is run; removes what is not in the manifest (a benchmark's own
     /// output of last time). `None` where it is another one or not whole.
-    fn read(path: &Path, key: &Key, env: &Environment) -> Result<Option<Self>, Error> {
+    fn read(path: &Path, key: &ArtifactKey, env: &Environment) -> Result<Option<Self>, Error> {
         let manifest = path.join("manifest.json");
         let Some(text) = unless_damaged(std::fs::read(&manifest), &manifest)? else {
             return Ok(None);

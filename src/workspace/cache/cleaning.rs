@@ -218,7 +218,7 @@ pub(super) fn size(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::cache::{Cache, Contents, Key};
+    use crate::workspace::cache::{ArtifactKey, Cache, Contents};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -227,7 +227,7 @@ mod tests {
         let repository =
             Cache::open(Some(folder.join("cache"))).unwrap().repository(folder, "r").unwrap();
         let artifact = |&age: &u64| {
-            let key = Key::new([("age", age.to_string())]);
+            let key = ArtifactKey::new([("age", age.to_string())]);
             repository.publish(&key, folder, Contents::default()).unwrap();
             let manifest = repository.builds().join(key.name()).join("manifest.json");
             let used = now - Duration::from_secs(age * DAY);

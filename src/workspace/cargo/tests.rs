@@ -8,52 +8,47 @@ fn words(args: &[OsString]) -> String {
 
 #[test]
 fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
-    let target = |kind| Target { kind, name: "it".into() };
-    let build = BuildOptions { features: vec!["a,b".into()], ..BuildOptions::default() };
-    let args =
-        build_args(&target(TargetKind::Bench), &build, Path::new("/t"), &[], Diagnostics::Rendered);
-    assert_eq!(
-        words(&args),
-        "bench --bench=it --features=a,b --target-dir /t --no-run \
-         --message-format=json-render-diagnostics"
-    );
-    let build =
+    let call = |kind, options: &BuildOptions, configs: &[PathBuf]| {
+        let target = Target { kind, name: "it".into() };
+        let call = TargetCall { target: &target, options, into: Path::new("/t"), configs };
+        let runner = ["/a \"b\"".into(), "c".into()];
+        let [rendered, json] = [Diagnostics::Rendered, Diagnostics::Json]
+            .map(|diagnostics| words(&call.build_args(diagnostics)));
+        (rendered, json, words(&call.run_args(Some(&runner))))
+    };
+    let options = BuildOptions { features: vec!["a,b".into()], ..BuildOptions::default() };
+    let (rendered, json, _) = call(TargetKind::Bench, &options, &[]);
+    let expected = "bench --bench=it --features=a,b --target-dir /t --no-run --message-format=json";
+    assert_eq!(rendered, format!("{expected}-render-diagnostics"));
+    assert_eq!(json, expected);
+    let options =
         BuildOptions { no_default_features: true, all_features: true, ..BuildOptions::default() };
-    let configs = [PathBuf::from("/c.toml")];
-    let args =
-        build_args(&target(TargetKind::Bin), &build, Path::new("/t"), &configs, Diagnostics::Json);
+    let (rendered, ..) = call(TargetKind::Bin, &options, &[PathBuf::from("/c.toml")]);
     assert_eq!(
-        words(&args),
+        rendered,
         "build --bin=it --all-features --no-default-features --profile=release \
          --target-dir /t --config /c.toml --config build.build-dir=\"/t\" \
-         --message-format=json"
+         --message-format=json-render-diagnostics"
     );
-    let build = BuildOptions { profile: Some("fast".into()), ..BuildOptions::default() };
-    let args = run_args(
-        &target(TargetKind::Example),
-        &build,
-        Path::new("/t"),
-        &[],
-        Some(&["/a \"b\"".into(), "c".into()]),
-        &["--x".into()],
-    );
+    let options = BuildOptions { profile: Some("fast".into()), ..BuildOptions::default() };
+    let (.., run) = call(TargetKind::Example, &options, &[]);
     assert_eq!(
-        words(&args),
+        run,
         "run --example=it --profile=fast --target-dir /t \
-         --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] -- --x"
+         --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] --"
     );
 }
 
 #[test]
 fn a_configured_runner_is_found_in_the_log() {
-    let log = "     Running `CARGO=/c A_1='x y' valgrind -q /t/b-1 --quick --bench`\n\
+    let log = "     Running `CARGO=/c A_1='x y' valgrind -q /t/b-1 --bench`\n\
                running 0 tests\n";
-    let got = invocation_from_log(log, Path::new("/t/b-1"), &["--quick".into()]);
+    let got = invocation_from_log(log, Path::new("/t/b-1"));
     let expected = Invocation {
         before: vec!["valgrind".into(), "-q".into()],
         after: vec!["--bench".into()],
         env: vec![("CARGO".into(), "/c".into()), ("A_1".into(), "x y".into())],
     };
     assert_eq!(got, Some(expected));
-    assert_eq!(invocation_from_log(log, Path::new("/t/other"), &[]), None);
+    assert_eq!(invocation_from_log(log, Path::new("/t/other")), None);
 }

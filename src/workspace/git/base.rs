@@ -13,7 +13,7 @@ pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TA
 const USUAL: [&str; 3] = ["origin/HEAD", "main", "master"];
 
 impl Origin {
-    /// Ready to follow the name.
+    /// A text that follows the name.
     fn suffix(self) -> String {
         match self {
             Origin::Argument | Origin::Usual => String::new(),
@@ -25,7 +25,7 @@ impl Origin {
 
 /// What is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct BaseRequest {
     /// BASE on the command line.
     pub base: Option<String>,
     /// `base` in the configuration.
@@ -51,7 +51,7 @@ impl Repo {
     /// # Errors
     /// When a name leads nowhere, or the two have no commit in common that
     /// this clone holds.
-    pub(crate) fn resolve(&self, request: &Request) -> Result<Sides, Error> {
+    pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
         let head = self.head(request)?;
         if request.aa {
             let (base, rule) = (head.clone(), Rule::Itself);
@@ -70,7 +70,7 @@ impl Repo {
         let head_is_base = commit == head_oid;
         if let (true, Some(instead)) = (head_is_base, &request.instead) {
             let base = Some(instead.clone());
-            return self.resolve(&Request { base, instead: None, ..request.clone() });
+            return self.resolve(&BaseRequest { base, instead: None, ..request.clone() });
         }
         let base = self.revision(name, commit)?;
         Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed: false })
@@ -78,7 +78,7 @@ impl Repo {
 
     /// The sides of a merge commit that CI made for a BASE which this clone
     /// does not hold ([`Repo::base_tip`] has checked that it is one).
-    fn merge_ref(&self, request: &Request, head: Revision, id: Oid) -> Result<Sides, Error> {
+    fn merge_ref(&self, request: &BaseRequest, head: Revision, id: Oid) -> Result<Sides, Error> {
         let failed = Error::git("read the first parent of", head.commit.clone());
         let parent = self.commit(id)?.parent_id(0).map_err(failed)?;
         let (origin, name) = match request.variables.first() {
@@ -89,7 +89,7 @@ impl Repo {
         Ok(Sides { base, head, rule, origin, head_is_base: false, base_is_guessed: true })
     }
 
-    fn head(&self, request: &Request) -> Result<Revision, Error> {
+    fn head(&self, request: &BaseRequest) -> Result<Revision, Error> {
         let head = self.at(request.head.as_deref())?;
         Ok(Revision { dirty: request.dirty, ..head })
     }
@@ -116,7 +116,7 @@ impl Repo {
     /// but the head is the merge ref that CI made for it.
     fn base_tip(
         &self,
-        request: &Request,
+        request: &BaseRequest,
         head: Oid,
     ) -> Result<Option<(String, Origin, Oid)>, Error> {
         let named = request
@@ -152,7 +152,7 @@ impl Repo {
         head_name: &str,
         head: Oid,
     ) -> Result<(Oid, Rule), Error> {
-        // Walking a long history takes long: once, where that can be.
+        // Walking a long history is slow: once is enough in most cases.
         let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
         if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
@@ -190,7 +190,7 @@ impl Repo {
     /// else that git understands, in this order.
     fn find(&self, name: &str) -> Result<Option<Oid>, Error> {
         let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
-        // HEAD is no branch's name: `origin/HEAD` would be somebody else's.
+        // HEAD is not the name of a branch, and `origin/HEAD` is another commit.
         for full in tries.iter().filter(|_| name != "HEAD") {
             if let Some(commit) = self.inner.find_reference(full).ok().and_then(peel) {
                 return Ok(Some(commit));
@@ -201,8 +201,8 @@ impl Repo {
                 let commit = object.peel_to_commit().map_err(Error::git("read", name))?;
                 Ok(Some(commit.id()))
             }
-            // Every failure of a name is "there is no such": libgit2's code
-            // for it differs with the form of the name.
+            // libgit2's code for a name that it does not know differs with the form of
+            // the name, so every failure counts as that.
             Err(_) => Ok(None),
         }
     }
@@ -234,7 +234,7 @@ fn branch_name(head: git2::Reference<'_>) -> Option<String> {
     name.flatten()
 }
 
-/// The commit that HEAD of `repository` names, for error texts of others.
+/// The commit that HEAD of `repository` names.
 pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
     let head = repository.head().map_err(|error| match error.code() {
         ErrorCode::UnbornBranch | ErrorCode::NotFound => Error::Unborn,

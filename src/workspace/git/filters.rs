@@ -1,5 +1,5 @@
-//! Files that lie otherwise in a working tree than in git: those with a
-//! `filter` of the user's, which libgit2 does not run.
+//! Files whose contents in a working tree differ from those in git, because the user has
+//! a `filter` for them. Libgit2 does not run filters.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -11,32 +11,29 @@ use super::worktree::Store;
 use super::{Error, Repo, Revision};
 use crate::exec::system::stamp;
 
-/// What a file of git-lfs begins with that stands for another one.
+/// How a pointer of git-lfs begins: a file that stands for another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
 
-/// The longest such file, bytes.
+/// The longest pointer, bytes.
 const LONGEST: u64 = 1024;
 
 /// The files of a worktree that the user's filters are about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filtered {
-    /// Those that lie there as git has them, and should not.
-    pub raw: Vec<PathBuf>,
-    /// Those of git-lfs.
-    pub lfs: Vec<PathBuf>,
-    /// Where the clone keeps what those of git-lfs stand for.
-    pub storage: PathBuf,
+pub(crate) struct Filtered {
+    /// Those that lie there as git has them, and have to pass through a filter.
+    pub(crate) raw: Vec<PathBuf>,
+    /// Those that git-lfs manages.
+    pub(crate) lfs: Vec<PathBuf>,
+    /// Where the clone keeps the contents of files of git-lfs.
+    pub(crate) storage: PathBuf,
     /// The filters, as `-c` of git takes them.
-    pub settings: Vec<String>,
+    pub(crate) settings: Vec<String>,
 }
 
 impl Store {
     /// The filtered files of the worktree at `path`, which `revision` was
     /// checked out into.
-    ///
-    /// # Errors
-    /// When the worktree or the user's configuration can't be read.
-    pub fn filtered(
+    pub(crate) fn filtered(
         &self,
         user: &Repo,
         path: &Path,
@@ -61,12 +58,12 @@ impl Store {
             if filter == "lfs" {
                 let is_pointer = Pointer::read(&path.join(&file)).is_some();
                 filtered.lfs.push(file.clone());
-                // Filled from what the clone has: git-lfs would fetch.
+                // Replaced from what the clone has: git-lfs itself would fetch.
                 if is_pointer {
                     continue;
                 }
             }
-            // Of a dirty tree, what was changed was taken as it lies there.
+            // The snapshot of a dirty tree holds changed files as they lay there.
             let is_kept = || head.get_path(&file).is_ok_and(|kept| kept.id() == entry.id);
             if !known.contains(filter) || (revision.dirty && !is_kept()) {
                 continue;
@@ -79,25 +76,19 @@ impl Store {
         Ok(filtered)
     }
 
-    /// Sees to it that the index of the worktree at `path`, which was just written, is
-    /// believed: of files as young as it is libgit2 compares the contents, which
-    /// filters have changed.
-    ///
-    /// # Errors
-    /// When the index can't be touched.
-    pub fn settle(&self, path: &Path) -> Result<(), Error> {
+    /// Makes libgit2 trust the index of the worktree at `path`, which was just written: it
+    /// compares the contents of files that are as young as the index, and filters have
+    /// changed those.
+    pub(crate) fn settle(&self, path: &Path) -> Result<(), Error> {
         let failed = Error::git("open", path.display().to_string());
         let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
         super::times::settle(&index)
     }
 
-    /// Notes in the index of the worktree at `path` that the `files` are as they
-    /// should be: they hold what their blobs only stand for. As after [`Store::settle`],
-    /// it is believed.
-    ///
-    /// # Errors
-    /// When the index or a file can't be read, or the index not written.
-    pub fn accept(&self, path: &Path, files: &[PathBuf]) -> Result<(), Error> {
+    /// Notes in the index of the worktree at `path` that the `files` are as they should be,
+    /// although they hold what their blobs only stand for. As [`Store::settle`] does, makes
+    /// libgit2 trust the index.
+    pub(crate) fn accept(&self, path: &Path, files: &[PathBuf]) -> Result<(), Error> {
         let failed = || Error::git("write the index of", path.display().to_string());
         let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
         for file in files {
@@ -114,8 +105,8 @@ impl Store {
     }
 }
 
-/// Where a user's attributes are that are in no commit: the clone's, the user's
-/// own and the machine's.
+/// The files of attributes that are in no commit: the clone's, the user's and the
+/// machine's.
 fn own_attributes(user: &Repository) -> Vec<PathBuf> {
     use etcetera::BaseStrategy;
     let named = user.config().and_then(|config| config.get_path("core.attributesfile")).ok();
@@ -127,12 +118,12 @@ fn own_attributes(user: &Repository) -> Vec<PathBuf> {
     [clone, PathBuf::from("/etc/gitattributes")].into_iter().chain(named.or_else(usual)).collect()
 }
 
-/// Whether any attributes of a tree, or those in the files `own`, can name a filter.
-/// Asking them of every file takes long.
+/// Whether any attributes of a tree, or those in the files `own`, can name a filter. To ask
+/// for the attributes of every file would be slow.
 fn speaks_of_filters(index: &Index, database: &Odb<'_>, own: &[PathBuf]) -> bool {
     let speaks = |text: &[u8]| text.windows(6).any(|word| word == b"filter");
     let mut files = index.iter().filter(|entry| entry.path.ends_with(b".gitattributes"));
-    // What can't be read may.
+    // Attributes that can't be read may name one.
     own.iter().any(|path| std::fs::read(path).is_ok_and(|text| speaks(&text)))
         || files.any(|entry| database.read(entry.id).map_or(true, |file| speaks(file.data())))
 }
@@ -166,13 +157,13 @@ fn storage(user: &Repository) -> PathBuf {
     user.commondir().join(set.unwrap_or_else(|_| PathBuf::from("lfs")))
 }
 
-/// Whether a file holds just what the blob does.
+/// Whether a file holds the same as the blob.
 fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
     file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == size)
         && Oid::hash_file(ObjectType::Blob, file).is_ok_and(|id| id == blob)
 }
 
-/// What a file of git-lfs says of the one that it stands for.
+/// What a pointer says of the file that it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     /// The SHA-256 of that file, in hexadecimal.
@@ -182,7 +173,7 @@ pub(crate) struct Pointer {
 }
 
 impl Pointer {
-    /// Reads a file; `None` when it is no pointer.
+    /// Reads a file; `None` when it is not a pointer.
     pub(crate) fn read(file: &Path) -> Option<Self> {
         let about = file.symlink_metadata().ok()?;
         if !about.is_file() || about.len() > LONGEST {

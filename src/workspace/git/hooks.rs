@@ -1,4 +1,4 @@
-//! Where git looks for hooks, and the pushes that it tells a pre-push hook of.
+//! Where git looks for hooks, and what it tells a pre-push hook.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,19 @@ const SETTING: &str = "core.hooksPath";
 
 /// The folder of a repository's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hooks {
+pub struct HookFolder {
     /// The folder.
     pub path: PathBuf,
-    /// Whether other repositories look there, too: a setting of the user's or of
-    /// the system's names it.
+    /// Whether it serves other repositories, too, because a setting of the user or of the
+    /// system names it.
     pub shared: bool,
 }
 
 /// A branch on its way to a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
-    /// The branch's name on this side, without `refs/heads/`; of a commit without
-    /// one, what git calls it.
+    /// The branch's name on this side, without `refs/heads/`; what git calls the commit
+    /// where that is not a branch.
     pub branch: String,
     /// Its commit, in hexadecimal.
     pub commit: String,
@@ -41,27 +41,27 @@ impl Repo {
     ///
     /// # Errors
     /// When the configuration can't be read.
-    pub fn hooks(&self) -> Result<Hooks, Error> {
+    pub fn hooks(&self) -> Result<HookFolder, Error> {
         let failed = || Error::git("read the setting", SETTING);
         let config = self.inner.config().map_err(failed())?.snapshot().map_err(failed())?;
         let entry = match config.get_entry(SETTING) {
             Err(error) if error.code() == ErrorCode::NotFound => {
                 let path = self.common_dir().join("hooks");
-                return Ok(Hooks { path, shared: false });
+                return Ok(HookFolder { path, shared: false });
             }
             entry => entry.map_err(failed())?,
         };
         let local = [ConfigLevel::Local, ConfigLevel::Worktree, ConfigLevel::App];
         let shared = !local.contains(&entry.level());
         let path = config.get_path(SETTING).map_err(failed())?;
-        Ok(Hooks { path: self.root().join(path), shared })
+        Ok(HookFolder { path: self.root().join(path), shared })
     }
 }
 
 /// The pushes that git writes to a pre-push hook: a line each of `<local ref>
 /// <local object> <remote ref> <remote object>` (githooks(5)). Deletions, and
-/// whatever is no branch on the other side, are left out; of several refs with
-/// the same commits, all but the first.
+/// what is not a branch on the other side, are left out; so are all but the first of
+/// several refs with the same commits.
 ///
 /// # Errors
 /// A line that has not these four words, as it is.

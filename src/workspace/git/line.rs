@@ -17,7 +17,7 @@ pub enum Parents {
     All,
 }
 
-/// A commit as a reader knows it.
+/// A commit, as people know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its name, in hexadecimal.
@@ -40,8 +40,8 @@ pub struct Node {
 }
 
 impl Repo {
-    /// A commit and those before it, newest first, at most `limit` of them. A
-    /// shallow clone's end where it was cut off.
+    /// A commit and those before it, newest first, at most `limit` of them. In a shallow
+    /// clone they end where it was cut off.
     ///
     /// # Errors
     /// When a commit can't be read.
@@ -60,7 +60,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// The first parent of a commit; `None` of the first commit.
+    /// The first parent of a commit, if it has one.
     ///
     /// # Errors
     /// When the commit can't be read.

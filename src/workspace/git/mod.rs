@@ -1,20 +1,19 @@
-//! The user's repository, which is only read but for its notes ([`notes`]), hooks ([`hooks`]) and
-//! what it is asked to fetch ([`remote`]), and the private one in the cache ([`worktree`]), to
-//! which the worktrees belong.
+//! Two repositories: the user's, of which nothing is written but its notes ([`notes`]), and
+//! the private one in the cache, to which the worktrees belong ([`worktree`]).
 
 pub mod base;
 pub(crate) mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
-pub mod notes;
-pub mod remote;
+pub(crate) mod notes;
+pub(crate) mod remote;
 pub(crate) mod snapshot;
 mod submodules;
 #[cfg(test)]
 pub(crate) mod tests;
-pub mod times;
-pub mod worktree;
+pub(crate) mod times;
+pub(crate) mod worktree;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,17 +21,16 @@ use std::path::{Path, PathBuf};
 use crate::error::FileError;
 use crate::model::revision::Revision;
 
-/// An error of libgit2's, in its own words alone: its `Display` adds the
+/// An error of libgit2's, of which only the message is shown: its own `Display` adds the
 /// error's class and code.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.message())]
-pub struct Said(git2::Error);
+pub struct LibgitError(git2::Error);
 
-/// What went wrong with git: the verb and the thing, then libgit2's own words
-/// where it had any.
+/// What went wrong with git.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// libgit2 said no.
+    /// libgit2 refused.
     #[error("could not {verb} `{thing}`")]
     Git {
         /// What was tried.
@@ -40,7 +38,7 @@ pub enum Error {
         /// On what.
         thing: String,
         /// What libgit2 said.
-        source: Said,
+        source: LibgitError,
     },
     /// A file of the private repository could not be read or written.
     #[error(transparent)]
@@ -62,18 +60,18 @@ pub enum Error {
         /// The format.
         what: &'static str,
     },
-    /// A path that can't be written down for git.
+    /// Git has no way to write this path down.
     #[error("the path of the repository holds a line end: `{}`", .0.display())]
     LineEnd(PathBuf),
     /// HEAD has no commit yet.
     #[error("the repository has no commits yet")]
     Unborn,
-    /// A name that leads nowhere.
+    /// A name of nothing in this clone.
     #[error("unknown revision `{name}`{origin}")]
     Unknown {
         /// The name.
         name: String,
-        /// Where the name came from, ready to follow it.
+        /// Where the name came from, as text that follows the name.
         origin: String,
         /// Whether the history was cut off.
         shallow: bool,
@@ -105,7 +103,7 @@ pub enum Error {
         /// How many files, in words.
         files: String,
     },
-    /// A commit that ought to be an ancestor of another and is none.
+    /// A commit should be an ancestor of another one, and is not.
     #[error("`{good}` is not an ancestor of `{bad}`")]
     NotAncestor {
         /// The one that should be.
@@ -123,7 +121,7 @@ pub enum Error {
         /// Where the walk began.
         bad: String,
     },
-    /// A note that nobody should have to read.
+    /// A note is too large to be read.
     #[error("the note of commit {commit} in `{reference}` is larger than {limit} bytes")]
     LargeNote {
         /// The commit.
@@ -149,7 +147,7 @@ pub enum Error {
         /// How many objects.
         count: usize,
     },
-    /// A submodule at a place that git would not take it to, either.
+    /// A submodule lies where git would not check it out, either.
     #[error("the submodule `{}` lies outside of the repository, or behind a link", .0.display())]
     OddSubmodule(PathBuf),
     /// A submodule whose commit the clone does not have.
@@ -165,44 +163,45 @@ pub enum Error {
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        Some(match self {
+        let hint = match self {
             Error::NotOwned(path) => {
                 let path = quoted(&path.to_string_lossy());
-                format!("`git config --global --add safe.directory {path}`")
+                return Some(format!("`git config --global --add safe.directory {path}`"));
             }
             // Git would take it for an option.
             Error::Unknown { name, .. } if name.starts_with('-') => {
-                "name another base: `cargo cbdr compare BASE`".to_owned()
+                "name another base: `cargo cbdr compare BASE`"
             }
-            Error::Unknown { name, shallow: false, .. } => format!(
-                "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
-                 or name another base: `cargo cbdr compare BASE`",
-                quoted(name)
-            ),
-            Error::Unknown { name, shallow: true, .. } => format!(
-                "this is a shallow clone: `--fetch` brings what is missing, and so does \
-                 `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
-                quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
-            ),
-            Error::NotAncestor { shallow: false, good, bad, .. } => format!(
-                "the good commit comes first; `git merge-base {} {}` is one for both",
-                quoted(good),
-                quoted(bad)
-            ),
+            Error::Unknown { name, shallow: false, .. } => {
+                return Some(format!(
+                    "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
+                     or name another base: `cargo cbdr compare BASE`",
+                    quoted(name)
+                ));
+            }
+            Error::Unknown { name, shallow: true, .. } => {
+                return Some(format!(
+                    "this is a shallow clone: `--fetch` brings what is missing, and so does \
+                     `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
+                    quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
+                ));
+            }
+            Error::NotAncestor { shallow: false, good, bad, .. } => {
+                return Some(format!(
+                    "the good commit comes first; `git merge-base {} {}` is one for both",
+                    quoted(good),
+                    quoted(bad)
+                ));
+            }
             Error::LargeNote { commit, reference, .. } => {
-                format!("look at it: `git notes --ref {reference} show {commit}`")
+                return Some(format!("look at it: `git notes --ref {reference} show {commit}`"));
             }
-            Error::Contended { lock, .. } => format!(
-                "when no git and no cargo cbdr is running here, remove `{}`",
-                lock.display()
-            ),
-            error => return error.advice().map(str::to_owned),
-        })
-    }
-
-    /// What there is to do, where it is always the same.
-    fn advice(&self) -> Option<&'static str> {
-        Some(match self {
+            Error::Contended { lock, .. } => {
+                return Some(format!(
+                    "when no git and no cargo cbdr is running here, remove `{}`",
+                    lock.display()
+                ));
+            }
             Error::NoRepository(_) => "run it inside a git repository",
             Error::Bare(_) => "run it in a worktree: `git worktree add ../work`",
             Error::Format { .. } => {
@@ -234,13 +233,14 @@ impl Error {
             Error::Git { source, .. } if is_about_home(&source.0) => {
                 "HOME (or XDG_CONFIG_HOME) names a folder that you may not read"
             }
-            _ => return None,
-        })
+            Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
+        };
+        Some(hint.to_owned())
     }
 
     fn git(verb: &'static str, thing: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
         let thing = thing.into();
-        move |source| Error::Git { verb, thing, source: Said(source) }
+        move |source| Error::Git { verb, thing, source: LibgitError(source) }
     }
 
     fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -249,7 +249,7 @@ impl Error {
     }
 }
 
-/// A word as a shell takes it for itself: hints are pasted.
+/// A word quoted for a shell: people paste hints.
 fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
@@ -288,12 +288,12 @@ impl Repo {
         &self.root
     }
 
-    /// The folder that all of its worktrees share; one of a kind for it.
+    /// The git folder that all worktrees of the repository share.
     pub fn common_dir(&self) -> &Path {
         self.inner.commondir()
     }
 
-    /// Its name: that of the folder around its git folder.
+    /// The name of the folder around the git folder.
     pub fn name(&self) -> String {
         let common = self.common_dir();
         let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
@@ -311,8 +311,8 @@ impl Repo {
     }
 }
 
-/// The folder that libgit2 says is another user's: not always the one that it
-/// was asked for, and the one that has to be named as safe.
+/// The folder that belongs to another user according to libgit2, which has to be named as
+/// safe; it need not be the one that libgit2 was asked for.
 fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
     let named = source.message().split('\'').nth(1).filter(|path| path.starts_with('/'));
     named.map_or(inside.to_owned(), |path| match path.trim_end_matches('/') {
@@ -321,14 +321,15 @@ fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
     })
 }
 
-/// Whether the user's own configuration is what can't be looked at.
+/// Whether libgit2 was not allowed to look for the user's configuration.
 fn is_about_home(source: &git2::Error) -> bool {
     let said = source.message();
     let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| said.ends_with(name));
     said.starts_with("failed to stat '") && is_config
 }
 
-/// libgit2's refusals of a repository's format, by the setting that it names.
+/// The error for a repository that libgit2 refuses: its message names the setting that it
+/// does not know.
 fn refused(path: &Path, source: git2::Error) -> Error {
     let what = ["objectformat", "refstorage", "partialclone"];
     let words = ["SHA-256 object names", "the reftable format", "a partial clone"];

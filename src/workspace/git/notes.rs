@@ -1,10 +1,10 @@
 //! The notes under `refs/notes/cbdr`: lines of text that belong to a commit
 //! and travel with the repository.
 //!
-//! A note is a set of lines; writers only add to it. Whoever writes makes a
-//! new commit of the notes on top of the one that they read, and moves the
-//! reference from the one to the other only if it is still there; else they
-//! begin again. So of any number of writers none loses a line.
+//! A note is a set of lines; writers only add to it. A writer makes a new commit of the
+//! notes on top of the one that it read, and moves the reference from the one to the
+//! other only if it has not moved meanwhile; otherwise it begins again. So no writer loses
+//! a line, however many there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,11 +19,11 @@ mod tests;
 /// The reference of the notes.
 pub(crate) const REFERENCE: &str = "refs/notes/cbdr";
 
-/// How large a note may be, bytes. Others write notes, too.
+/// How large a note may be, bytes: notes of others are read, too.
 pub(crate) const MAX_NOTE: usize = 16 << 20;
 
-/// How many notes are looked at, and how many folders of them: as many as two
-/// levels have.
+/// How many notes are read at most, and how many folders of them: as many as two levels
+/// can have.
 const MAX_NOTES: usize = 1_000_000;
 const MAX_FOLDERS: usize = 1 + 256 + 65_536;
 
@@ -36,7 +36,7 @@ pub struct Notes<'a> {
     tree: Option<Tree<'a>>,
 }
 
-/// What a merge of others' notes did.
+/// What a merge of notes changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// How many lines were new here.
@@ -105,11 +105,8 @@ impl Repo {
         })
     }
 
-    /// Takes in the notes under another reference: of each commit the lines of
+    /// Merges the notes under another reference into ours: each note gets the lines of
     /// both.
-    ///
-    /// # Errors
-    /// When the notes can't be read or written.
     pub(crate) fn merge_notes(&self, from: &str) -> Result<Merged, Error> {
         let Some(theirs) = self.reference(from)? else { return Ok(Merged::default()) };
         let ours = self.reference(REFERENCE)?;
@@ -117,7 +114,7 @@ impl Repo {
             return Ok(Merged::default());
         }
         let is_behind = ours.is_none_or(|ours| self.is_on(ours, theirs).unwrap_or(false));
-        // Whoever went on from ours may have left lines out.
+        // Another writer may have removed lines of ours.
         if is_behind
             && let Some(news) = self.news(ours, theirs)?
             && self.advance(ours, theirs, "Take the notes of a remote")?
@@ -154,8 +151,8 @@ impl Repo {
         Ok(merged)
     }
 
-    /// How many lines the notes at `theirs` have more than those at `ours`;
-    /// `None` when they lack one of ours.
+    /// How many lines the notes at `theirs` add to those at `ours`; `None` when they lack
+    /// one of ours.
     fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
         let (ours, theirs) = (self.notes_at(ours)?, self.notes_at(Some(theirs))?);
         let (known, others) = (ours.blobs()?, theirs.blobs()?);
@@ -176,20 +173,16 @@ impl Repo {
         Ok(known.keys().all(|commit| others.contains_key(commit)).then_some(merged))
     }
 
-    /// Removes a reference that was ours for a moment.
-    ///
-    /// # Errors
-    /// When it can't be removed.
-    pub fn forget(&self, reference: &str) -> Result<(), Error> {
+    /// Removes a temporary reference.
+    pub(crate) fn forget(&self, reference: &str) -> Result<(), Error> {
         match self.inner.find_reference(reference) {
             Ok(mut found) => found.delete().map_err(Error::git("remove", reference)),
             Err(_) => Ok(()),
         }
     }
 
-    /// Makes a new commit of the notes with the blobs that `change` gives, on
-    /// top of the present one and of `theirs`, again and again until nobody
-    /// came between.
+    /// Makes a new commit of the notes with the blobs that `change` returns, on top of the
+    /// present one and of `theirs`, and tries again as long as another writer was faster.
     fn write(
         &self,
         message: &str,
@@ -222,8 +215,8 @@ impl Repo {
         Err(Error::Contended { reference: REFERENCE, lock })
     }
 
-    /// Moves the reference from `tip` to `new`, or makes it; false when it is
-    /// no longer at `tip`, or another writer is at work.
+    /// Moves the reference from `tip` to `new`, or makes it; false when it is no longer at
+    /// `tip`, or another writer holds its lock.
     fn advance(&self, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
         let moved = match tip {
             Some(tip) => self.inner.reference_matching(REFERENCE, new, true, tip, message),
@@ -237,7 +230,7 @@ impl Repo {
     }
 }
 
-/// Whether another writer was first or is at work.
+/// Whether another writer was faster or holds the lock.
 fn is_race(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -245,7 +238,7 @@ fn is_race(code: ErrorCode) -> bool {
     )
 }
 
-/// How long to wait after a failed attempt, 1 to 40 ms; other processes wait otherwise.
+/// How long to wait after a failed attempt: 1 to 40 ms, a different time in each process.
 fn pause(process: u32, attempt: u64) -> Duration {
     let spread = (u64::from(process) * 7 + attempt * 13) % 20;
     Duration::from_millis(1 + spread + attempt.min(20))
@@ -255,7 +248,7 @@ fn large(commit: &str) -> Error {
     Error::LargeNote { commit: commit.to_owned(), reference: REFERENCE, limit: MAX_NOTE }
 }
 
-/// Adds the lines of `other` that `text` lacks, and says how many.
+/// Adds the lines of `other` that `text` lacks, and returns their number.
 fn add_missing(text: &mut Vec<u8>, other: &[u8]) -> usize {
     let lines = |text: &[u8]| -> Vec<Vec<u8>> {
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -275,11 +268,11 @@ fn add_missing(text: &mut Vec<u8>, other: &[u8]) -> usize {
 }
 
 impl Notes<'_> {
-    /// What is noted of a commit, nothing where there is no note.
+    /// The note of a commit; empty where there is none.
     ///
     /// # Errors
     /// When the note is too large or can't be read.
-    pub fn text(&self, commit: &str) -> Result<Vec<u8>, Error> {
+    pub(crate) fn text(&self, commit: &str) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
         let mut trees: Vec<Tree<'_>> = self.tree.iter().cloned().collect();
         let mut depth = 0;
@@ -329,7 +322,7 @@ impl Notes<'_> {
         Ok(self.blobs()?.into_keys().collect())
     }
 
-    /// The note of each commit; of one that has several, one of them.
+    /// The note of each commit; one of them where a commit has several.
     fn blobs(&self) -> Result<BTreeMap<String, Oid>, Error> {
         let mut found = BTreeMap::new();
         let mut left: Vec<(String, Tree<'_>)> =
@@ -360,8 +353,9 @@ impl Notes<'_> {
         Ok(found)
     }
 
-    /// The tree of these notes with the blobs of some commits, whose names are
-    /// cut off at `depth`: where the commit's note is, else one folder deep.
+    /// Writes the tree of these notes with new blobs for some commits: where the commit's
+    /// note is, or one folder deep. The first `depth` letters of the commits name the folder
+    /// of `tree`.
     fn with(
         &self,
         tree: Option<&Tree<'_>>,
@@ -373,7 +367,7 @@ impl Notes<'_> {
         let mut builder = self.inner.treebuilder(tree).map_err(failed())?;
         for group in blobs.chunk_by(|(one, _), (other, _)| one[..depth + 2] == other[..depth + 2]) {
             let folder = &group[0].0[depth..depth + 2];
-            // The last two letters are a note's, whatever others put there.
+            // The last two letters name a note, even where another writer made a folder.
             let is_folder = depth + 2 < group[0].0.len() && kind(folder) == Some(ObjectType::Tree);
             let is_here = |(commit, _): &&(String, Oid)| {
                 kind(&commit[depth..]) == Some(ObjectType::Blob) || !(is_folder || depth == 0)

@@ -1,25 +1,15 @@
-//! What a remote is called, and how git is asked to talk to it.
+//! The names of remotes, and the environment in which git talks to them.
 
 use std::ffi::OsString;
 
 use super::base::oid;
 use super::{Error, Repo};
 
-/// The variables by which git tells its children of the repository at hand;
-/// of those that it leads away from the folder that it is run in.
-const LOCAL: [&str; 11] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_DIR",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-];
+/// The variables by which git tells its children which repository to use, whatever folder
+/// they are run in.
+const LOCAL: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_GRAFT_FILE \
+    GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH \
+    GIT_SHALLOW_FILE GIT_WORK_TREE";
 
 /// Settings for a git that talks to a remote: it runs none of the user's hooks
 /// and starts no work of its own behind our back.
@@ -31,9 +21,8 @@ const PLAIN: [(&str, &str); 4] = [
 ];
 
 impl Repo {
-    /// The remote of a name, and what the name is there: `upstream/main` is
-    /// `main` of `upstream` where there is such a remote, all else is of
-    /// `origin`.
+    /// Splits a name into a remote and a name there: `upstream/main` is `main` of `upstream`
+    /// where there is such a remote; everything else is a name of `origin`.
     pub(crate) fn remote_of(&self, name: &str) -> (String, String) {
         let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
         // A remote's name may itself have slashes.
@@ -46,8 +35,8 @@ impl Repo {
         ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
     }
 
-    /// Whether there is a remote of this name. Git takes a name that is none for a
-    /// folder, which a branch may bring along.
+    /// Whether there is a remote of this name. Git would take any other name for a folder,
+    /// which a branch may contain.
     pub(crate) fn has_remote(&self, name: &str) -> bool {
         self.inner.find_remote(name).is_ok()
     }
@@ -74,8 +63,7 @@ impl Repo {
         Ok(ends)
     }
 
-    /// The remote that is to bring what a partial clone left out, where it is
-    /// one.
+    /// The remote that has what a partial clone left out, if this is one.
     pub(crate) fn promisor(&self) -> Option<String> {
         let config = self.inner.config().ok()?;
         let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
@@ -95,18 +83,18 @@ impl Repo {
         matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
     }
 
-    /// What the remote `origin` is called: host and path, without scheme, user
-    /// and password; of a folder its name alone. Empty without one.
+    /// Host and path of the remote `origin`, without scheme, user and password; of a folder
+    /// only its name. Empty without such a remote.
     pub(crate) fn public_name(&self) -> String {
         let origin = self.inner.find_remote("origin").ok();
         let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
         url.map_or(String::new(), |url| public(&url))
     }
 
-    /// The environment for a git that talks to a remote, from the one that we
-    /// were called in: nobody is there to be asked for a password.
+    /// The environment for a git that talks to a remote, from the one that we were called
+    /// in. Git must not ask for a password: nobody is there to answer.
     pub(crate) fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-        let is_local = |name: &OsString| LOCAL.iter().any(|local| name == local);
+        let is_local = |name: &OsString| LOCAL.split(' ').any(|local| name == local);
         let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
         let chosen = |name: &(OsString, OsString)| {
             ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(|ssh| name.0 == *ssh)
@@ -124,8 +112,8 @@ impl Repo {
     }
 }
 
-/// Adds [`PLAIN`] to the settings that git takes from its environment, behind
-/// those that are there: a service may pass a token in them.
+/// Adds [`PLAIN`] to the settings that git takes from its environment, after those that
+/// are there: a service may pass a token in them.
 fn with_settings(env: &mut Vec<(OsString, OsString)>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let there = env.iter().find(|(name, _)| name == COUNT);

@@ -1,6 +1,6 @@
-//! The working tree as it is, as a tree object: tracked and untracked files,
-//! ignored ones not. Index and stash of the user are not touched; the objects
-//! go to the private repository.
+//! The working tree as it is, as a tree object: tracked and untracked files, but not
+//! ignored ones. The user's index and stash are not touched; the objects go to the private
+//! repository.
 
 use std::path::{Path, PathBuf};
 
@@ -28,11 +28,7 @@ pub(super) fn changes(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Repo {
-    /// Writes the working tree into `store`: the identity of the tree, in
-    /// hexadecimal.
-    ///
-    /// # Errors
-    /// When a file can't be read or the store can't be written.
+    /// Writes the working tree into `store`; returns the tree, in hexadecimal.
     pub(crate) fn snapshot(&self, store: &Store) -> Result<String, Error> {
         let head = head_commit(&self.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
         let verb = "snapshot";
@@ -52,8 +48,8 @@ impl Repo {
         let full = self.root().join(path);
         let Ok(metadata) = full.symlink_metadata() else {
             return match index.remove(path, 0) {
-                // Added to the user's index and deleted again, or in a folder
-                // that a file has taken the place of.
+                // Added to the user's index and deleted again, or in a folder that was
+                // replaced by a file.
                 Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
                 removed => removed.map_err(Error::git("snapshot", shown)),
             };
@@ -62,11 +58,10 @@ impl Repo {
             let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
             (LINK, git_bytes(&target))
         } else if metadata.is_dir() {
-            // A submodule or a repository inside this one: what the commit
-            // says of it stays.
+            // A submodule or a repository inside this one stays as the commit has it.
             return Ok(());
         } else {
-            // Where files do not say it, git does.
+            // Where the system does not tell, the index does.
             let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
             let executable = is_executable(&metadata).unwrap_or_else(known);
             let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;

@@ -1,4 +1,4 @@
-//! Submodules, filled from what the user's clone has of them.
+//! Submodules, filled from the user's clone.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use git2::build::CheckoutBuilder;
 use git2::{ObjectType, Oid, Repository};
 
 use super::Error;
-use super::worktree::{Entry, Store, entries, write_if_changed};
+use super::worktree::{Store, TreeEntry, entries, write_if_changed};
 use crate::exec::system::{git_bytes, is_inside, mode, stamp};
 use crate::workspace::files::{remove, walk};
 
-/// What a tree says of a submodule.
+/// The mode of a submodule in a tree.
 const SUBMODULE: i32 = 0o160_000;
 
 /// The submodules of a worktree.
 pub(super) struct Submodules {
     /// The root of the worktree.
     root: PathBuf,
-    /// A folder of files that say, for each of them, which commit fills it and
-    /// what its files were when it was filled.
+    /// A folder with a file for each of them, which says with which commit it was filled
+    /// and what its files were then.
     stamps: PathBuf,
     /// Whether one was written to.
     pub(super) is_changed: bool,
-    /// Those that the user's clone does not have.
+    /// Those that stay empty, because the user's clone does not have them.
     pub(super) empty: Vec<PathBuf>,
 }
 
@@ -36,18 +36,18 @@ impl Submodules {
 }
 
 impl Store {
-    /// Fills the submodules among the entries of a tree from what the user's
-    /// clone has; their paths from the root of the worktree. The tree is that of
-    /// `user`, and lies in the worktree at `inside`.
+    /// Fills the submodules among the entries of a tree from the user's clone; returns their
+    /// paths from the root of the worktree. The tree belongs to the repository `user`, and
+    /// lies in the worktree at `inside`.
     pub(super) fn fill_submodules(
         &self,
         user: &Repository,
-        entries: &[Entry],
+        entries: &[TreeEntry],
         inside: &Path,
         modules: &mut Submodules,
     ) -> Result<Vec<PathBuf>, Error> {
         let mut links = Vec::new();
-        for Entry { path: link, id: commit, .. } in submodules(entries) {
+        for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
             let path = inside.join(link);
             if !is_inside(&modules.root, &path) {
                 return Err(Error::OddSubmodule(path));
@@ -69,8 +69,8 @@ impl Store {
         Ok(links)
     }
 
-    /// Fills the submodule `link`, which lies in the worktree at `path`, unless
-    /// it is as it was when it was filled with this commit.
+    /// Fills the submodule `link`, which lies in the worktree at `path`, unless it still is
+    /// as it was when it was filled with this commit.
     fn fill(
         &self,
         source: &Repository,
@@ -89,8 +89,7 @@ impl Store {
         let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
         let target = modules.root.join(path);
         let stamp = modules.stamps.join(escape(path));
-        // Written anew only when it is another commit, or no longer what was
-        // written: the files' times tell cargo what changed.
+        // Not written again without need: by the times of files, cargo knows what changed.
         if !is_filled(&stamp, commit, &target, &nested)? {
             modules.is_changed = true;
             remove(&stamp)?;
@@ -98,7 +97,7 @@ impl Store {
             fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
             let mut checkout = CheckoutBuilder::new();
             checkout.force().target_dir(&target).update_index(false);
-            // Of a bare repository libgit2 checks out no tree that has submodules.
+            // From a bare repository, libgit2 does not check out a tree with submodules.
             store.repository().set_workdir(&target, false).map_err(failed())?;
             let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
             checked.map_err(failed())?;
@@ -117,13 +116,12 @@ fn is_empty(path: &Path) -> bool {
 }
 
 /// The submodules among the entries of a tree.
-fn submodules(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
     entries.iter().filter(|entry| entry.mode == SUBMODULE)
 }
 
-/// Whether the folder `target` is as it was when it was filled with a commit, by
-/// what the file `stamp` says of it. Where only times differ, the file is
-/// brought up to date.
+/// Whether the folder `target` is as it was when it was filled with a commit, according to
+/// the file `stamp`. Where only times differ, that file is brought up to date.
 fn is_filled(stamp: &Path, commit: Oid, target: &Path, nested: &[&Path]) -> Result<bool, Error> {
     let known = std::fs::read_to_string(stamp).unwrap_or_default();
     let lines: Vec<&str> = known.lines().collect();
@@ -165,12 +163,12 @@ fn listing(
     id.map(|id| id.to_string()).map_err(Error::git("read", folder.display().to_string()))
 }
 
-/// What changes when a file does: its length and its times.
+/// The length and the times of a file, which change when the file does.
 fn times(_: &Path, about: &Metadata) -> Result<String, Error> {
     Ok(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(about)))
 }
 
-/// What is in a file, or where a link leads.
+/// A digest of a file, or the target of a link.
 fn contents(path: &Path, about: &Metadata) -> Result<String, Error> {
     if about.is_symlink() {
         let to = fs_err::read_link(path).map_err(Error::io("read", path))?;
@@ -183,7 +181,7 @@ fn contents(path: &Path, about: &Metadata) -> Result<String, Error> {
     id.map(|id| id.to_string()).map_err(Error::git("read", path.display().to_string()))
 }
 
-/// A path as one name of a folder's.
+/// A path as the name of one file.
 fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
 }
@@ -202,7 +200,7 @@ fn open_submodule(user: &Repository, root: &Path, link: &Path) -> Option<Reposit
     while let Some(Ok(entry)) = entries.next() {
         if entry.value().is_ok_and(|value| Path::new(value) == link) {
             let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            // Somebody else's repository is none of the clone's modules.
+            // A repository that belongs to somebody else does not count.
             let modules = user.commondir().join("modules");
             let inside = is_inside(&modules, Path::new(name));
             return inside.then(|| Repository::open_bare(modules.join(name)).ok()).flatten();

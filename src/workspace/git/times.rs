@@ -1,5 +1,5 @@
-//! The times of a worktree's files: changed, and the index told of it. Else every
-//! file would be read anew to find that it is what it was.
+//! Changes the times of a worktree's files, and notes them in the index. Otherwise libgit2
+//! would read every file again to find that it has not changed.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -10,12 +10,8 @@ use git2::{Index, IndexEntry, IndexTime, Repository};
 use super::Error;
 use crate::exec::system::{Stamp, from_git, set_modified, stamp};
 
-/// Lets `change` give other times to the files of the worktree at `path`. What the
-/// index knew to be as it says, it knows afterwards, too; of all else it goes on
-/// knowing nothing.
-///
-/// # Errors
-/// Those of `change`, and when the index can't be read or written.
+/// Lets `change` give other times to the files of the worktree at `path`. A file that was
+/// up to date for the index still is afterwards; any other file still is not.
 pub(crate) fn change_times<E: From<Error>>(
     path: &Path,
     change: impl FnOnce() -> Result<(), E>,
@@ -35,16 +31,13 @@ pub(crate) fn change_times<E: From<Error>>(
     Ok(save(&mut index, path)?)
 }
 
-/// Writes the index of the worktree at `path`, and sees to it that it is believed.
-///
-/// # Errors
-/// When it can't be written.
+/// Writes the index of the worktree at `path`, and makes libgit2 trust it.
 pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
     index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
     settle(index)
 }
 
-/// The files that are as the index says, as far as times and sizes tell.
+/// The files that are up to date for the index, as far as times and sizes tell.
 fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     let Some(file) = index.path() else { return Ok(Vec::new()) };
     let written = file.symlink_metadata().map_err(Error::io("read", file))?;
@@ -55,7 +48,7 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
             && entry.ino == stamp.number
             && entry.mtime == time(stamp.modified)
             && entry.ctime == time(stamp.changed)
-            // One as young as the index may have been written after it.
+            // A file as young as the index may have been written after it.
             && stamp.modified < written.modified
     };
     let is_known = |entry: &IndexEntry| {
@@ -65,18 +58,15 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     Ok(index.iter().filter(is_known).collect())
 }
 
-/// Sees to it that the index, which was just written, is believed: of files as young
-/// as it is libgit2 compares the contents.
-///
-/// # Errors
-/// When the index can't be touched.
+/// Makes libgit2 trust the index, which was just written: it compares the contents of files
+/// that are as young as the index, so that becomes younger.
 pub(super) fn settle(index: &Index) -> Result<(), Error> {
     let Some(file) = index.path() else { return Ok(()) };
     let later = SystemTime::now() + Duration::from_secs(2);
     set_modified(file, later).map_err(Error::io("touch", file))
 }
 
-/// Lets an entry know its file by `stamp`.
+/// Makes an entry that of the file with this stamp.
 pub(super) fn note(entry: &mut IndexEntry, stamp: Stamp) {
     entry.ino = stamp.number;
     (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));

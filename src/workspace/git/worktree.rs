@@ -1,8 +1,8 @@
 //! The private repository in the cache and its two worktrees.
 //!
-//! It is bare, has no objects of its own but snapshots, and reads the user's
-//! through `objects/info/alternates`; so the worktrees cannot write into the
-//! user's repository, whatever happens to this process.
+//! It is bare, has no objects of its own but snapshots, and reads the user's objects
+//! through `objects/info/alternates`. So the worktrees can't write into the user's
+//! repository, whatever happens to this process.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,24 +20,18 @@ use crate::model::side::Side;
 use crate::workspace::files::remove;
 
 /// The settings of the user's repository that shape a checkout.
-const SETTINGS: [&str; 6] = [
-    "core.autocrlf",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-];
+const SETTINGS: &str = "core.autocrlf core.eol core.filemode core.ignorecase \
+    core.precomposeunicode core.symlinks";
 
-/// The bits of an entry's mode that tell what it is, and those of a file.
+/// The bits of an entry's mode that tell its kind, and the kind of a file.
 const KIND: i32 = 0o170_000;
 const FILE: i32 = 0o100_000;
 
-/// What a tree says of a link.
+/// The mode of a link in a tree.
 const LINK: i32 = 0o120_000;
 
 /// The private repository.
-pub struct Store {
+pub(crate) struct Store {
     inner: Repository,
 }
 
@@ -45,10 +39,7 @@ impl Store {
     /// Opens the private repository at `path`, makes it where there is none
     /// (or only half of one), and brings what it copies from `user` up to
     /// date.
-    ///
-    /// # Errors
-    /// When it can't be written.
-    pub fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
         Store::over(path, &user.inner)
     }
 
@@ -67,7 +58,7 @@ impl Store {
         copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
         copy_tags(path, user)?;
         copy_settings(&inner, user)?;
-        // Opened afresh: what was copied is read when a repository is opened.
+        // Opened again: what was copied is read when a repository is opened.
         let inner =
             Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
         Ok(Store { inner })
@@ -77,14 +68,11 @@ impl Store {
         &self.inner
     }
 
-    /// Makes the folder `path` the worktree of `side` at `revision`, file for
-    /// file; what else lies in it goes, but for the folders `keep` at paths
-    /// from its root. Files that are right already are not written again, so
-    /// that cargo rebuilds no more than what differs. The submodules that stay
-    /// empty, because the user's clone does not have them.
-    ///
-    /// # Errors
-    /// When the objects are not there or the folder can't be written.
+    /// Makes the folder `path` the worktree of `side` at `revision`, file for file; removes
+    /// everything else in it but the folders `keep`, which are paths from its root. Files
+    /// that are right already are not written again, so that cargo rebuilds no more than
+    /// what differs. Returns the submodules that stay empty, because the user's clone does
+    /// not have them.
     pub(crate) fn check_out(
         &self,
         user: &Repo,
@@ -95,7 +83,7 @@ impl Store {
     ) -> Result<Vec<PathBuf>, Error> {
         let unclean = path.with_extension("unclean");
         if unclean.exists() {
-            // A checkout was cut short: what lies there is anybody's guess.
+            // A checkout was cut short: nobody knows what lies there.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
@@ -130,11 +118,11 @@ impl Store {
         let mut modules = Submodules::new(path);
         let linked = self.fill_submodules(&user.inner, &entries, Path::new(""), &mut modules)?;
         if modules.is_changed && !is_new {
-            // Cargo does not look into them: without a repository of their own,
-            // they are no part of the package for it.
+            // Cargo does not watch files in submodules, which have no repository of their
+            // own here: so that it builds again, everything else becomes younger.
             change_times(path, || touch(path, &entries))?;
         }
-        // In a new folder there is nothing that is not of the commit.
+        // In a new folder there is nothing to remove.
         if !is_new {
             let keep = [keep, &linked].concat();
             sweep(&worktree, path, &keep)?;
@@ -143,11 +131,8 @@ impl Store {
         Ok(modules.empty)
     }
 
-    /// The paths, from the root, of the files that differ between two
-    /// revisions. Snapshots of a working tree are known here, too.
-    ///
-    /// # Errors
-    /// When one of them can't be read.
+    /// The paths, from the root, of the files that differ between two revisions, which may
+    /// be snapshots.
     pub(crate) fn changed_paths(
         &self,
         base: &Revision,
@@ -168,13 +153,12 @@ impl Store {
         Ok(diff.deltas().filter_map(path).collect())
     }
 
-    /// Opens the worktree of `side` at `path`, made anew where it is not in
-    /// order.
+    /// Opens the worktree of `side` at `path`, and makes it anew where it is broken.
     fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
         let name = name(side, path);
         let admin = self.inner.path().join("worktrees").join(&name);
-        // Only a killed process can have left a lock: the caller holds the
-        // cache's own, and nobody else comes here.
+        // Only a killed process can have left a lock: the caller holds the lock of the
+        // cache, so that nobody else works here.
         for lock in ["index.lock", "HEAD.lock"] {
             let _ = fs_err::remove_file(admin.join(lock));
         }
@@ -194,8 +178,8 @@ impl Store {
         self.add_worktree(&name, path, commit)
     }
 
-    /// libgit2 adds a worktree only on a branch: one is made for it, and the
-    /// worktree detached from it at once.
+    /// Adds a worktree. Libgit2 does that only on a branch: one is made for it, from which
+    /// the worktree is detached at once.
     fn add_worktree(&self, name: &str, path: &Path, commit: Oid) -> Result<Repository, Error> {
         let failed = || Error::git("make the worktree", path.display().to_string());
         let commit = self.inner.find_commit(commit).map_err(failed())?;
@@ -216,7 +200,7 @@ fn name(side: Side, path: &Path) -> String {
     format!("{}-{folder}", side.name())
 }
 
-/// Removes what does not belong to the commit, but for `keep`.
+/// Removes what does not belong to the commit, except for `keep`.
 fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     let mut options = git2::StatusOptions::new();
     options.include_untracked(true).include_ignored(true);
@@ -242,7 +226,7 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
         return Ok(());
     }
     let full = root.join(relative);
-    // Behind a link lies what is not ours.
+    // What lies behind a link is not ours.
     if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
         return Ok(remove(&full)?);
     }
@@ -253,8 +237,8 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes what git does not see below `relative`, empty folders, sockets and
-/// pipes, but for what lies in `keep`. Whether there is nothing left in it.
+/// Removes what git does not see below `relative` (empty folders, sockets and pipes),
+/// except for `keep`. Returns whether nothing is left there.
 fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool, Error> {
     let full = root.join(relative);
     let mut is_empty = true;
@@ -278,18 +262,18 @@ fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool,
 /// Removes the links that lie where a tree has something else, or where what was
 /// checked out has a folder: libgit2 would write and remove files through them,
 /// wherever they lead.
-fn unlink(worktree: &Repository, root: &Path, entries: &[Entry]) -> Result<(), Error> {
+fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
     let index =
         worktree.index().map_err(Error::git("read the index of", root.display().to_string()))?;
     let mut places: BTreeSet<PathBuf> =
         entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
     for entry in index.iter() {
         let file = from_git(&entry.path);
-        // Those around one that is known are known, too.
+        // Once a folder is known, those around it are known, too.
         let around = file.ancestors().skip(1).map(Path::to_owned);
         let _ = around.take_while(|folder| places.insert(folder.clone())).count();
     }
-    // Those around come before those inside, which may be inside a link.
+    // Outer folders come first: inner ones may lie behind a link.
     for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {
         let full = root.join(place);
         if full.is_symlink() {
@@ -300,16 +284,16 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[Entry]) -> Result<(), E
 }
 
 /// An entry of a tree, or of a folder in it.
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     /// Its path from the root.
     pub(super) path: PathBuf,
     pub(super) id: Oid,
-    /// What it is, as a tree says it.
+    /// The mode that the tree gives it.
     pub(super) mode: i32,
 }
 
 /// All entries of a tree; a folder comes before what lies in it.
-pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Entry>, Error> {
+pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<TreeEntry>, Error> {
     let mut found = Vec::new();
     let mut left = vec![(PathBuf::new(), tree.clone())];
     while let Some((folder, tree)) = left.pop() {
@@ -320,14 +304,14 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<En
                 let tree = repository.find_tree(entry.id()).map_err(failed)?;
                 left.push((path.clone(), tree));
             }
-            found.push(Entry { path, id: entry.id(), mode: entry.filemode() });
+            found.push(TreeEntry { path, id: entry.id(), mode: entry.filemode() });
         }
     }
     Ok(found)
 }
 
-/// Gives every file among these entries the time of now.
-fn touch(root: &Path, entries: &[Entry]) -> Result<(), Error> {
+/// Gives every file among these entries the present time.
+fn touch(root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
     let now = SystemTime::now();
     for entry in entries.iter().filter(|entry| entry.mode & KIND == FILE) {
         let path = root.join(&entry.path);
@@ -340,7 +324,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Names the user's objects in `objects/info/alternates`.
+/// Links the user's objects, by `objects/info/alternates`.
 fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
     let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
@@ -355,7 +339,7 @@ fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     write_if_changed(&file, &line)
 }
 
-/// Copies the tags, for the build scripts that ask `git describe`.
+/// Copies the tags, for build scripts that ask `git describe`.
 fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
     let mut lines = String::from("# pack-refs with: \n");
     let references = user.references_glob("refs/tags/*").map_err(Error::git("list", "the tags"))?;
@@ -373,7 +357,7 @@ fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
     let Ok(theirs) = theirs else { return Ok(()) };
     let ours = store.config().map_err(failed())?;
     let mut ours = ours.open_level(git2::ConfigLevel::Local).map_err(failed())?;
-    for key in SETTINGS {
+    for key in SETTINGS.split(' ') {
         match (theirs.get_string(key).ok(), ours.get_string(key).ok()) {
             (wanted, have) if wanted == have => {}
             (Some(value), _) => ours.set_str(key, &value).map_err(failed())?,

@@ -35,9 +35,9 @@ pub(crate) struct Inputs {
     /// secret); `None` for one that was not set.
     variables: BTreeMap<String, Option<String>>,
     /// Files, and folders with all that is in them, outside of the worktree.
-    sources: Vec<Source>,
+    sources: Vec<InputFile>,
     /// Libraries that the linker read. Cargo does not watch them.
-    libraries: Vec<Source>,
+    libraries: Vec<InputFile>,
     /// Why it can't be known whether the inputs have changed.
     unknown: Option<String>,
 }
@@ -116,22 +116,22 @@ fn value_digest(name: &str, env: &Environment) -> Option<String> {
 
 /// A file or folder as it was when something was built from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Source {
+struct InputFile {
     path: PathBuf,
     /// Of its contents; empty where they are not known for certain, because it was
     /// changed after the build began: the change may or may not be in the build.
     digest: String,
 }
 
-fn add(sources: &mut Vec<Source>, path: PathBuf, began: SystemTime) {
+fn add(sources: &mut Vec<InputFile>, path: PathBuf, began: SystemTime) {
     if !sources.iter().any(|source| source.path == path) {
         let held = look(&path).ok().filter(|(_, latest)| *latest < began);
         let digest = held.map_or(String::new(), |(digest, _)| digest);
-        sources.push(Source { path, digest });
+        sources.push(InputFile { path, digest });
     }
 }
 
-impl Source {
+impl InputFile {
     fn is_unchanged(&self) -> Result<bool, FileError> {
         // Where it was not known for certain, it need not be read now.
         if self.digest.is_empty() {

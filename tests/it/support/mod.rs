@@ -50,6 +50,14 @@ impl Repo {
         self.around().join("cache")
     }
 
+    /// The repository's part of that cache.
+    #[track_caller]
+    pub(crate) fn cached(&self) -> PathBuf {
+        let parts = cached(&self.cache());
+        assert_eq!(parts.len(), 1);
+        parts[0].clone()
+    }
+
     /// Runs git and returns what it printed.
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
@@ -112,6 +120,19 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), to.join(name)).unwrap();
         }
     }
+}
+
+/// The parts of a cache that belong to single repositories, whatever the version of its
+/// layout.
+pub(crate) fn cached(cache: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let is_bucket = |path: &PathBuf| {
+        path.file_name().unwrap().as_encoded_bytes().starts_with(b"repositories-v")
+    };
+    entries(cache).into_iter().filter(is_bucket).flat_map(|bucket| entries(&bucket)).collect()
 }
 
 /// Runs git in a folder, whatever the machine's configuration says.

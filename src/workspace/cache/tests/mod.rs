@@ -33,7 +33,7 @@ impl Scratch {
 
     /// Publishes what cargo might have built: an executable `bench`, data in a folder, and an
     /// empty folder.
-    fn publish(&self, key: &Key) -> Artifact {
+    fn publish(&self, key: &ArtifactKey) -> Artifact {
         let root = self.around().join("built");
         for (path, text) in
             [("release/bench", "program"), ("release/build/data", "data"), ("x", "")]
@@ -61,8 +61,8 @@ impl Scratch {
     }
 }
 
-fn key(name: &str) -> Key {
-    Key::new([("name", name.to_owned())])
+fn key(name: &str) -> ArtifactKey {
+    ArtifactKey::new([("name", name.to_owned())])
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_part_is_named_after_its_repository_and_no_two_are_one() {
         std::fs::create_dir_all(&common).unwrap();
         let repository = scratch.cache.repository(&common, name).unwrap();
         let path = repository.path().to_owned();
-        assert_eq!(path.parent().unwrap(), scratch.cache.path().join("repositories-v1"));
+        assert_eq!(path.parent().unwrap(), scratch.cache.path().join(BUCKET));
         let note = std::fs::read_to_string(path.join("repository")).unwrap();
         assert_eq!(note, format!("{}\n", common.display()));
         path.file_name().unwrap().to_str().unwrap().to_owned()
@@ -201,7 +201,7 @@ fn who_waits_for_the_lock_learns_who_holds_it() {
 #[test]
 fn keys_differ_when_any_part_does() {
     let of = |parts: &[(&'static str, &str)]| {
-        Key::new(parts.iter().map(|(name, value)| (*name, (*value).to_owned()))).name()
+        ArtifactKey::new(parts.iter().map(|(name, value)| (*name, (*value).to_owned()))).name()
     };
     let plain = of(&[("a", "1"), ("b", "2")]);
     assert_eq!(plain.len(), 32);

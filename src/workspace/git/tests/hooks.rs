@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::{Scratch, write};
-use crate::workspace::git::hooks::{Hooks, is_active, pushes};
+use crate::workspace::git::hooks::{HookFolder, is_active, pushes};
 
 #[test]
 fn the_folder_is_that_of_the_setting_else_the_one_that_all_worktrees_share() {
@@ -9,12 +9,12 @@ fn the_folder_is_that_of_the_setting_else_the_one_that_all_worktrees_share() {
     // Somebody's own configuration may move the hooks of all repositories.
     let moved = git2::Config::open_default().unwrap().get_path("core.hooksPath");
     let expected = match moved {
-        Ok(path) => Hooks { path: scratch.path().join(path), shared: true },
-        Err(_) => Hooks { path: scratch.path().join(".git/hooks"), shared: false },
+        Ok(path) => HookFolder { path: scratch.path().join(path), shared: true },
+        Err(_) => HookFolder { path: scratch.path().join(".git/hooks"), shared: false },
     };
     assert_eq!(scratch.open().hooks().unwrap(), expected);
     scratch.set("core.hooksPath", "tools/hooks");
-    let expected = Hooks { path: scratch.path().join("tools/hooks"), shared: false };
+    let expected = HookFolder { path: scratch.path().join("tools/hooks"), shared: false };
     assert_eq!(scratch.open().hooks().unwrap(), expected);
     scratch.set("core.hooksPath", "/somewhere/hooks");
     assert_eq!(scratch.open().hooks().unwrap().path.to_str(), Some("/somewhere/hooks"));
