@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
     let sampling = sampling(args)?;
     interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
-    // Whole rounds only: they wait here until one is complete.
+    // Rows wait here until their round is complete.
     let mut rows = CsvRows::new();
     let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
         match event {
