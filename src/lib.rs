@@ -44,6 +44,7 @@
 //! - *baseline*: a base that has the benchmark and builds.
 //! - *benchmark*: something with a name that a program measures; the program
 //!   itself where it reports none.
+//! - *companion*: the file beside a file of samples that says what they are of.
 //! - *gate*: a metric that decides, with its threshold.
 //! - *harness*: what runs the benchmarks inside of a program and prints their
 //!   numbers: criterion, divan, libtest.
@@ -51,6 +52,7 @@
 //!   `NAME/head`.
 //! - *merge-base*: the newest commit that both branches have.
 //! - *metric*: what is measured, with a unit and which way is better.
+//! - *outcome*: what came of a comparison, or of an analysis of samples.
 //! - *pair*: a run of each side, next to each other in time.
 //! - *repository cache*: the part of the cache that belongs to one repository.
 //! - *row*: the values of one benchmark in one run.

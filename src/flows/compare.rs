@@ -1,4 +1,4 @@
-//! The whole way, from a request to a report.
+//! `compare`: from a request to an outcome.
 
 mod discovery;
 mod program;

@@ -1,5 +1,4 @@
-//! What decides about one metric: how far it may change, from where on there is
-//! a warning, and what was accepted.
+//! Gates: how far a metric may change, when there is a warning, and waivers.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +16,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// With a threshold and no more.
+    /// A gate with a threshold only.
     pub fn new(metric: &str, threshold: f64) -> Self {
         Gate { metric: metric.to_owned(), threshold, warn: None, waiver: None }
     }
@@ -35,7 +34,7 @@ impl Gate {
         Some(Waived { threshold: self.threshold, benchmark, ceiling, reason, expires, issue })
     }
 
-    /// The same for another metric.
+    /// The same gate for another metric.
     #[must_use]
     pub fn of(self, metric: &str) -> Self {
         Gate { metric: metric.to_owned(), ..self }
@@ -61,8 +60,8 @@ pub struct Waiver {
 }
 
 impl Waiver {
-    /// Whether it is about a metric of a benchmark, which has several names: its
-    /// own, and that of the program which reports it.
+    /// Whether it is for this metric of this benchmark. A benchmark has several names:
+    /// its own, and that of the program that reports it.
     pub(crate) fn is_about(&self, metric: &str, benchmark: &[&str]) -> bool {
         let named = self.benchmark.as_deref();
         self.metric == metric && named.is_none_or(|named| benchmark.contains(&named))

@@ -1,4 +1,4 @@
-//! What about the noise of a comparison matters.
+//! Findings about the noise of a comparison.
 
 use crate::model::estimator::Estimator;
 
@@ -34,7 +34,7 @@ pub enum Finding {
         /// The change from the first third of the time to the last.
         change: f64,
     },
-    /// The difference between the sides became another while sampling.
+    /// The difference between the sides changed while sampling.
     DifferenceDrift {
         /// The change from the first third of the time to the last.
         change: f64,
@@ -59,8 +59,8 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Whether it matters where changes are estimated in this way: the median
-    /// goes by signs, and needs no form of the noise.
+    /// Whether it matters to an estimator. The median goes by signs and does not depend
+    /// on the form of the noise.
     pub(crate) fn matters_to(&self, estimator: Estimator) -> bool {
         let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
         !(of_means && estimator == Estimator::Median)

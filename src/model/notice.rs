@@ -149,11 +149,11 @@ pub enum Notice {
         /// The label.
         label: String,
     },
-    /// The rows of two labels stop to pair.
+    /// The rows of two labels stop pairing.
     Unpaired {
         /// The comparison.
         benchmark: String,
-        /// Where.
+        /// From which line on.
         line: u64,
     },
     /// What each shard of a comparison says of the tables, in its words.
@@ -166,7 +166,7 @@ pub enum Notice {
         /// Their numbers.
         numbers: Vec<u64>,
     },
-    /// Intervals that are meant to be looked at once.
+    /// The intervals are valid for one look.
     OneLook,
 }
 
@@ -192,7 +192,7 @@ pub enum Remark {
         /// The change.
         change: Option<f64>,
     },
-    /// It passes because it was accepted, or would pass without.
+    /// It passes with a waiver, which it may not even need.
     Waived {
         /// The change.
         change: Option<f64>,
@@ -248,7 +248,7 @@ pub enum RunNotice {
         side: Side,
         /// What was laid over the other side, from the root.
         folders: Vec<String>,
-        /// A file of it that the other side has otherwise, or has not, or alone.
+        /// A file that differs between them, if there is one.
         differing: Option<String>,
     },
     /// The two sides print different things.
@@ -313,9 +313,9 @@ pub struct DifferentKey {
     /// Whether it changes which benchmarks run, or against what; the others shape how
     /// they are built and run.
     pub selects: bool,
-    /// The named benchmark; none of what stands around them all.
+    /// The benchmark that sets it; none of a key for all benchmarks.
     pub benchmark: Option<String>,
-    /// The base's value, as JSON unless it is a text; none where it is not set.
+    /// The base's value, as JSON unless it is a string; none where it is not set.
     pub base: Option<String>,
     /// The head's.
     pub head: Option<String>,

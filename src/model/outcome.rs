@@ -272,7 +272,7 @@ impl MetricResult {
 
     /// The same result of a metric that gates, whose verdict is given elsewhere.
     #[must_use]
-    pub fn gated(self, gate: &Gate) -> Self {
+    pub(crate) fn gated(self, gate: &Gate) -> Self {
         let threshold = Some(gate.limit());
         MetricResult { gates: true, threshold, waiver: gate.waived(), ..self }
     }

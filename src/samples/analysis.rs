@@ -1,4 +1,4 @@
-//! Rows in, an [`Outcome`] out, at any time.
+//! Takes in rows and gives an [`Outcome`], at any time.
 
 use std::io::Read;
 
@@ -20,7 +20,7 @@ pub(super) struct Sums {
     /// Of the values, or of their logarithms where those are asked for.
     pub(super) moments: Moments,
     pub(super) least: f64,
-    /// A value has no logarithm.
+    /// Whether a value has no logarithm, though logarithms are asked for.
     pub(super) undefined: bool,
 }
 
@@ -54,41 +54,41 @@ impl Sums {
 /// What is kept of the rows of one label.
 #[derive(Clone, Debug)]
 struct LabelSums {
-    /// Of each metric.
+    /// For each metric.
     sums: Vec<Sums>,
     /// The first row.
     first: Vec<Option<f64>>,
 }
 
-/// Takes in rows and says what they say.
+/// Rows that are being read, as far as they matter for the result.
 #[derive(Debug)]
 pub struct Analysis {
     spec: Spec,
     /// How many files there are.
     files: usize,
-    /// How many of them were begun.
+    /// How many of them have been begun.
     begun: usize,
     metrics: Vec<Metric>,
     labels: Labels,
-    /// Of each label, by its number.
+    /// For each label, by its number.
     sums: Vec<LabelSums>,
-    /// Of each two labels that are compared, in the order of `labels.pairs`.
+    /// For each two labels that are compared, in the order of `labels.pairs`.
     comparisons: Vec<Comparison>,
-    /// Once it is known how many questions there are.
+    /// The chances of error of each test, once it is known how many there are.
     levels: Option<Levels>,
     /// How many comparisons there will be, where that is known beforehand.
     expected: Option<usize>,
     rows: u64,
-    /// Of the columns of the file that is being read, the metrics' numbers.
+    /// The numbers of the metrics in the columns of the current file.
     columns: Vec<usize>,
-    /// The row that is being read, in the order of the metrics.
+    /// The current row, in the order of the metrics.
     values: Vec<Option<f64>>,
-    /// Whether every question has its answer.
+    /// Whether every test is decided.
     closed: bool,
 }
 
 impl Analysis {
-    /// Of so many files.
+    /// A new analysis of `files` files.
     pub fn new(spec: Spec, files: usize) -> Self {
         Analysis {
             labels: Labels::new(spec.base.clone()),
@@ -107,14 +107,14 @@ impl Analysis {
         }
     }
 
-    /// Whether the files should be scouted: whether what is decided depends on
+    /// Whether [`scout`](Analysis::scout) should come first: whether verdicts depend on
     /// how many labels there are.
     pub fn wants_scouting(&self) -> bool {
         self.spec.gates.is_some() && !self.spec.judges
     }
 
-    /// Reads the files, each with its name, for their labels only, so that the
-    /// first verdict knows how many questions share the error.
+    /// Reads files, each with its name, for their labels only, so that it is known from
+    /// the first row how many tests share the error.
     ///
     /// # Errors
     /// See [`Error`].
@@ -132,8 +132,8 @@ impl Analysis {
         Ok(())
     }
 
-    /// Reads one file. `wait` is called before every read, which may take
-    /// long, and says whether to go on.
+    /// Reads one file. `wait` is called before each read, which may take long, and
+    /// returns whether to go on.
     ///
     /// # Errors
     /// See [`Error`].
@@ -146,7 +146,7 @@ impl Analysis {
         rows::read(source, name, &mut Reading { analysis: self, file: name, wait })
     }
 
-    /// Whether something can be said at all.
+    /// Checks that there is a result at all.
     ///
     /// # Errors
     /// Where the rows that were read hold nothing to compare, or not what was
@@ -185,7 +185,7 @@ impl Analysis {
         }
     }
 
-    /// What the rows so far say.
+    /// The result of the rows so far.
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
         let levels = self.levels.unwrap_or_else(|| self.levels_of(self.comparisons.len()));
         let benchmarks: Vec<BenchmarkResult> =
@@ -210,8 +210,8 @@ impl Analysis {
         }
     }
 
-    /// What is to be said of two labels. Where nothing gates, only of the metrics
-    /// that were named.
+    /// The result of two labels: of all metrics, or, where nothing gates, of those that
+    /// were named.
     fn result(&self, number: usize, levels: Levels) -> BenchmarkResult {
         let (pair, comparison) = (&self.labels.pairs[number], &self.comparisons[number]);
         let sums = pair.labels.map(|label| self.sums[label].sums.as_slice());
@@ -247,13 +247,13 @@ impl Analysis {
         notices
     }
 
-    /// The levels of so many comparisons.
+    /// The chances of error where there are so many comparisons.
     fn levels_of(&self, comparisons: usize) -> Levels {
         let gates = self.spec.gates.as_ref().map_or(0, Vec::len);
         Levels::new(self.spec.policy.confidence, gates * comparisons)
     }
 
-    /// Enters the comparisons that a new label made.
+    /// Enters the comparisons that a new label is in.
     fn add_comparisons(&mut self, label: &[u8], place: impl Fn() -> Position) -> Result<(), Error> {
         if self.levels.is_some() && self.expected.is_none() {
             let label = String::from_utf8_lossy(label).into_owned();
@@ -308,7 +308,7 @@ impl Analysis {
         }
     }
 
-    /// Begins to ask, once a verdict is possible.
+    /// Fixes the chances of error, now that a verdict is possible.
     fn settle(&mut self) {
         let levels = self.levels_of(self.comparisons.len());
         self.levels = Some(levels);
@@ -317,7 +317,7 @@ impl Analysis {
         }
     }
 
-    /// Whether every question that there will be has its answer.
+    /// Whether every test is decided, and no more will come.
     fn is_closed(&self) -> bool {
         let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
         complete && self.levels.is_some() && !self.comparisons.iter().any(Comparison::is_open)

@@ -1,5 +1,5 @@
-//! One label against another: what their rows, and the pairs that these make,
-//! come to.
+//! One label against another: what their rows say, and the pairs that these
+//! make.
 
 use super::Spec;
 use super::analysis::Sums;
@@ -13,7 +13,7 @@ use crate::stats::fixed::{Confidence, Samples};
 use crate::stats::judge::{judge, ratio};
 use crate::stats::moments::PairMoments;
 
-/// A cell for each metric; empty ones are `None`.
+/// The value of each metric in a row; `None` for empty cells.
 type Values = Vec<Option<f64>>;
 
 /// A comparison of two labels.
@@ -21,30 +21,27 @@ type Values = Vec<Option<f64>>;
 pub(super) struct Comparison {
     /// How many pairs count.
     pub(super) pairs: u64,
-    /// The row that waits for the other side's.
+    /// The first row of a pair whose second one has not come yet.
     half: Values,
     evidence: Evidence,
 }
 
-/// What the rows are held against.
+/// How the rows are judged.
 #[derive(Clone, Debug)]
 enum Evidence {
-    /// The pairs are kept until it is known how many tests share the error.
+    /// Not yet: the pairs are kept until it is known how many tests share the error.
     Waiting(Vec<(Side, Pair<Values>)>),
-    /// A test for each metric, which the pairs are put to.
+    /// By a test for each metric, which takes in the pairs.
     Asking(Vec<MetricTest>),
-    /// Nothing is to be decided; the sums of the pairs, of the values or of their
-    /// logarithms.
+    /// By the sums of the pairs, or of the pairs of logarithms: nothing is decided.
     Summing { sums: Vec<PairMoments>, logarithms: bool },
-    /// The rows do not pair, or nobody asks whether they do: the sums of the labels
-    /// are all that counts.
+    /// By the sums of the two labels: their rows do not pair, or need not.
     Unpaired,
 }
 
 impl Comparison {
-    /// A comparison of labels of which one had the row `half` before the other one
-    /// appeared, if it had one. `levels` are there once it is known how many
-    /// tests there are.
+    /// A new comparison. `half` is the row that one of the labels had before the other
+    /// one appeared, if it had one. `levels` are known once the number of tests is.
     pub(super) fn new(
         spec: &Spec,
         metrics: &[Metric],
@@ -64,14 +61,14 @@ impl Comparison {
         Comparison { pairs: 0, half, evidence }
     }
 
-    /// Begins to ask, now that the levels are known.
+    /// Puts the pairs that were kept to tests, now that the levels are known.
     pub(super) fn settle(&mut self, spec: &Spec, metrics: &[Metric], levels: Levels) {
         if let Evidence::Waiting(kept) = &self.evidence {
             self.evidence = Evidence::Asking(asked(kept, spec, metrics, levels));
         }
     }
 
-    /// Makes room for metrics that a further file has.
+    /// Adds the metrics that a further file has.
     pub(super) fn widen(&mut self, spec: &Spec, metrics: &[Metric], levels: Option<Levels>) {
         match (&mut self.evidence, levels) {
             (Evidence::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
@@ -82,7 +79,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a further pair counts.
+    /// Whether further pairs count.
     pub(super) fn takes_pairs(&self) -> bool {
         !matches!(self.evidence, Evidence::Unpaired) && self.is_open()
     }
@@ -124,7 +121,7 @@ impl Comparison {
                     if *logarithms {
                         (base, head) = (base.ln(), head.ln());
                     }
-                    // What has no logarithm makes the label's sums undefined.
+                    // A value without logarithm makes the label's own sums undefined.
                     if base.is_finite() && head.is_finite() {
                         sums.push(base, head);
                     }
@@ -134,13 +131,13 @@ impl Comparison {
         }
     }
 
-    /// The rows do not pair after all.
+    /// Judges by the sums of the labels from now on, since the rows do not pair.
     pub(super) fn give_up_pairs(&mut self) {
         self.evidence = Evidence::Unpaired;
         self.pairs = 0;
     }
 
-    /// How it is decided.
+    /// How the labels are compared.
     pub(super) fn method(&self, spec: &Spec) -> Method {
         match self.evidence {
             _ if spec.judges => Method::Judge,
@@ -150,7 +147,7 @@ impl Comparison {
         }
     }
 
-    /// What is to be said of each metric now. `sums` are those of its labels.
+    /// The result of each metric so far. `sums` are those of the labels.
     pub(super) fn results(
         &self,
         spec: &Spec,
@@ -233,7 +230,7 @@ fn judged(spec: &Spec, metric: &Metric, sums: Pair<&Sums>) -> MetricResult {
     MetricResult { judgement, ..MetricResult::new(metric.clone(), threshold, summary, verdict) }
 }
 
-/// What samples of a fixed size say, looked at once.
+/// The result of samples of a fixed size, looked at once.
 fn measured(
     spec: &Spec,
     metric: &Metric,

@@ -10,13 +10,13 @@ use crate::settings::error::nearest;
 /// Why the shards of several machines are not parts of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// They were made of or with something else.
+    /// They differ in what must be equal.
     #[error(
         "{} and {} have different {what}: {} and {}",
         .files[0], .files[1], .values[0], .values[1]
     )]
     Differ {
-        /// What it is.
+        /// In what.
         what: &'static str,
         /// The files.
         files: [String; 2],
@@ -157,7 +157,7 @@ pub enum Error {
     Read {
         /// Its name.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file without even a header.
@@ -166,13 +166,13 @@ pub enum Error {
     /// A header and nothing else.
     #[error("there is no row, only the header")]
     NoRow,
-    /// Labels beyond all measure, as of a column that is none of labels.
+    /// So many labels that the column can't be one of labels.
     #[error("there are more than {most} labels")]
     Crowd {
         /// How many there may be.
         most: usize,
     },
-    /// Nothing to compare with.
+    /// One label, and nothing to compare it with.
     #[error("`{0}` is the only label: there is nothing to compare it with")]
     OneLabel(String),
     /// Labels, but not two that belong together.

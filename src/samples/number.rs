@@ -1,4 +1,4 @@
-//! Numbers as text, fast: most of the time of a long file goes here.
+//! Parsing numbers fast: a long file has many of them.
 
 /// The powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [
@@ -7,8 +7,8 @@ const POWERS: [f64; 23] = [
 ];
 
 /// The plain decimal at the beginning of `text`, such as `17` or `0.0125`, and
-/// how many bytes it takes. None of what is no such number, or has so many
-/// digits that rounding it takes more care; [`slow`] is for those.
+/// how many bytes it takes. `None` where there is none, or one with so many digits
+/// that rounding it takes more care: those are for [`slow`].
 ///
 /// Digits below 2^53 and a power of ten up to 22 are both exact, so that their
 /// quotient is rounded once, and correctly (Clinger 1990, *How to read floating
@@ -38,7 +38,7 @@ pub(super) fn fast(text: &[u8]) -> Option<(f64, usize)> {
     exact.then(|| (digits as f64 / POWERS[places], at))
 }
 
-/// Any number that Rust can read.
+/// Any number that Rust can parse.
 pub(super) fn slow(text: &str) -> Option<f64> {
     text.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Rows that are kept: for pictures, and for those who want every value.
+//! Rows that are kept, for charts and for exports of every value.
 
 use std::io::Read;
 
@@ -14,12 +14,12 @@ pub struct Recording {
     units: Units,
     metrics: Vec<Metric>,
     labels: Labels,
-    /// Of each label, of each metric, the values in the order of its rows. NaN
-    /// stands for none and never leaves this file.
+    /// For each label and metric, the values in the order of the label's rows. NaN
+    /// stands for an empty cell and never leaves this file.
     values: Vec<Vec<Vec<f64>>>,
-    /// Of each two labels that are compared, in the order of `labels.pairs`.
+    /// For each two labels that are compared, in the order of `labels.pairs`.
     comparisons: Vec<RecordedPairs>,
-    /// Of the columns of the file that is being read, the metrics' numbers.
+    /// The numbers of the metrics in the columns of the current file.
     columns: Vec<usize>,
 }
 
@@ -30,16 +30,16 @@ pub struct RecordedPairs {
     pub name: String,
     /// The numbers of the labels.
     pub labels: Pair<usize>,
-    /// The pairs in their order: which side came first, and the rows of the
-    /// labels. None where the rows do not pair throughout.
+    /// The pairs in their order: which side came first, and the row of each label.
+    /// Empty unless all rows pair.
     pub pairs: Vec<(Side, Pair<usize>)>,
     /// The row whose other side has not come yet.
     half: usize,
 }
 
 impl Recording {
-    /// An empty one. Labels are compared as in an analysis: each with `base`
-    /// where that is given. `units` are those that are not the usual ones.
+    /// An empty recording. Labels are compared as in an analysis: each with `base`
+    /// where that is given. `units` are the units that are not the usual ones.
     pub fn new(base: Option<String>, units: Units) -> Self {
         Recording { units, labels: Labels::new(base), ..Recording::default() }
     }
@@ -52,7 +52,7 @@ impl Recording {
         rows::read(source, name, self).map(drop)
     }
 
-    /// The metrics of the runs that follow. No pair reaches over that.
+    /// Sets the metrics of the runs that follow. Rows before and after do not pair.
     pub fn begin(&mut self, metrics: impl IntoIterator<Item = Metric>) {
         self.columns.clear();
         for metric in metrics {
@@ -103,7 +103,7 @@ impl Recording {
         }
     }
 
-    /// What was measured.
+    /// The metrics.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
@@ -118,8 +118,8 @@ impl Recording {
         self.values.iter().map(|label| rows_of(label) as u64).sum()
     }
 
-    /// Whether the rows are those of another one, to the last digit, and that is
-    /// no accident: not where each run of a label gives the same, as counts may.
+    /// Whether the rows equal those of another recording to the last digit. Rows of
+    /// which no metric varies, as counts may, are equal by accident and don't count.
     pub(crate) fn holds_the_rows_of(&self, other: &Self) -> bool {
         let varies =
             |values: &Vec<f64>| values.windows(2).any(|two| two[0].to_bits() != two[1].to_bits());
@@ -133,18 +133,18 @@ impl Recording {
         self.labels().eq(other.labels()) && bits(self) == bits(other)
     }
 
-    /// The labels that are compared.
+    /// The pairs of the labels that are compared.
     pub fn comparisons(&self) -> &[RecordedPairs] {
         &self.comparisons
     }
 
-    /// The first benchmark that has a row which is not half of a pair.
+    /// The first benchmark with a row that is not half of a pair.
     pub(crate) fn unpaired(&self) -> Option<&str> {
         let pair = self.labels.pairs.iter().find(|pair| !pair.is_whole())?;
         Some(&pair.name)
     }
 
-    /// The sides of a benchmark: the only ones, or those of that name.
+    /// The pairs of a benchmark: the only ones, or those of that name.
     pub fn comparison(&self, benchmark: &str) -> Option<&RecordedPairs> {
         match self.comparisons.as_slice() {
             [only] => Some(only),

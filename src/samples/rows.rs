@@ -13,7 +13,7 @@ use super::number;
 /// How much is read at once.
 const CHUNK: usize = 1 << 16;
 
-/// A line longer than this is none of ours.
+/// The longest line, bytes.
 const LONGEST: usize = 1 << 24;
 
 /// The most metrics of a file.
@@ -31,21 +31,21 @@ pub enum Flow {
     Stop,
 }
 
-/// Takes the rows of a file, header first.
+/// What the rows of a file are read into.
 pub(super) trait RowSink {
-    /// The metrics of the columns that follow, in their order; returns of each
-    /// whether its values may be negative.
+    /// Takes the names of the metrics, in the order of their columns. Returns for each
+    /// of them whether its values may be negative.
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error>;
 
-    /// One row: its label, and a value or none for each of those metrics.
+    /// Takes a row: its label, and the values of those metrics, `None` for empty cells.
     fn row(&mut self, label: &[u8], values: &[Option<f64>], line: u64) -> Result<Flow, Error>;
 
-    /// All that can be had without waiting was handed over. Says whether to
-    /// wait for more.
+    /// Is called before each read, which may take long, when all rows so far have been
+    /// taken. Returns whether to read on.
     fn wait(&mut self) -> Flow;
 }
 
-/// Reads `source` to its end, or until somebody has enough.
+/// Reads `source` to its end, or until `sink` has enough.
 pub(super) fn read(
     source: &mut dyn Read,
     file: &str,
@@ -53,7 +53,7 @@ pub(super) fn read(
 ) -> Result<Flow, Error> {
     let mut parser = Parser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
     let mut buffer = vec![0; CHUNK];
-    // The beginning of a line whose end was not read yet.
+    // A line whose end was not read yet.
     let mut begun: Vec<u8> = Vec::new();
     loop {
         if sink.wait() == Flow::Stop {
@@ -86,10 +86,10 @@ pub(super) fn read(
     if parser.header.is_empty() { Err(Error::Empty(file.to_owned())) } else { Ok(flow) }
 }
 
-/// Takes the first line off a text, with its end; none where it has no end.
+/// Splits the first line off a text, with its end; `None` where it has no end.
 fn cut_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
     let all = *text;
-    // Reading a slice can't fail, and is the fastest search for a byte in `std`.
+    // Reading from a slice can't fail; this is the fastest search for a byte in `std`.
     let length = text.skip_until(b'\n').unwrap_or_default();
     let line = &all[..length];
     if line.ends_with(b"\n") {
@@ -102,15 +102,15 @@ fn cut_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
 struct Parser<'a> {
     file: &'a str,
     line: u64,
-    /// The whole header, the label's column included.
+    /// The header, with the column of the labels.
     header: Vec<String>,
-    /// Of each metric, whether it may be negative.
+    /// For each metric, whether its values may be negative.
     signed: Vec<bool>,
     values: Vec<Option<f64>>,
 }
 
 impl Parser<'_> {
-    /// Takes a line, which only the last one lacks its end.
+    /// Takes a line. Only the last one of a file may lack its end.
     fn line(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<Flow, Error> {
         self.line += 1;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -163,7 +163,7 @@ impl Parser<'_> {
         if label.len() > LONGEST_NAME {
             return Err(self.bad(1, format!("the label is longer than {LONGEST_NAME} bytes")));
         }
-        // Files that were put one behind the other.
+        // The header again, where files were put one behind the other.
         if *label == *b"benchmark" && Cells::of(line).texts() == self.header {
             return Ok(Flow::Go);
         }
@@ -222,7 +222,7 @@ impl Parser<'_> {
 
 /// The cells of a line, without their quotes.
 struct Cells<'t> {
-    /// What follows the cells so far, with the comma before the next one.
+    /// The rest of the line, with the comma before the next cell.
     rest: &'t [u8],
     begun: bool,
 }
@@ -232,7 +232,7 @@ impl<'t> Cells<'t> {
         Cells { rest: line, begun: false }
     }
 
-    /// All of them.
+    /// All cells as text.
     fn texts(self) -> Vec<String> {
         self.map(|cell| String::from_utf8_lossy(&cell).into_owned()).collect()
     }
@@ -264,7 +264,7 @@ impl<'t> Iterator for Cells<'t> {
                         cell.push(b'"');
                         self.rest = rest;
                     }
-                    // A quote that nobody closes ends with its line.
+                    // A quoted cell ends with its line at the latest.
                     [b'"', rest @ ..] | rest @ [] => {
                         self.rest = rest;
                         return Some(cell.into());

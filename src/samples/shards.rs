@@ -1,7 +1,7 @@
-//! The shards of several machines to one verdict.
+//! One verdict from the shards of several machines.
 //!
-//! What may be one comparison is checked first: the same two programs, asked the
-//! same questions, each part there once. Then the pairs are put to the same
+//! First it is checked that the parts are one comparison: the same two programs and
+//! the same settings, each part once. Then the pairs are put to the same
 //! [`MetricTest`] as in a comparison on one machine, in the order and with the
 //! weights of [`machines`](crate::stats::machines).
 
@@ -37,14 +37,14 @@ pub struct Part {
 }
 
 impl Part {
-    /// Why there was nothing to measure, if there was not.
+    /// Why there was nothing to measure; `None` where there was something.
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
         matches!(why, StoppedBy::Identical | StoppedBy::NoBaseline).then_some(why)
     }
 }
 
-/// Puts the pairs of all parts to one question for each metric of each benchmark.
+/// Judges each metric of each benchmark by the pairs of all parts.
 ///
 /// # Errors
 /// Where the parts do not make one comparison: see [`Misfit`].
@@ -87,8 +87,8 @@ pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Err
     Ok(outcome)
 }
 
-/// What all parts must have alike, each with its name, in the order in which it
-/// is compared.
+/// What must be equal in all parts, each with its name, in the order in which
+/// differences are looked for.
 fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
     let Companion { base, head, .. } = companion;
     let toolchain = companion.toolchain.as_deref().unwrap_or("none");
@@ -111,7 +111,7 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
     ]
 }
 
-/// That the parts are parts of one comparison, each of them once.
+/// Checks that the parts are parts of one comparison, each of them once.
 fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
     let Some(first) = parts.first() else { return Ok(()) };
     for part in &parts[1..] {
@@ -148,7 +148,7 @@ fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// That no part is another one by another name.
+/// Checks that no two parts hold the same samples.
 fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
     for (number, part) in parts.iter().enumerate() {
         for other in &parts[..number] {
@@ -170,7 +170,7 @@ fn missing(parts: &[Part]) -> Vec<u64> {
     (1..=of).filter(|number| !is_there(number)).collect()
 }
 
-/// Why none of them measured anything, if that is so: not true of some only.
+/// Why none of the parts measured anything; an error where only some did not.
 fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
     let first = parts.first().and_then(Part::nothing);
     if parts.iter().all(|part| part.nothing() == first) {
@@ -181,7 +181,7 @@ fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
     idle.map_or(Ok(None), error)
 }
 
-/// That a part's rows are all there, and pair.
+/// Checks that all rows of a part are there, and that they pair.
 fn check_rows(part: &Part) -> Result<(), Misfit> {
     let (found, measured) = (part.recording.rows(), part.companion.rows);
     let file = part.file.clone();
@@ -223,7 +223,7 @@ fn judge(parts: &[Part], companion: &Companion) -> Outcome {
     Outcome { benchmarks, notices, ..outcome }
 }
 
-/// A benchmark of which nothing is said yet.
+/// The result of a benchmark without any metric.
 fn empty(name: &str) -> BenchmarkResult {
     BenchmarkResult {
         labels: Some(Pair::both(|side: Side| side.name().to_owned())),
@@ -258,7 +258,7 @@ fn result(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> 
 /// The pairs of a metric on each machine, each with the side that was first.
 type Machines = Vec<Vec<(Side, Pair<f64>)>>;
 
-/// One metric, to its verdict or to its last pair.
+/// Judges one metric, up to its verdict or its last pair.
 fn ask(
     metric: &Metric,
     gate: Option<&Gate>,
@@ -271,18 +271,18 @@ fn ask(
     };
     let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
     let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
-    let mut question = MetricTest::new(metric.clone(), gate, asked, levels);
+    let mut test = MetricTest::new(metric.clone(), gate, asked, levels);
     let direction = metric.better;
-    // What the pairs are in the metric's unit, which weighted ones are not.
+    // Weighted pairs are not in the metric's unit, so the estimates are of plain ones.
     let mut plain = Running::new(estimator(metric, asked), direction, levels);
     let mut mean = Running::new(Estimator::Mean, direction, levels);
     for (machine, number) in in_turn(&counts) {
         let (first, pair) = machines[machine][number];
         let factor = factors[machine];
-        question.push(factor * pair.base, factor * pair.head, first);
+        test.push(factor * pair.base, factor * pair.head, first);
         plain.push(pair.base, pair.head);
         mean.push(pair.base, pair.head);
-        if gate.is_some() && !question.is_open() {
+        if gate.is_some() && !test.is_open() {
             break;
         }
     }
@@ -290,11 +290,11 @@ fn ask(
         let Summary { base, head, .. } = plain.summary();
         Summary { base, head, ..summary }
     };
-    let result = question.end();
+    let result = test.end();
     MetricResult {
         summary: in_unit(result.summary, &plain),
         mean: result.mean.map(|summary| in_unit(summary, &mean)),
-        // Of one machine's noise its own report speaks; mixed, it is none.
+        // Findings about noise are about one machine: its own report has them.
         findings: Vec::new(),
         earlier: None,
         ..result

@@ -6,7 +6,7 @@ use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// No regression, or nothing that asks for more.
+    /// No regression.
     Success,
     /// The command line can't be understood.
     Usage,
@@ -14,15 +14,15 @@ pub(crate) enum Exit {
     Regression,
     /// There is no answer, because something failed.
     Failed,
-    /// Inconclusive, without a baseline or with something removed, where that was
-    /// asked to fail.
+    /// Inconclusive, no baseline or something removed, where the settings say that
+    /// this fails.
     InDoubt,
     /// By a signal.
     Signal(i32),
 }
 
 impl Exit {
-    /// By the signal that interrupted us.
+    /// By the signal that came.
     pub(crate) fn interrupted(interrupt: &Interrupt) -> Self {
         Exit::Signal(interrupt.signal().unwrap_or_default())
     }
@@ -48,12 +48,12 @@ impl Exit {
         }
     }
 
-    /// What neither yes nor no comes to.
+    /// How an answer that is neither yes nor no ends.
     fn doubt(policy: OnDoubt) -> Self {
         if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
     }
 
-    /// How a check of the history ends: a result that failed is none.
+    /// How a check of the history ends. A result that failed can't be checked.
     pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::Report) -> Self {
         let failed = report.results.iter().any(|judged| judged.error.is_some());
         match report.verdict {

@@ -1,6 +1,6 @@
-//! What commands write to: files that are replaced whole at the end ([`OutputFile`]),
-//! and rows that wait beside their file until there are no more ([`RowsFile`]).
-//! Until then, what is in a file stays there.
+//! The files that commands write: [`OutputFile`] is replaced at the end, in one
+//! step, and [`RowsFile`] collects rows beside its file until there are no more.
+//! Until then the content of a file stays as it is.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use cargo_cbdr::samples::Companion;
 
 use crate::ui::{Failure, about};
 
-/// A file that is to be written at the end, proved to be writable at the
+/// A file that is written at the end. That it can be written is checked at the
 /// beginning.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
@@ -23,15 +23,15 @@ pub(crate) struct OutputFile {
 
 #[derive(Debug)]
 enum Target {
-    /// A file, of which nobody sees a half.
+    /// A file that is replaced in one step, so that nobody reads a part of it.
     File(Place),
-    /// A pipe or a device, which gets what there is at once.
+    /// A pipe or a device, which is written to directly.
     Stream(File),
 }
 
 impl OutputFile {
-    /// Makes sure that it can be written; what is there stays as it is. A pipe
-    /// is waited for until somebody reads it.
+    /// Checks that the file can be written, and leaves it as it is. Of a pipe, waits
+    /// until somebody reads it.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
@@ -43,7 +43,7 @@ impl OutputFile {
         Ok(OutputFile { path: path.to_owned(), target })
     }
 
-    /// Puts it there.
+    /// Writes the content.
     pub(crate) fn write(self, content: &str) -> io::Result<()> {
         let written = match self.target {
             Target::File(place) => place.replace(content.as_bytes()),
@@ -53,7 +53,7 @@ impl OutputFile {
     }
 }
 
-/// Makes sure that a file can be replaced.
+/// Checks that a file can be replaced.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     let place = find(path)?;
     if place.is_stream() {
@@ -62,23 +62,23 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     place.check().map_err(|error| unwritten(path, &error))
 }
 
-/// RowsFile, on disk as soon as they are there. They stand in `FILE.partial` until
-/// they are complete; then that file takes the place of `FILE`.
+/// A file of rows. They are written to `FILE.partial` as they come; when there are
+/// no more, that file takes the place of `FILE`.
 #[derive(Debug)]
 pub(crate) struct RowsFile {
     path: PathBuf,
     target: Waiting,
-    /// How many bytes of whole rows there are.
+    /// How many bytes were written.
     length: u64,
-    /// Whether rows are missing, as they could not be written.
+    /// Whether writing has failed, so that rows are missing.
     has_failed: bool,
 }
 
 #[derive(Debug)]
 enum Waiting {
     Stream(File),
-    /// The file is made with the first rows: what is there under its name are
-    /// rows, too, of a comparison that did not end.
+    /// A file, made when the first rows come: until then its path may hold the rows
+    /// of an earlier comparison that did not end.
     File {
         place: Place,
         partial: PathBuf,
@@ -87,7 +87,7 @@ enum Waiting {
 }
 
 impl RowsFile {
-    /// Makes sure that all of its files can be written; what is there stays.
+    /// Checks that all of its files can be written, and leaves them as they are.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
@@ -108,8 +108,8 @@ impl RowsFile {
         self.has_failed
     }
 
-    /// Adds whole rows. After an error those before are still there, and whole,
-    /// and no more are added.
+    /// Adds rows. An error leaves the earlier rows intact, and later ones are
+    /// ignored.
     pub(crate) fn push(&mut self, rows: &[u8]) -> io::Result<()> {
         if self.has_failed {
             return Ok(());
@@ -140,8 +140,8 @@ impl RowsFile {
         Ok(())
     }
 
-    /// Puts the rows in their place, with what describes them beside them,
-    /// unless they went to a stream.
+    /// Puts the rows in the place of `FILE`, and their description beside it. Rows that
+    /// went to a stream are there already, and get no description.
     pub(crate) fn finish(mut self, description: Option<&str>) -> io::Result<()> {
         self.push(&[])?;
         let Waiting::File { place, partial, file } = self.target else { return Ok(()) };
@@ -149,16 +149,16 @@ impl RowsFile {
         let beside = Companion::path(&self.path);
         let companion = find(&beside)?;
         let error = |error| unwritten(&beside, &error);
-        // With both written there is but one moment in which the two do not
-        // belong together.
+        // Both are written before either is renamed, so that they do not belong together
+        // for no longer than a moment.
         let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
         place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
         staged.map_or(Ok(()), |staged| staged.publish()).map_err(error)
     }
 
-    /// Leaves the rows where they are; where that is, if there are any. What
-    /// describes them comes beside them.
+    /// Leaves the rows in `FILE.partial`, with their description beside them, and
+    /// returns that path, if there are any rows.
     pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
         if self.length == 0 {
@@ -175,8 +175,8 @@ impl RowsFile {
     }
 }
 
-/// Makes the file for rows that are not complete. What describes older ones
-/// goes.
+/// Makes the file for rows that are not complete, and removes the description of
+/// older ones.
 fn begin(partial: &Path) -> io::Result<File> {
     match std::fs::remove_file(Companion::path(partial)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -186,18 +186,18 @@ fn begin(partial: &Path) -> io::Result<File> {
 }
 
 fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
-    // Of no kind: a pipe that nobody reads is no success here.
+    // Without the kind: `BrokenPipe` would end the program as a success.
     file.write_all(rows).map_err(|error| io::Error::other(unwritten(path, &error).to_string()))
 }
 
-/// The file beside a file with rows that holds them until there are no more.
+/// The path of the file that holds rows until there are no more.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)
 }
 
-/// All files that [`RowsFile`] write at some time, as the user would call them.
+/// All paths that a [`RowsFile`] writes to at some time, as the user would give them.
 pub(crate) fn files_of_rows(path: &Path) -> io::Result<Vec<PathBuf>> {
     let place = find(path)?;
     if place.is_stream() {
@@ -208,11 +208,11 @@ pub(crate) fn files_of_rows(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(vec![path.to_owned(), Companion::path(path), partial, beside])
 }
 
-/// Refuses two outputs on one path, however it is spelled, and one on a path
-/// that is read.
+/// Refuses two outputs with the same path, however it is spelled, and an output
+/// whose path is also read.
 pub(crate) fn distinct(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
     let mut seen: Vec<Place> = Vec::new();
-    // What can't be found can't be read either, which is said when it is.
+    // Of an input that can't be found, reading gives the better error.
     let inputs: Vec<Place> = inputs.iter().filter_map(|path| Place::find(path).ok()).collect();
     for path in outputs {
         let place = find(path)?;
@@ -233,7 +233,7 @@ fn find(path: &Path) -> io::Result<Place> {
     Place::find(path).map_err(|error| unwritten(path, &error))
 }
 
-/// Opens what can't be replaced.
+/// Opens a pipe or a device.
 fn stream(place: &Place, path: &Path, interrupt: &Interrupt) -> Result<File, Failure> {
     let failed = |error| unwritten(path, &error);
     if !is_pipe(&place.path().metadata().map_err(failed)?) {

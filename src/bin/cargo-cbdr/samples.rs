@@ -1,5 +1,5 @@
-//! The samples: a row for each measured run, on disk as soon as its pair is
-//! complete. The last comparison's are always kept, in the repository's part
+//! Writing samples: a row for each measured run, on disk as soon as its pair is
+//! complete. Those of the last comparison are always kept in the repository's part
 //! of the cache; `--samples` keeps them where the user wants.
 
 use std::io;
@@ -20,9 +20,9 @@ const KEPT: &str = "samples.csv";
 
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
-    /// That of the user, if one is wanted.
+    /// The file of `--samples`.
     wanted: Option<RowsFile>,
-    /// The one in the cache.
+    /// The file in the cache.
     kept: Option<RowsFile>,
     rows: CsvText,
     /// How many rows there are.
@@ -33,16 +33,16 @@ pub(crate) struct SamplesFiles<'a> {
 }
 
 impl<'a> SamplesFiles<'a> {
-    /// Makes sure that the file that the user wants, if any, can be written:
-    /// before anything is built, so that a bad path costs nobody a measurement.
+    /// Checks that the file of `--samples` can be written, before anything is built, so
+    /// that a bad path costs no measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
         let (rows, written) = (CsvText::default(), Ok(()));
         Ok(SamplesFiles { wanted, kept: None, rows, count: 0, written, interrupt })
     }
 
-    /// Writes what an event brings. A file that can't be written is given up,
-    /// and the other is not.
+    /// Writes what an event brings. When one file can't be written, the other one is
+    /// written on.
     pub(crate) fn take(&mut self, event: &Event<'_>) {
         let taken = self.try_take(event);
         if self.written.is_ok() {
@@ -79,11 +79,10 @@ impl<'a> SamplesFiles<'a> {
         wanted.and(kept)
     }
 
-    /// Puts the rows of a comparison that is over in their place, with what it
-    /// was beside those that the user wanted. Rows that are not all there, of a
-    /// comparison that was stopped or failed or of a file that could not be
-    /// written, stay where they are. Returns where those are that the user wanted,
-    /// and whether everything could be written.
+    /// Puts the rows of a finished comparison in their place, and the companion beside
+    /// the file of `--samples`. Rows stay where they are if some are missing: because the
+    /// comparison was stopped or failed, or because they could not be written. Returns
+    /// where those of `--samples` then are, and whether everything could be written.
     pub(crate) fn end(
         mut self,
         compared: Option<&Compared>,
@@ -98,7 +97,7 @@ impl<'a> SamplesFiles<'a> {
 
     fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
         let is_over = compared.is_some_and(|of| of.outcome.stopped_by != StoppedBy::Interrupt);
-        // The header, where there is no row.
+        // Without any row, the header.
         let written = if is_over { self.write() } else { Ok(()) };
         let companion = compared.and_then(|of| companion(of, self.count));
         let description = companion.map(|companion| companion.text()).transpose()?;
@@ -113,7 +112,7 @@ impl<'a> SamplesFiles<'a> {
     }
 }
 
-/// What stands beside the rows of a comparison.
+/// The companion of the rows of a comparison.
 fn companion(of: &Compared, rows: u64) -> Option<Companion> {
     let about_settings = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
     let sentences = about_settings.map(notices::notice).collect();

@@ -23,7 +23,7 @@ use crate::render;
 use crate::render::outputs::{self, Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
-/// How often what is known so far is shown.
+/// How often the result so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// The judge's threshold, where none is given.
@@ -41,13 +41,13 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let result = analyse(&spec, &sources, interrupt, &mut ui);
     ui.end();
     let outcome = match result {
-        // Too early for anything to be said.
+        // There is no result yet.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
             return Ok(Exit::interrupted(interrupt));
         }
         result => result?,
     };
-    // The summary says itself how often it may be looked at.
+    // The summary itself says how often it may be looked at.
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     give(args.format, outputs, &outcome)?;
@@ -66,7 +66,7 @@ pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Resul
 
 /// Something to read.
 struct Source {
-    /// As it is called in messages.
+    /// The name in messages.
     name: String,
     file: File,
     /// Whether it can be read twice.
@@ -91,15 +91,15 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
     }
 }
 
-/// How standard input is called in messages.
+/// The name of standard input in messages.
 pub(super) const STANDARD_INPUT: &str = "standard input";
 
-/// How a file is called in messages.
+/// The name of a file in messages.
 pub(super) fn quoted(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-/// Standard input, where it is no terminal.
+/// Opens standard input, unless it is a terminal.
 pub(super) fn standard() -> Result<File, Failure> {
     if std::io::stdin().is_terminal() {
         let what = "standard input is a terminal: give a file, or pipe samples in";
@@ -151,7 +151,7 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     })
 }
 
-/// What stands beside the files; of a metric in several, what the first says.
+/// The units that stand beside the files. Of several for one metric the first counts.
 pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
     let mut units = Units::new();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
@@ -189,7 +189,7 @@ fn analyse(
             }
             match interrupt.wait_readable(&source.file) {
                 Ok(false) => Flow::Stop,
-                // What can't be waited for is an error when it is read.
+                // If waiting fails, reading gives the error.
                 Ok(true) | Err(_) => Flow::Go,
             }
         };

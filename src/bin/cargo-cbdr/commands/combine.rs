@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::render::outputs::{Outputs, Wanted};
 use crate::ui::{Failure, Ui};
 
-/// Gives the verdict of the shards that several machines measured. Only what an
-/// inconclusive one means may be asked otherwise than they were measured for.
+/// Gives the verdict of the shards that several machines measured, by the settings
+/// that they were measured with; only `--on-inconclusive` may be another.
 pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
     let parts: Vec<Part> =

@@ -16,7 +16,7 @@ use crate::plot;
 use crate::render::outputs::{Outputs, Wanted};
 use crate::ui::Failure;
 
-/// Columns of what is no terminal.
+/// The width without a terminal.
 const COLUMNS: usize = 80;
 
 /// Draws the samples.
@@ -73,11 +73,10 @@ fn paint(
     Ok(Exit::Success)
 }
 
-/// A file's name in messages, and what is in it.
+/// The name of a file in messages, and its content.
 type Text = (String, Vec<u8>);
 
-/// What is to be read, with its name in messages: all of it, as it is looked
-/// at more than once.
+/// Reads the files completely, since they are looked at more than once.
 fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
     let only_standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &only_standard } else { files };
@@ -92,7 +91,7 @@ fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
     files.iter().map(text).collect()
 }
 
-/// Those that were named, or all.
+/// The metrics that were named, or all.
 fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failure> {
     let all = recording.metrics();
     if named.is_empty() {

@@ -14,8 +14,8 @@ use crate::ui::{Failure, Ui};
 /// The seeds stay below this, so that JSON can hold them.
 const SEEDS: u64 = 1 << 53;
 
-/// Makes the comparison `times` times, each with the next seed. A regression
-/// is no failure here: it is what is counted.
+/// Makes the comparison `times` times, each with the next seed. Regressions are
+/// counted and are no failure.
 pub(crate) fn run(
     times: u64,
     mut options: Options,
@@ -51,10 +51,10 @@ pub(crate) fn run(
             break;
         }
         options.seed = (options.seed + 1) % SEEDS;
-        // From now on all is built.
+        // The next comparisons find everything built.
         ui.hush();
     }
-    // What was done counts, whatever became of the rest.
+    // The finished comparisons count, also when a later one failed.
     let printed = match format {
         _ if outcomes.is_empty() && failed.is_err() => Ok(()),
         Format::Json => render::json::print_repeated(&outcomes),

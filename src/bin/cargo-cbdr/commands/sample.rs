@@ -20,6 +20,7 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
     let sampling = sampling(args)?;
     interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
+    // Rows wait here until their round is complete.
     let mut csv = CsvText::default();
     let mut columns: Vec<String> = Vec::new();
     let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {

@@ -1,7 +1,7 @@
-//! What all charts have in common: their size, their colours, their frame.
+//! What all charts share: size, colours and frame.
 //!
-//! The colours are those of the light page. The page's style replaces each of
-//! them, by its value, where it is dark or printed.
+//! The colours are those of the light page. Where the page is dark or printed, its
+//! style sheet replaces each of them, which it finds by value.
 
 use std::fmt::Display;
 
@@ -9,33 +9,33 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The base's.
+/// The colour of the base.
 pub(super) const BASE: RGBColor = RGBColor(0x2F, 0x6D, 0xB5);
-/// The head's.
+/// The colour of the head.
 pub(super) const HEAD: RGBColor = RGBColor(0xD0, 0x5F, 0x27);
-/// Letters.
+/// The colour of text.
 pub(super) const INK: RGBColor = RGBColor(0x4A, 0x50, 0x57);
-/// The grid.
+/// The colour of the grid.
 pub(super) const GRID: RGBColor = RGBColor(0xE1, 0xE4, 0xE7);
-/// The interval.
+/// The colour of the interval.
 pub(super) const BAND: RGBColor = RGBColor(0x6C, 0x5C, 0xA8);
-/// The threshold.
+/// The colour of the threshold.
 pub(super) const LIMIT: RGBColor = RGBColor(0xB9, 0x2C, 0x3E);
 
-/// Twice what it is shown at, so that whole units are fine enough.
+/// The size of a chart: twice what it is shown at, since places are whole numbers.
 pub(super) const SIZE: (u32, u32) = (960, 590);
 
-/// The same for one that is as wide as the page.
+/// The size of a chart that is as wide as the page.
 pub(super) const WIDE: (u32, u32) = (2160, 760);
 
-/// Letters' height.
+/// The height of text.
 const LETTERS: u32 = 27;
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// A drawing of a size, or what is said in its place.
+/// A drawing as SVG, or why there is none.
 pub(super) fn svg(
     size: (u32, u32),
     draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
@@ -45,12 +45,12 @@ pub(super) fn svg(
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
         draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())?;
     }
-    // As wide as its place; the view box keeps the shape.
+    // Without a size of its own a drawing fills its place; the view box keeps its shape.
     let (width, height) = size;
     Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
 }
 
-/// The frame of a chart: its ranges, and how the numbers at its sides read.
+/// The frame of a chart: its ranges, and how the numbers at its sides are written.
 pub(super) struct Frame<'f> {
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
@@ -58,7 +58,7 @@ pub(super) struct Frame<'f> {
     pub(super) y_label: &'f dyn Fn(f64) -> String,
     pub(super) x_name: String,
     pub(super) y_name: String,
-    /// Whether equal factors are equally far apart from left to right.
+    /// Whether the x axis is logarithmic.
     pub(super) logarithmic: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Where a point is; one beyond the frame, at its edge.
+    /// Where a point is. A point beyond the frame is at its edge.
     pub(super) fn at(&self, x: f64, y: f64) -> (i32, i32) {
         let scale = |x: f64| if self.logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
         let part = (scale(x) - scale(self.x.0)) / (scale(self.x.1) - scale(self.x.0));
@@ -127,8 +127,8 @@ impl Frame<'_> {
     }
 }
 
-/// Writes at a place, which is the text's left, middle or right, and its top,
-/// middle or bottom.
+/// Writes text, of which `place` is the left, the middle or the right, and the top,
+/// the middle or the bottom.
 pub(super) fn write<'a>(
     area: &Area<'a>,
     text: &impl Display,
@@ -139,7 +139,7 @@ pub(super) fn write<'a>(
     area.draw(&Text::new(text.to_string(), place, font.pos(Pos::new(across, down))))
 }
 
-/// Round numbers within a range, about so many.
+/// About `count` round numbers within a range.
 fn ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
     let rough = (to - from) / count as f64;
     if rough.is_nan() || rough <= 0.0 || !rough.is_finite() {
@@ -161,8 +161,8 @@ pub(super) fn step(range: (f64, f64)) -> f64 {
     }
 }
 
-/// 1, 2, 5, 10 and so on within a range of positive numbers; of a wide one the
-/// powers of ten.
+/// 1, 2, 5, 10 and so on within a range of positive numbers; only the powers of ten
+/// where the range is wide.
 fn powers((from, to): (f64, f64)) -> Vec<f64> {
     let wide = to / from > 2000.0;
     let firsts: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };

@@ -4,13 +4,13 @@ use cargo_cbdr::stats::empirical::sorted;
 
 use crate::plot::bins::at;
 
-/// How many cells the values are counted in first: as many as make no
-/// difference that is seen.
+/// How many cells the values are counted in first: enough for no visible
+/// difference.
 const CELLS: usize = 1024;
 
-/// Points of the density of the values between `from` and `to`, which is
-/// scaled so that it is the share of all values in a bin of `width`. None where
-/// the values are too few or all the same.
+/// Points of the density of the values between `from` and `to`, scaled to the share
+/// of all values in a bin of `width`. None where the values are too few or all the
+/// same.
 ///
 /// The bandwidth is Silverman's (1986, equation 3.31): 0.9 times the lesser of
 /// the standard deviation and the interquartile range by 1.34, by the fifth
@@ -39,7 +39,7 @@ pub(super) fn density(
     if bandwidth.is_nan() || bandwidth <= 0.0 {
         return None;
     }
-    // Beyond the range, a value still counts near its edge.
+    // Values beyond the range count near its edges.
     let reach = 4.0 * bandwidth;
     let (low, high) = (from - reach, to + reach);
     let cell = (high - low) / CELLS as f64;

@@ -1,4 +1,4 @@
-//! How the interval closed in: what was known after each pair.
+//! How the interval closed in on the change, pair by pair.
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::{Better, Unit};
@@ -11,10 +11,10 @@ use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};
 use super::ratios::line;
 use crate::plot::axis::{self, Axis};
 
-/// How many of the pairs are drawn at most: so many by equal factors.
+/// The most pairs that are drawn, spaced by equal factors.
 const POINTS: usize = 240;
 
-/// What is asked of the pairs.
+/// What the pairs were measured for.
 pub(super) struct FunnelSpec {
     pub(super) estimator: Estimator,
     pub(super) better: Better,
@@ -23,11 +23,11 @@ pub(super) struct FunnelSpec {
     pub(super) threshold: Option<f64>,
     /// The change beyond which it is a regression.
     pub(super) limit: Option<f64>,
-    /// After which pair it was answered.
+    /// The pair that decided, counted from 1.
     pub(super) decided: Option<u64>,
 }
 
-/// The drawing; none of too few pairs.
+/// The drawing. None where there are too few pairs.
 pub(super) fn draw(
     pairs: &[(Side, Pair<f64>)],
     spec: &FunnelSpec,
@@ -37,8 +37,8 @@ pub(super) fn draw(
     Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, spec)))
 }
 
-/// What was known after some of the pairs, the deciding one and the last one
-/// among them.
+/// The summary after some of the pairs, the deciding one and the last one among
+/// them.
 fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
     let direction = spec.better;
     let mut running = Running::new(spec.estimator, direction, spec.levels);
@@ -61,8 +61,8 @@ fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
     history
 }
 
-/// The changes that are shown: no change, the threshold, and the interval from
-/// where it is a few times as wide as in the end.
+/// The range of the changes that are shown: zero, the threshold, and the interval
+/// once it is no wider than a few times its final width.
 fn range(history: &[Summary], limit: Option<f64>) -> Option<(f64, f64)> {
     let last = history.last()?;
     let change = last.change?;
@@ -100,7 +100,7 @@ fn drawn<'a>(
     let decided = spec.decided.unwrap_or(u64::MAX);
     let until = history.partition_point(|summary| summary.pairs <= decided);
     band(area, &plane, &history[..until], 1.0)?;
-    // What came after the verdict did not count.
+    // Paler, since what came after the verdict did not count.
     band(area, &plane, &history[until.saturating_sub(1)..], 0.35)?;
     if let Some(limit) = spec.limit {
         line(area, &plane, &frame, limit, LIMIT)?;

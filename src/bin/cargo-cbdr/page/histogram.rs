@@ -1,4 +1,4 @@
-//! The two distributions, in the same bins, each with its density.
+//! The distributions of both sides in the same bins, each with its density.
 
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::Pair;
@@ -13,7 +13,7 @@ use crate::ui::text;
 /// The most bins.
 const BINS: usize = 40;
 
-/// The drawing, and what is not in it.
+/// The drawing, and a remark on what is not in it.
 pub(super) fn draw(
     values: &Pair<Vec<f64>>,
     unit: &Unit,
@@ -39,7 +39,7 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     let range = (bins.from, bins.edge(bins.len()));
     let peaks = densities.iter().flatten().flatten().map(|&(_, y)| y);
     let highest = peaks.fold(bins.largest(), f64::max);
-    // Round numbers are round in the unit that is shown.
+    // Ticks are round numbers in the unit that is shown.
     let rough = Axis::new(unit, range.0, range.1, 0.0);
     let shown = (rough.scaled(range.0), rough.scaled(range.1));
     let axis = Axis::new(unit, range.0, range.1, rough.whole(chart::step(shown)));
@@ -64,7 +64,7 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     Ok(())
 }
 
-/// Two bars share a bin, one behind the other.
+/// The bars of one side; in each bin those of the sides stand one behind the other.
 fn bars<'a>(
     area: &Area<'a>,
     plane: &Plane,

@@ -34,7 +34,7 @@ pub(crate) fn page(listing: &Listing) -> String {
     document("cargo cbdr: history", &body)
 }
 
-/// From where to where.
+/// How many commits there are, and the first and the last one.
 fn span(commits: &[Commit]) -> String {
     let name = |commit: Option<&Commit>| {
         commit.map_or(String::new(), |commit| abbreviated(&commit.id).to_owned())
@@ -99,7 +99,7 @@ fn expected(listed: &Listed, next: usize) -> Vec<Expected> {
     let mut all: Vec<Expected> = Vec::new();
     for value in &listed.values {
         let Some(mean) = value.row.mean_before else { continue };
-        // At the first commit of a level each result is its own mean.
+        // At the first commit of a level each result has itself for a mean.
         if all.last().is_none_or(|last| last.0 != value.commit) {
             all.push((value.commit, mean, value.row.deviation_before));
         }
@@ -108,7 +108,8 @@ fn expected(listed: &Listed, next: usize) -> Vec<Expected> {
     all
 }
 
-/// The range of the values: all of them, and the last band if there is room.
+/// The range that is shown: all values, and the last band as far as it leaves them
+/// room.
 fn range(listed: &Listed, expected: &[Expected]) -> (f64, f64) {
     let values = || listed.values.iter().map(|value| value.value);
     let (from, to) =
@@ -116,7 +117,6 @@ fn range(listed: &Listed, expected: &[Expected]) -> (f64, f64) {
     let least = if to > from { to - from } else { from.abs().max(f64::MIN_POSITIVE) };
     let band =
         expected.last().and_then(|(_, mean, deviation)| Some((*mean, THRESHOLD * (*deviation)?)));
-    // A wide band must not flatten the values.
     let (low, high) = band.map_or((from, to), |(mean, half)| {
         ((mean - half).max(from - least), (mean + half).min(to + least))
     });
@@ -160,8 +160,8 @@ fn drawn<'a>(area: &Area<'a>, listed: &Listed, commits: &[Commit]) -> Drawn<'a> 
 /// What was expected: a step for each commit.
 fn bands<'a>(area: &Area<'a>, plane: &Plane, expected: &[Expected]) -> Drawn<'a> {
     for (number, (commit, mean, deviation)) in expected.iter().enumerate() {
-        // From half-way to the one before to half-way to the next, so that
-        // commits without a result leave no gap.
+        // A step reaches half-way to its neighbours, so that commits without a result
+        // leave no gap.
         let at = *commit as f64;
         let half = |other: Option<&Expected>, default: f64| {
             other.map_or(default, |other| f64::midpoint(at, other.0 as f64))

@@ -1,4 +1,4 @@
-//! One metric of one benchmark: three pictures and the numbers.
+//! One metric of one benchmark: three charts and the numbers.
 
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
@@ -34,7 +34,7 @@ pub(super) fn article(
     let labels = comparison.map_or(Pair { base: "base", head: "head" }, |comparison| {
         comparison.labels.map(|label| all[label])
     });
-    // The benchmark's name is said above.
+    // The heading above names the benchmark.
     let prefix = format!("{}/", benchmark.name);
     let labels = labels.map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)));
     let decided = match result.verdict {
@@ -72,7 +72,7 @@ pub(super) fn article(
     }
 }
 
-/// Which colour is whose.
+/// The legend of the two colours.
 fn key(labels: &Pair<String>, what: &str) -> Markup {
     html! {
         span.key {

@@ -1,5 +1,5 @@
 //! The page: one file of HTML that shows a result and all that led to it. It
-//! needs no network and no scripts; its style is within.
+//! needs no network, no script and no other file.
 
 mod chart;
 mod density;
@@ -21,7 +21,8 @@ use crate::ui::text;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What a browser may load and run: the style that is within.
+/// The content security policy: a browser may use the style that is within, and
+/// load or run nothing else.
 const POLICY: &str = include_str!("policy.txt");
 
 /// The page.
@@ -46,8 +47,7 @@ fn document(title: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                // What comes from outside is escaped; were it not, it could
-                // still do nothing.
+                // All text is escaped. Should one not be, it still can't do anything.
                 meta http-equiv="Content-Security-Policy"
                     content=(POLICY.trim());
                 title { (title) }
@@ -203,7 +203,7 @@ fn bar(scale: &Scale, result: &MetricResult) -> Markup {
     }
 }
 
-/// The benchmarks, those first of which there is more to be seen.
+/// The benchmarks, the worst first.
 fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
     let mut benchmarks: Vec<&BenchmarkResult> = outcome.benchmarks.iter().collect();
     benchmarks.sort_by_key(|b| b.metrics.iter().map(rank).min().unwrap_or(u8::MAX));
@@ -242,10 +242,10 @@ fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
 /// The most metrics that are drawn.
 const DRAWN: usize = 60;
 
-/// The most metrics with a verdict of which none is folded away.
+/// With more metrics that gate than these, benchmarks that passed are folded.
 const OPEN: usize = 4;
 
-/// What there is of a benchmark; `drawn` are all metrics that are drawn.
+/// The content of a benchmark's section; `drawn` are all metrics that are drawn.
 fn content(
     outcome: &Outcome,
     recording: &Recording,

@@ -14,19 +14,22 @@ use cargo_cbdr::model::metric::Unit;
 /// More pairs than this are drawn in groups.
 const MOST: usize = 1200;
 
-/// As many groups of either order.
+/// The most groups of pairs in which the same side went first.
 const GROUPS: usize = 150;
 
-/// A dot: the pair's number, its change, which side went first; of a group,
-/// the median, and between which changes nine of ten pairs lie.
+/// A dot of one pair, or of a group of pairs.
 struct Dot {
+    /// The number of the pair, or of one in the middle of the group.
     number: f64,
+    /// The change, or the group's median.
     change: f64,
+    /// Which side went first.
     first: Side,
+    /// Of a group, between which changes nine of ten pairs lie.
     most: Option<(f64, f64)>,
 }
 
-/// The drawing, and how it differs from a dot a pair.
+/// The drawing, and a remark where not every pair has a dot within it.
 pub(super) fn draw(
     pairs: &[(Side, Pair<f64>)],
     threshold: Option<f64>,
@@ -68,7 +71,7 @@ pub(super) fn draw(
     Some((drawing, (!remarks.is_empty()).then(|| remarks.join("; "))))
 }
 
-/// Groups of pairs that follow each other, and how large they are.
+/// Dots of groups of pairs that follow each other, and the largest group's size.
 fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
     let mut dots = Vec::new();
     let mut largest = 0;
@@ -90,8 +93,8 @@ fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
     (dots, largest)
 }
 
-/// The changes that are shown: nearly all, no change, and the threshold where
-/// it is near.
+/// The range of the changes that are shown: nearly all of them, zero, and the
+/// threshold where it is near.
 fn range(dots: &[Dot], threshold: Option<f64>) -> (f64, f64) {
     let ends = |dot: &Dot| dot.most.map_or([dot.change; 2], |(low, high)| [low, high]);
     let sorted = sorted(dots.iter().flat_map(ends));
@@ -143,7 +146,7 @@ fn drawn<'a>(
     }
 }
 
-/// A line from left to right, if it is in the frame.
+/// Draws a line from left to right at `y`, if that is in the frame.
 pub(super) fn line<'a>(
     area: &Area<'a>,
     plane: &Plane,

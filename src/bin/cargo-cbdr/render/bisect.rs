@@ -51,7 +51,7 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     writeln!(out, "  {}", effort(report))
 }
 
-/// What it took.
+/// How much was tried and measured.
 fn effort(report: &Report) -> String {
     let count = |is: fn(&Step) -> bool| report.steps.iter().filter(|step| is(step)).count() as u64;
     let tried = text::count(report.steps.len() as u64, "commit");

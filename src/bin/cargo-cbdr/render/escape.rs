@@ -1,11 +1,11 @@
-//! Text of others (names of branches, benchmarks, metrics and files; what
-//! programs said), made harmless for each format.
+//! Escaping for each format. Names of branches, benchmarks, metrics and files, and
+//! the output of programs, come from others and may hold anything.
 
 use crate::ui::text;
 pub(crate) use crate::ui::text::line;
 
-/// Text in HTML or XML, also in a quoted attribute. Characters that XML 1.0
-/// can't have are shown.
+/// Escapes text for HTML and XML, also in a quoted attribute. Characters that
+/// XML 1.0 can't have are shown by their numbers.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::new();
     for c in text::clean(text).chars() {
@@ -21,8 +21,8 @@ pub(crate) fn xml(text: &str) -> String {
     escaped
 }
 
-/// A name in Markdown, in a table's cell too, as code: nobody is mentioned and
-/// nothing linked from there.
+/// A name as code in Markdown, also in a table's cell. Within code nobody is
+/// mentioned and nothing is linked.
 pub(crate) fn code(name: &str) -> String {
     let name = line(name);
     let plain = |c: char| !(c.is_ascii_punctuation() && "`|\\<>&".contains(c));
@@ -40,9 +40,8 @@ pub(crate) fn code(name: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
-/// A number and its unit in a table of Markdown; a unit may be anything. What
-/// holds a point within letters (`www.a.b`) would be a link, and letters with
-/// numbers (`GH-1`) a reference.
+/// A number and its unit in a table of Markdown. A unit may be any text, so that it
+/// may look like a link (`www.a.b`) or a reference (`GH-1`); then it becomes code.
 pub(crate) fn quantity(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let is_number = number.chars().all(|c| c.is_ascii_digit() || ".+-e".contains(c));
@@ -50,9 +49,8 @@ pub(crate) fn quantity(text: &str) -> String {
     if is_number && is_plain { text.to_owned() } else { code(text) }
 }
 
-/// A sentence for an HTML block within Markdown, which has no further markup.
-/// What stands between backticks becomes code; `@` and `#` elsewhere are kept
-/// from becoming mentions and references.
+/// A sentence for an HTML block within Markdown. What stands between backticks
+/// becomes code; elsewhere mentions, references and links are prevented.
 pub(crate) fn prose(sentence: &str) -> String {
     let sentence = line(sentence);
     let parts: Vec<&str> = sentence.split('`').collect();
@@ -68,8 +66,8 @@ pub(crate) fn prose(sentence: &str) -> String {
     escaped
 }
 
-/// Text in which nothing is a mention, a reference or an address to the services
-/// that show Markdown: a blank of no width stands behind what begins one.
+/// Escapes text so that a service that shows Markdown finds no mention, reference
+/// or link in it: puts a zero-width space behind whatever begins one.
 fn unlinked(text: &str) -> String {
     const BLANK: &str = "&#8203;";
     let mut escaped = String::new();

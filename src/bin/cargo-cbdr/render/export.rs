@@ -1,4 +1,4 @@
-//! Files for services that keep results over time, one file a kind.
+//! The files of `--export`, for services that keep results over time.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{bencher, benchmark_action, conbench};
 
-/// For whom.
+/// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bencher's metric format.
@@ -31,7 +31,7 @@ const KINDS: [(&str, Kind); 4] = [
     ("conbench", Kind::Conbench),
 ];
 
-/// `KIND=FILE`, or what is wrong with it.
+/// Parses `KIND=FILE`. An error says what is wrong.
 pub(crate) fn parse(text: &str) -> Result<(Kind, PathBuf), String> {
     let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
         return Err(format!("`--export {text}` is not KIND=FILE"));
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> Result<(Kind, PathBuf), String> {
 }
 
 impl Kind {
-    /// Whether it needs every run.
+    /// Whether the file holds every run.
     pub(crate) fn wants_runs(self) -> bool {
         self == Kind::Conbench
     }

@@ -16,7 +16,7 @@ pub(super) fn summary() -> Option<PathBuf> {
     path.map(PathBuf::from)
 }
 
-/// Opens the summary of the job, which others may have begun.
+/// Opens the summary of the job. Earlier steps may have written to it.
 pub(super) fn open_summary(path: &Path) -> io::Result<File> {
     let file = fs_err::OpenOptions::new().create(true).append(true).open(path)?;
     Ok(file.into_parts().0)
@@ -24,12 +24,12 @@ pub(super) fn open_summary(path: &Path) -> io::Result<File> {
 
 /// Appends to the summary of the job.
 pub(super) fn write_summary(mut file: &File, outcome: &Outcome) -> io::Result<()> {
-    // In one piece: other steps may write, too.
+    // With one write, since other steps may write, too.
     file.write_all(format!("{}\n", markdown::summary(outcome)).as_bytes())
 }
 
-/// Prints an annotation for each metric that is no pass, one for each way in which
-/// the branch changes its own gate, and one for the whole.
+/// Prints an annotation for each metric that does not pass, one for each way in
+/// which the branch changes its own gate, and one for the overall verdict.
 pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };

@@ -1,4 +1,4 @@
-//! What was recorded, whether it fits the past, and the past itself.
+//! The output of `history record`, `history check` and `history list`.
 
 use std::io::Write;
 
@@ -51,7 +51,7 @@ pub(crate) fn print_recorded_json(recorded: &Recorded) -> std::io::Result<()> {
     print_line(&object)
 }
 
-/// What a result is of, in two lines.
+/// The benchmark of a result, and how and where it was measured, in two lines.
 pub(crate) fn heading(key: &Key) -> String {
     let Key { case, context, hardware } = key;
     let args = match case.args.is_empty() {
@@ -121,7 +121,7 @@ fn z(z: f64) -> String {
     if z.abs() < 0.005 { "0.00".to_owned() } else { format!("{z:+.2}") }
 }
 
-/// Why a metric that decides is open.
+/// Why metrics that decide have no verdict.
 fn reasons(judged: &Judged) -> Vec<String> {
     let open = judged.metrics.iter().filter(|score| score.gates);
     let reason =
@@ -129,7 +129,7 @@ fn reasons(judged: &Judged) -> Vec<String> {
     open.filter_map(reason).collect()
 }
 
-/// What was taken for the past.
+/// Which commits count as the past.
 fn past(report: &Report) -> String {
     let Some((commit, rule)) = &report.baseline else {
         return "  There is no commit before this one.".to_owned();

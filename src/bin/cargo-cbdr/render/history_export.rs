@@ -1,4 +1,4 @@
-//! All results, for other programs.
+//! `history export`: all results, for other programs.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use crate::cli::ExportFormat;
 
 type All = BTreeMap<String, Noted>;
 
-/// Prints everything; returns how many metrics had to be left out.
+/// Prints all results. Returns how many metrics the format has no place for.
 pub(crate) fn print(all: &All, format: ExportFormat) -> std::io::Result<usize> {
     match format {
         ExportFormat::Csv => csv(all).map(|()| 0),
@@ -36,7 +36,7 @@ pub(crate) fn print(all: &All, format: ExportFormat) -> std::io::Result<usize> {
     }
 }
 
-/// Seconds since 1970 as people and programs write a time.
+/// Seconds since 1970 as RFC 3339 has them.
 fn time(seconds: f64) -> String {
     let time = UNIX_EPOCH + Duration::from_secs_f64(seconds.clamp(0.0, 1e11));
     humantime::format_rfc3339_millis(time).to_string()
@@ -88,8 +88,8 @@ fn csv(all: &All) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A text of others in a cell: on one line, and, where a spreadsheet would take
-/// it for a formula, behind an apostrophe. An option (`--quick`) is none.
+/// A text in a cell, on one line. Where a spreadsheet would take it for a formula an
+/// apostrophe stands before it; an option (`--quick`) is no formula.
 fn cell(text: &str) -> String {
     let text = line(text);
     let is_formula = match text.trim_start().chars().next() {

@@ -15,7 +15,7 @@ use super::words::{self, facts, sentence};
 enum Case {
     Passed,
     Skipped(String),
-    /// Its type and why.
+    /// The type of the failure, and why.
     Failed(String, String),
 }
 
@@ -82,7 +82,7 @@ fn suite(
 fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, Case)> {
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
     let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
-    // Of these nothing was measured, but they are not nothing.
+    // A benchmark of which nothing was measured has a case of its own.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => Some(Case::Passed),
         (Status::New, _) => {
@@ -108,7 +108,7 @@ fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
         }
-        // Of a shard, which gives none.
+        // A shard gives no verdict.
         None => Case::Skipped(why),
         _ => Case::Passed,
     }
@@ -128,20 +128,20 @@ fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> Case {
     }
 }
 
-/// A name, which must not be empty there.
+/// A name as an attribute, which must not be empty.
 fn attribute(name: &str) -> String {
     let name = xml(&line(name));
     if name.trim().is_empty() { "-".to_owned() } else { name }
 }
 
-/// How long the runs of a benchmark took, as far as they measured that.
+/// How long all runs of a benchmark took, if `wall_time` was measured; else 0.
 fn seconds(benchmark: &BenchmarkResult) -> f64 {
     let wall = benchmark.metrics.iter().find(|result| result.name == "wall_time");
     let of_pair = |result: &MetricResult| Some(result.summary.base? + result.summary.head?);
     wall.and_then(of_pair).unwrap_or(0.0) * benchmark.pairs as f64
 }
 
-/// The moment, in the schema's form: no fraction, no zone.
+/// The present time as the schema wants it: without fraction and zone.
 fn timestamp() -> String {
     super::now().trim_end_matches('Z').to_owned()
 }

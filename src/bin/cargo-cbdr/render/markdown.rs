@@ -8,8 +8,8 @@ use super::escape::{code, prose, quantity, xml};
 use super::{scale, words};
 use crate::ui::text;
 
-/// Stands in every comment and is never seen: a bot finds by it the one that
-/// it is to update.
+/// The invisible first line of every comment, by which a bot finds the one that it
+/// is to update.
 const MARKER: &str = "<!-- cargo-cbdr -->";
 
 /// The most rows of the table, lines of the scale and notices: GitHub takes no
@@ -88,7 +88,7 @@ fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
 
 type Named<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// All metrics; where they are many, those first that matter most.
+/// All metrics. Where there are many, those that matter most come first.
 fn worst_first<'a>(outcome: &'a Outcome) -> Vec<Named<'a>> {
     let mut all: Vec<Named<'a>> = outcome.metrics().collect();
     if all.len() > LINES {
@@ -102,7 +102,7 @@ fn short(name: &str) -> String {
     cut(&super::escape::line(name), NAME)
 }
 
-/// A text of at most so many letters.
+/// The first `most` characters of a text.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -131,8 +131,8 @@ fn row(
     )
 }
 
-/// What is folded away. One block of HTML, so that nothing in it is taken for
-/// Markdown; a blank line would end it.
+/// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
+/// a blank line would end it.
 fn details(out: &mut String, outcome: &Outcome) -> fmt::Result {
     let (notices, meaning) = (words::notices(outcome), words::meaning(outcome));
     let noticed = match notices.len() {

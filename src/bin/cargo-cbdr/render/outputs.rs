@@ -1,4 +1,4 @@
-//! Where the result goes besides the human's or the program's that called.
+//! The files that a result is written to, besides standard output.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ use crate::output::{self, OutputFile};
 use crate::page;
 use crate::ui::{Failure, about};
 
-/// The files that are wanted, each proved to be writable before anything is
-/// measured.
+/// The files that are wanted. That each can be written is checked before anything
+/// is measured.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// The summary of a GitHub job.
@@ -30,16 +30,16 @@ pub(crate) struct Outputs {
 pub(crate) struct Wanted<'a> {
     /// The page.
     pub(crate) page: Option<&'a Path>,
-    /// Each a kind and a file.
+    /// `KIND=FILE` each.
     pub(crate) exports: &'a [String],
-    /// The samples, which somebody else writes.
+    /// The samples, which are written elsewhere.
     pub(crate) samples: Option<&'a Path>,
-    /// What is read.
+    /// The files that are read.
     pub(crate) inputs: &'a [PathBuf],
 }
 
 impl Outputs {
-    /// Makes sure that all of them can be written, each to a path of its own.
+    /// Checks that all of them can be written, each to a path of its own.
     pub(crate) fn new(
         format: Format,
         wanted: Wanted<'_>,
@@ -52,7 +52,7 @@ impl Outputs {
         let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
         paths.extend(wanted.page.map(Path::to_owned));
         if let Some(samples) = wanted.samples {
-            // First, so that the other one is named.
+            // First, so that an error about two equal paths names the other output.
             paths.splice(0..0, output::files_of_rows(samples)?);
         }
         output::distinct(&paths, wanted.inputs)?;
@@ -86,8 +86,8 @@ impl Outputs {
     }
 }
 
-/// What became of printing a result. A reader that has gone wants no more of
-/// it, which changes nothing about the result: the exit code is still its own.
+/// Explains an error of printing a result. That the reader of standard output is
+/// gone is none: the exit code is still that of the result.
 pub(crate) fn printed(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

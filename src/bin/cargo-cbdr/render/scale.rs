@@ -1,4 +1,4 @@
-//! Intervals against their thresholds, on one scale, as text.
+//! Intervals and their thresholds on one scale, as text.
 
 use cargo_cbdr::model::outcome::MetricResult;
 
@@ -7,7 +7,7 @@ use crate::ui::text::percent;
 /// How many columns the scale has.
 const WIDTH: usize = 41;
 
-/// How many thresholds the scale of several metrics reaches at most.
+/// How many times the largest threshold the scale of several metrics reaches.
 const FAR: f64 = 12.0;
 
 /// What the scale shows, from its left end to its right one.
@@ -17,8 +17,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// One that holds no change, all thresholds, and the finite ends of the
-    /// intervals as far as they do not make the rest tiny.
+    /// A scale with zero, all thresholds and changes, and the finite ends of the
+    /// intervals as far as these do not make the rest tiny.
     pub(crate) fn of(results: &[&MetricResult]) -> Self {
         let limits = || results.iter().filter_map(|result| result.limit());
         let changes = results.iter().filter_map(|result| result.summary.change);
@@ -32,7 +32,7 @@ impl Scale {
             from = from.min(end.max(from - core));
             to = to.max(end.min(to + core));
         }
-        // One that is far off must not make the others' scale useless.
+        // One metric that is far off must not squeeze the others.
         let largest = limits().map(f64::abs).fold(0.0, f64::max);
         if results.len() > 1 && largest > 0.0 {
             (from, to) = (from.max(-FAR * largest), to.min(FAR * largest));
@@ -41,8 +41,8 @@ impl Scale {
         Scale { from: from - margin, to: to + margin }
     }
 
-    /// Where a change is, from 0 at the left end to 1 at the right one; out of
-    /// range at the end where it would be.
+    /// Where a change is, from 0 at the left end to 1 at the right one. A change out of
+    /// range is at the nearer end.
     pub(crate) fn part(&self, change: f64) -> f64 {
         ((change - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
     }
@@ -96,8 +96,8 @@ impl Scale {
     }
 }
 
-/// A line for each result, after its name, and what the signs mean. Nothing
-/// where there is no change to show.
+/// A line for each result, after its name, and a legend. Nothing where no result
+/// has a change.
 pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
     let shown = results.iter().filter(|(_, result)| result.summary.change.is_some());
     let shown: Vec<_> = shown.collect();

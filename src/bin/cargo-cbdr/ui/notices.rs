@@ -90,7 +90,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
     }
 }
 
-/// What is said of the result of one metric.
+/// A remark on one metric.
 fn remark(remark: &Remark) -> String {
     let shown = |change: Option<f64>| change.map_or("from zero".to_owned(), percent);
     match remark {
@@ -139,7 +139,7 @@ fn policy_differs(keys: &[&str], from: Side) -> String {
     format!("base and head set {keys} differently; {counts}")
 }
 
-/// The keys first, all of them: a comment may cut what follows.
+/// All keys come first, since a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
         Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
@@ -176,7 +176,7 @@ fn different(differing: &DifferentKey) -> String {
     format!("`{}`{of}: base {base}, head {head}", differing.key)
 }
 
-/// That what gates on the base is not measured on the head.
+/// What gates on the base and is not measured on the head.
 pub(crate) fn removed(removed: &[Removed]) -> String {
     const MOST: usize = 40;
     let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
@@ -201,7 +201,7 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
     )
 }
 
-/// What is said of what the runs were given to do.
+/// A notice about what the runs were given to do.
 fn run(notice: &RunNotice) -> String {
     match notice {
         RunNotice::BenchChanged { benchmark, path } => format!(
@@ -254,7 +254,7 @@ fn other_files(files: &[String]) -> String {
     )
 }
 
-/// What a finding about the noise means and what can be done, without a full stop.
+/// A finding about the noise and what can be done about it, without a full stop.
 pub(crate) fn finding(finding: &Finding) -> String {
     match *finding {
         Finding::Outliers { one_in, share } => format!(
@@ -318,7 +318,7 @@ fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     )
 }
 
-/// `1.23% higher`, `1.23% lower`: whether that is worse is the metric's affair.
+/// `1.23% higher`, `1.23% lower`. Whether that is worse depends on the metric.
 fn higher(change: f64) -> String {
     let size = percent(change.abs());
     let word = if change < 0.0 { "lower" } else { "higher" };
@@ -329,7 +329,7 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// Why a verdict is unlikely, and what could be told.
+/// Why a verdict is unlikely, and which changes could be told from the threshold.
 fn unlikely(unlikely: &Unlikely) -> String {
     let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
     let needed = match needed {
