@@ -1,5 +1,6 @@
 //! A branch cannot change what is measured, or how it is judged, without a word.
 
+use cargo_cbdr::settings::table::THRESHOLD;
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Repo, metric};
@@ -323,7 +324,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     );
     let gone = metric(&found, "a");
     assert_eq!((&gone["status"], &gone["gates"]), (&json!("removed"), &json!(true)));
-    assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(0.02), &Value::Null));
+    assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(THRESHOLD.0), &Value::Null));
     // What decided nothing is only told.
     assert_eq!(
         (&metric(&found, "c")["status"], &metric(&found, "c")["gates"]),
