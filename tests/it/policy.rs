@@ -1,6 +1,5 @@
 //! A branch cannot change what is measured, or how it is judged, without a word.
 
-use cargo_cbdr::settings::table::THRESHOLD;
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Repo, metric};
@@ -310,7 +309,7 @@ fn script(base: &str, head: &str, keys: &str) -> Repo {
 #[test]
 fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let (base, head) = ("{\"a\": 1, \"b\": 1, \"c\": 1}", "{\"b\": 1}");
-    let repo = script(base, head, "metrics = [\"a\", \"b\"]");
+    let repo = script(base, head, "metrics = [\"a\", \"b\"]\nthreshold = \"2%\"");
     everywhere(
         &repo,
         &["the head no longer measures `a` of `sh`, which gates on the base"],
@@ -324,7 +323,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     );
     let gone = metric(&found, "a");
     assert_eq!((&gone["status"], &gone["gates"]), (&json!("removed"), &json!(true)));
-    assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(THRESHOLD.0), &Value::Null));
+    assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(0.02), &Value::Null));
     // What decided nothing is only told.
     assert_eq!(
         (&metric(&found, "c")["status"], &metric(&found, "c")["gates"]),
