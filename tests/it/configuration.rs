@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cargo_cbdr::settings::table::THRESHOLD;
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Repo};
@@ -292,7 +293,7 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     let keys = "`confidence`, `estimator`, `metrics`, `on-inconclusive`, `on-no-baseline`, \
                 `on-removed`, `thresholds` and `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
-    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.02)]));
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", THRESHOLD.0)]));
     assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("robust")));
     let object = repo.cbdr(&format!("{args} --policy-from head")).run().code(102).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));

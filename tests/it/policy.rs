@@ -309,7 +309,7 @@ fn script(base: &str, head: &str, keys: &str) -> Repo {
 #[test]
 fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let (base, head) = ("{\"a\": 1, \"b\": 1, \"c\": 1}", "{\"b\": 1}");
-    let repo = script(base, head, "metrics = [\"a\", \"b\"]");
+    let repo = script(base, head, "metrics = [\"a\", \"b\"]\nthreshold = \"2%\"");
     everywhere(
         &repo,
         &["the head no longer measures `a` of `sh`, which gates on the base"],

@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn the_threshold_leaves_room_and_is_never_below_the_usual_one() {
         let table = [
-            (None, 0.02),
-            (Some(0.001), 0.02),
+            (None, THRESHOLD.0),
+            (Some(0.001), THRESHOLD.0),
             (Some(0.02), 0.03),
             (Some(0.079), 0.1),
             (Some(9.0), 0.1),

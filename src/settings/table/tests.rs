@@ -11,10 +11,9 @@ fn said(keys: Value) -> String {
     Table::of_metadata(&json!({ "cbdr": keys }), "workspace").unwrap_err().to_string()
 }
 
-/// `docs/configuration.md`.
-fn documentation() -> String {
+fn documentation(name: &str) -> String {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(root.join("docs/configuration.md")).unwrap()
+    std::fs::read_to_string(root.join(name)).unwrap()
 }
 
 /// The words in backticks of a text.
@@ -32,7 +31,7 @@ fn every_key_is_a_field_and_every_field_a_key() {
 
 #[test]
 fn every_key_is_documented_with_its_default() {
-    let text = documentation();
+    let text = documentation("docs/configuration.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
     let mut documented = BTreeMap::new();
     for row in rows {
@@ -49,11 +48,13 @@ fn every_key_is_documented_with_its_default() {
     for (key, default) in Table::defaults() {
         assert_eq!(documented[key], format!("`{default}`"), "{key}");
     }
+    let threshold = format!("({} % by default)", 100.0 * THRESHOLD.0);
+    assert!(documentation("README.md").contains(&threshold), "{threshold}");
 }
 
 #[test]
 fn the_documentation_knows_which_keys_decide_and_which_select() {
-    let text = documentation();
+    let text = documentation("docs/configuration.md");
     let between = |from: &str, to: &str| {
         let part = text.split(from).nth(1).unwrap();
         let mut keys: Vec<String> =
