@@ -10,13 +10,13 @@ use super::checkout::Worktree;
 use super::diagnose::{self, Tool};
 use super::environment::{Environment, var, watched};
 use super::files::{remove, walk};
+use super::folder_record::{Outline, outline};
 use super::inputs::configuration::{Configuration, cargo_home};
 use super::inputs::foundation::Foundation;
 use super::inputs::traces::{Places, Traces};
 use super::setup::SideSetup;
 use super::target_folder::{TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
-use super::worktree_record::{Outline, outline};
 use super::{Event, PrepareContext};
 use crate::error::{Error, Kind};
 use crate::exec::process::{Command, RunFault, Sink};
@@ -319,7 +319,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
 
     /// What lies in the worktree, but for what cargo itself writes there.
     fn outline(&self) -> Result<Outline, Error> {
-        outline(&self.setup.worktree.path, self.setup.root_inside())
+        Ok(outline(&self.setup.worktree.path, self.setup.root_inside())?)
     }
 
     /// Lets cargo build a target. `None` when that fails and there may be another

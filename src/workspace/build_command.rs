@@ -6,22 +6,24 @@
 //! manifests in `tree` stay those of the commit. Nobody knows what a build
 //! command reads, so its results are used again only when nothing that could
 //! matter has changed, and every file is still as the build left it; see
-//! [`WorktreeRecord`]. Otherwise it is run again in a clean checkout.
+//! [`FolderRecord`]. Otherwise it is run again in a clean checkout.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
 
 use super::build::{Runnable, is_the_codes};
 use super::checkout::apply_filters;
 use super::diagnose::{self, Tool};
 use super::environment::all_but_session;
 use super::files::{remove, walk};
+use super::folder_record::{FolderRecord, Restored, Strangers, is_git, outline};
 use super::inputs::configuration::Configuration;
 use super::inputs::foundation::Foundation;
 use super::setup::SideSetup;
 use super::target_folder::is_later;
-use super::worktree_record::{BuiltFrom, Restored, WorktreeRecord, outline};
 use super::{Event, PrepareContext};
 use crate::error::{Cause, Error, Kind};
 use crate::exec::process::{Command, Exit, RunError, Sink};
@@ -45,6 +47,29 @@ const CARGO_OWN: [&str; 3] = [".fingerprint", "build", "incremental"];
 /// Variables by which a shell tells how and from where it called its last
 /// command. They differ from call to call, so build commands do not get them.
 const OF_SHELL: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
+
+/// Everything that the results of build commands depend on, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct BuiltFrom {
+    /// The commit, or the tree of a dirty one, and what the worktree lacks of it.
+    identity: String,
+    /// A digest of the lock file.
+    lock: String,
+    /// A digest of the environment, the compiler and what else shapes builds.
+    environment: String,
+    /// A digest of each build command with its folder, in the order in which they ran.
+    commands: Vec<String>,
+}
+
+/// What filled a worktree of build commands.
+#[derive(Debug, Serialize, Deserialize)]
+struct CommandsRun {
+    from: BuiltFrom,
+    /// Whether they wrote nothing but cargo's lock file and target folder.
+    wrote_as_cargo: bool,
+}
+
+type WorktreeRecord = FolderRecord<CommandsRun>;
 
 /// The worktree in which a side's commands are run.
 #[derive(Debug, Default)]
@@ -157,13 +182,13 @@ impl CommandBuild<'_, '_> {
     /// things, and nothing has changed since. Returns those that failed because of the
     /// base's code, and why.
     fn run(&mut self, built_from: BuiltFrom) -> Result<BTreeMap<BuildCommand, String>, Error> {
-        let (side, interrupt) = (self.setup.side(), self.context.tools.interrupt);
+        let side = self.setup.side();
         let at = self.root.with_extension("record");
         let mut record = WorktreeRecord::read(&at)?;
-        if let Some(record) = record.as_mut().filter(|record| record.built_from == built_from)
+        if let Some(record) = record.as_mut().filter(|record| record.filled_from.from == built_from)
             && self.root.is_dir()
         {
-            let restored = record.restore(&self.root, Path::new(""), interrupt)?;
+            let restored = self.restore(record, Path::new(""))?;
             if restored == Restored::Reread {
                 record.write(&at)?;
             }
@@ -192,11 +217,17 @@ impl CommandBuild<'_, '_> {
             }
         }
         if failed.is_empty() {
-            let mut record = WorktreeRecord::new(&self.root, built_from, interrupt)?;
-            record.is_cargos = before == outline(&self.root, workspace)?;
-            record.write(&at)?;
+            let wrote_as_cargo = before == outline(&self.root, workspace)?;
+            let commands = CommandsRun { from: built_from, wrote_as_cargo };
+            let check = || Ok::<_, Error>(self.context.tools.interrupt.check()?);
+            FolderRecord::new(commands, &self.root, is_git, check)?.write(&at)?;
         }
         Ok(failed)
+    }
+
+    fn restore(&self, record: &mut WorktreeRecord, folder: &Path) -> Result<Restored, Error> {
+        let check = || Ok::<_, Error>(self.context.tools.interrupt.check()?);
+        record.restore(&self.root, folder, is_git, Strangers::Remove, check)
     }
 
     /// Makes the worktree that of the commit, as the side's other one was before anything
@@ -274,9 +305,10 @@ impl CommandBuild<'_, '_> {
     ) -> Result<Option<PathBuf>, Error> {
         let is_cargos = self.steps.iter().all(|(step, _)| builds_with_cargo(&step.words));
         let fits = |record: &WorktreeRecord| {
-            record.is_cargos
-                && record.built_from.environment == built_from.environment
-                && record.built_from.commands == built_from.commands
+            let CommandsRun { from, wrote_as_cargo } = &record.filled_from;
+            *wrote_as_cargo
+                && from.environment == built_from.environment
+                && from.commands == built_from.commands
         };
         let Some(mut record) = record.filter(|record| is_cargos && fits(record)) else {
             return Ok(None);
@@ -288,8 +320,7 @@ impl CommandBuild<'_, '_> {
         if !is_folder || is_later(&full, SystemTime::now())? {
             return Ok(None);
         }
-        let interrupt = self.context.tools.interrupt;
-        if record.restore(&self.root, &target, interrupt)? == Restored::Changed {
+        if self.restore(&mut record, &target)? == Restored::Changed {
             return Ok(None);
         }
         remove_programs(&full)?;

@@ -14,20 +14,21 @@ mod diagnose;
 mod environment;
 mod fetch;
 mod files;
+mod folder_record;
 pub mod git;
 mod identical;
 mod inputs;
 mod overlay;
-mod scratch;
 mod settings;
 mod setup;
 mod target_folder;
 mod tools;
-mod worktree_record;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use tempfile::TempDir;
 
 pub use build::write_down;
 pub(crate) use environment::compiler_flags;
@@ -52,7 +53,6 @@ use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
 use crate::workspace::inputs::foundation::Foundation;
-use crate::workspace::scratch::Scratch;
 use crate::workspace::setup::{Setup, SideSetup};
 
 /// What a comparison is asked to do.
@@ -131,7 +131,7 @@ pub(crate) struct Preparation {
     /// The repository's part of the cache.
     pub(crate) cache: RepositoryCache,
     /// A folder for what the runs print.
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: TempDir,
     /// Held until the runs are over: they use the worktrees.
     pub(crate) _lock: Option<Lock>,
 }
@@ -165,7 +165,7 @@ pub(crate) struct PreparedSide {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) notices: Vec<Notice>,
     /// A folder for what the runs print.
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: TempDir,
     /// Held until the runs are over: they use the worktree.
     pub(crate) _lock: Lock,
 }
@@ -225,13 +225,14 @@ pub(crate) fn prepare_one(
     let benchmarks = settings.benchmarks;
     let artifacts = build::build_targets(&mut context, &mut foundation, &head, &benchmarks)?;
     let worktree = build_command::prepare(&mut context, &mut foundation, &head, &benchmarks)?;
+    let built = BuiltSide { setup: &head, artifacts, worktree };
     let mut programs = Vec::new();
     for benchmark in benchmarks {
-        let runnable = runnable(&context, &head, &artifacts, &worktree, &benchmark)?;
+        let runnable = built.runnable(&context, &benchmark)?;
         let runnable = runnable.map_err(|_| cargo::Error::NoExecutable(benchmark.name.clone()))?;
         programs.push((benchmark, runnable.program));
     }
-    context.cache.prune(&names(&artifacts));
+    context.cache.prune(&built.names());
     context.prepared(start);
     let PrepareContext { tools, notices, scratch, .. } = context;
     let (rustc, env) = (head.rustc, tools.env);
@@ -252,26 +253,24 @@ fn build_sides(
     })?;
     // Whether there is something to measure although both sides are the same.
     let must_run = context.request.aa || context.request.always_run;
-    let worktrees = if must_run || sides.base.tree != sides.head.tree {
-        Some(Pair::try_both(|side| {
-            build_command::prepare(context, &mut foundation, setups[side], benchmarks)
-        })?)
-    } else {
-        None
+    let commands_differ = must_run || sides.base.tree != sides.head.tree;
+    let worktrees = Pair::try_both(|side| match commands_differ {
+        true => build_command::prepare(context, &mut foundation, setups[side], benchmarks),
+        false => Ok(CommandWorktree::default()),
+    })?;
+    let Pair { base, head } = setups;
+    let built = Pair {
+        base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
+        head: BuiltSide { setup: head, artifacts: artifacts.head, worktree: worktrees.head },
     };
     let mut prepared = Vec::new();
     for benchmark in benchmarks {
-        let state = match (&benchmark.subject, &worktrees) {
-            (Subject::Command { .. }, None) => State::Identical,
-            (_, worktrees) => {
-                let untouched = CommandWorktree::default();
-                let of_side = |side: Side| {
-                    let worktree = worktrees.as_ref().map_or(&untouched, |both| &both[side]);
-                    runnable(context, setups[side], &artifacts[side], worktree, benchmark)
-                };
-                let both = Pair::try_both(of_side)?;
-                state_of(context, benchmark, both, must_run)?
-            }
+        let is_command = matches!(benchmark.subject, Subject::Command { .. });
+        let state = if is_command && !commands_differ {
+            State::Identical
+        } else {
+            let both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
+            state_of(context, benchmark, both, must_run)?
         };
         if matches!(state, State::Identical) {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone() });
@@ -286,25 +285,38 @@ fn build_sides(
             context.notice(Notice::OtherFiles { files });
         }
     }
-    context.cache.prune(&[names(&artifacts.base), names(&artifacts.head)].concat());
+    context.cache.prune(&[built.base.names(), built.head.names()].concat());
     Ok(prepared)
 }
 
-/// What is run of a benchmark on a side, or why there is nothing to run.
-fn runnable(
-    context: &PrepareContext<'_>,
-    setup: &SideSetup,
-    artifacts: &Artifacts,
-    worktree: &CommandWorktree,
-    benchmark: &Benchmark,
-) -> Result<Result<Runnable, String>, Error> {
-    match &benchmark.subject {
-        Subject::Target(target, options) => {
-            build::runnable(context, setup, artifacts, benchmark, target, options)
+/// What was built of one side.
+struct BuiltSide<'a> {
+    setup: &'a SideSetup,
+    artifacts: Artifacts,
+    worktree: CommandWorktree,
+}
+
+impl BuiltSide<'_> {
+    /// What is run of a benchmark, or why there is nothing to run.
+    fn runnable(
+        &self,
+        context: &PrepareContext<'_>,
+        benchmark: &Benchmark,
+    ) -> Result<Result<Runnable, String>, Error> {
+        match &benchmark.subject {
+            Subject::Target(target, options) => {
+                build::runnable(context, self.setup, &self.artifacts, benchmark, target, options)
+            }
+            Subject::Command { words, build } => {
+                let build = build.as_deref();
+                Ok(self.worktree.runnable(context, self.setup, benchmark, words, build))
+            }
         }
-        Subject::Command { words, build } => {
-            Ok(worktree.runnable(context, setup, benchmark, words, build.as_deref()))
-        }
+    }
+
+    /// The names of the artifacts.
+    fn names(&self) -> Vec<String> {
+        self.artifacts.values().flatten().map(Artifact::name).collect()
     }
 }
 
@@ -332,9 +344,8 @@ fn state_of(
     Ok(State::Ready(Box::new(Pair { base: base.program, head: head.program })))
 }
 
-fn names(artifacts: &Artifacts) -> Vec<String> {
-    artifacts.values().flatten().map(Artifact::name).collect()
-}
+/// How the names of scratch folders in the cache begin.
+const SCRATCH: &str = "tmp-";
 
 /// What the steps of a preparation share.
 struct PrepareContext<'a> {
@@ -342,8 +353,8 @@ struct PrepareContext<'a> {
     repo: Repo,
     cache: RepositoryCache,
     tools: Tools<'a>,
-    /// For what the tools and the runs print.
-    scratch: Scratch,
+    /// For what the tools and the runs print: a folder in the cache once its lock is held.
+    scratch: TempDir,
     on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
     notices: Vec<Notice>,
 }
@@ -357,7 +368,8 @@ impl<'a> PrepareContext<'a> {
     ) -> Result<Self, Error> {
         let repo = Repo::discover(&request.folder)?;
         let cache = repository_cache(request, &repo)?;
-        let scratch = Scratch::new(&cache)?;
+        let scratch = tempfile::tempdir();
+        let scratch = scratch.map_err(Error::io("make a folder in", &std::env::temp_dir()))?;
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
@@ -430,8 +442,8 @@ impl<'a> PrepareContext<'a> {
         }
     }
 
-    /// Takes the lock of the repository's part of the cache; `purpose` is shown to those
-    /// who wait for it.
+    /// Takes the lock of the repository's part of the cache, with a scratch folder there;
+    /// `purpose` is shown to those who wait for it.
     fn lock(&mut self, purpose: &str) -> Result<Lock, Error> {
         let about = format!("process {}, {purpose}", std::process::id());
         let mut is_told = false;
@@ -442,7 +454,16 @@ impl<'a> PrepareContext<'a> {
             }
             Ok(self.tools.interrupt.check()?)
         })?;
-        scratch::remove_leftovers(self.cache.path());
+        let path = self.cache.path();
+        // Those of killed calls: whoever uses one holds the lock.
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
+        self.scratch = scratch.map_err(Error::io("make a folder in", path))?;
+        self.tools.scratch = self.scratch.path().to_owned();
         Ok(lock)
     }
 

@@ -15,8 +15,8 @@ fn compared(name: &str) -> Repo {
     repo
 }
 
-/// The names of what the cache keeps of repositories, but for what stays: the lock, and the samples, which
-/// nobody can make again.
+/// The names of what the cache keeps of repositories, but for what stays: the lock, and the
+/// samples, which nobody can make again.
 fn parts(repo: &Repo) -> Vec<String> {
     let mut found = Vec::new();
     for repository in cached(&repo.cache()) {
@@ -47,6 +47,16 @@ fn the_list_names_each_repository_and_what_it_takes() {
     std::fs::remove_dir_all(other.path().join(".git")).unwrap();
     let listed = repo.cbdr("cache list").run().code(0).stdout;
     assert!(listed.contains("other (gone)"), "{listed}");
+}
+
+#[test]
+fn what_a_killed_call_left_goes_with_the_next_one() {
+    let repo = compared("left");
+    let left = repo.cached().join("tmp-left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("out"), "half").unwrap();
+    repo.cbdr("compare main").run().code(0);
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Submodules, filled from the user's clone.
 
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{ObjectType, Oid, Repository};
+use git2::{Oid, Repository};
 
 use super::Error;
-use super::worktree::{Store, TreeEntry, entries, write_if_changed};
-use crate::exec::system::{git_bytes, is_inside, mode, stamp};
-use crate::workspace::files::{remove, walk};
+use super::worktree::{Store, TreeEntry, entries};
+use crate::exec::system::is_inside;
+use crate::workspace::files::remove;
+use crate::workspace::folder_record::{FolderRecord, Restored, Strangers};
 
 /// The mode of a submodule in a tree.
 const SUBMODULE: i32 = 0o160_000;
@@ -18,9 +18,8 @@ const SUBMODULE: i32 = 0o160_000;
 pub(super) struct Submodules {
     /// The root of the worktree.
     root: PathBuf,
-    /// A folder with a file for each of them, which says with which commit it was filled
-    /// and what its files were then.
-    stamps: PathBuf,
+    /// A folder with a record of each of them.
+    records: PathBuf,
     /// Whether one was written to.
     pub(super) is_changed: bool,
     /// Those that stay empty, because the user's clone does not have them.
@@ -30,8 +29,8 @@ pub(super) struct Submodules {
 impl Submodules {
     /// Those of the worktree at `root`.
     pub(super) fn new(root: &Path) -> Self {
-        let stamps = root.with_extension("modules");
-        Submodules { root: root.to_owned(), stamps, is_changed: false, empty: Vec::new() }
+        let records = root.with_extension("modules");
+        Submodules { root: root.to_owned(), records, is_changed: false, empty: Vec::new() }
     }
 }
 
@@ -87,12 +86,13 @@ impl Store {
         let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
         let entries = entries(store.repository(), &tree)?;
         let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
+        let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
         let target = modules.root.join(path);
-        let stamp = modules.stamps.join(escape(path));
+        let record_path = modules.records.join(escape(path));
         // Not written again without need: by the times of files, cargo knows what changed.
-        if !is_filled(&stamp, commit, &target, &nested)? {
+        if !is_filled(&record_path, commit, &target, is_nested)? {
             modules.is_changed = true;
-            remove(&stamp)?;
+            remove(&record_path)?;
             remove(&target)?;
             fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
             let mut checkout = CheckoutBuilder::new();
@@ -101,9 +101,11 @@ impl Store {
             store.repository().set_workdir(&target, false).map_err(failed())?;
             let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
             checked.map_err(failed())?;
-            let contents = listing(&target, &nested, contents)?;
-            let text = format!("{commit}\n{}\n{contents}\n", listing(&target, &nested, times)?);
-            write_if_changed(&stamp, text.as_bytes())?;
+            let check = || Ok::<_, Error>(());
+            let record = FolderRecord::new(commit.to_string(), &target, is_nested, check)?;
+            fs_err::create_dir_all(&modules.records)
+                .map_err(Error::io("make", &modules.records))?;
+            record.write(&record_path)?;
         }
         store.fill_submodules(source, &entries, path, modules)?;
         Ok(())
@@ -121,64 +123,24 @@ fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
 }
 
 /// Whether the folder `target` is as it was when it was filled with a commit, according to
-/// the file `stamp`. Where only times differ, that file is brought up to date.
-fn is_filled(stamp: &Path, commit: Oid, target: &Path, nested: &[&Path]) -> Result<bool, Error> {
-    let known = std::fs::read_to_string(stamp).unwrap_or_default();
-    let lines: Vec<&str> = known.lines().collect();
-    let &[of, at, holding] = &lines[..] else { return Ok(false) };
-    if of != commit.to_string() || target.is_symlink() || !target.is_dir() {
+/// the record at `path`.
+fn is_filled(
+    path: &Path,
+    commit: Oid,
+    target: &Path,
+    is_nested: impl Fn(&Path) -> bool,
+) -> Result<bool, Error> {
+    let record = FolderRecord::<String>::read(path)?;
+    let record = record.filter(|record| record.filled_from == commit.to_string());
+    let Some(mut record) = record.filter(|_| !target.is_symlink() && target.is_dir()) else {
         return Ok(false);
+    };
+    let check = || Ok::<_, Error>(());
+    let restored = record.restore(target, Path::new(""), is_nested, Strangers::Refuse, check)?;
+    if restored == Restored::Reread {
+        record.write(path)?;
     }
-    let now = listing(target, nested, times)?;
-    if now == at {
-        return Ok(true);
-    }
-    if listing(target, nested, contents)? != holding {
-        return Ok(false);
-    }
-    write_if_changed(stamp, format!("{of}\n{now}\n{holding}\n").as_bytes())?;
-    Ok(true)
-}
-
-/// A name for what lies in a folder, but for what lies in the submodules `nested`: made
-/// from the path, kind and mode of everything, and of files what `describe` returns.
-fn listing(
-    folder: &Path,
-    nested: &[&Path],
-    describe: fn(&Path, &Metadata) -> Result<String, Error>,
-) -> Result<String, Error> {
-    let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
-    let mut lines = Vec::new();
-    for (path, about) in walk(folder, is_nested)? {
-        let mut line = git_bytes(&path);
-        let kind = format!(" {:?} {:?} ", about.file_type(), mode(&about));
-        line.extend(kind.bytes());
-        if !about.is_dir() {
-            line.extend(describe(&folder.join(path), &about)?.bytes());
-        }
-        lines.push(line);
-    }
-    lines.sort();
-    let id = Oid::hash_object(ObjectType::Blob, &lines.join(&b'\n'));
-    id.map(|id| id.to_string()).map_err(Error::git("read", folder.display().to_string()))
-}
-
-/// The length and the times of a file, which change when the file does.
-fn times(_: &Path, about: &Metadata) -> Result<String, Error> {
-    Ok(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(about)))
-}
-
-/// A digest of a file, or the target of a link.
-fn contents(path: &Path, about: &Metadata) -> Result<String, Error> {
-    if about.is_symlink() {
-        let to = fs_err::read_link(path).map_err(Error::io("read", path))?;
-        return Ok(format!("{to:?}"));
-    }
-    if !about.is_file() {
-        return Ok(String::new());
-    }
-    let id = Oid::hash_file(ObjectType::Blob, path);
-    id.map(|id| id.to_string()).map_err(Error::git("read", path.display().to_string()))
+    Ok(restored != Restored::Changed)
 }
 
 /// A path as the name of one file.

@@ -8,7 +8,7 @@
 //! | other variables, files and libraries | [`traces`], after the build | [`Inputs`], in the artifact's manifest and in the record of the target folder | the same |
 //!
 //! Build commands do not tell what they have read: they are run again when anything
-//! around them has changed (see [`super::worktree_record`]).
+//! around them has changed (see [`super::folder_record`]).
 
 pub(super) mod configuration;
 pub(super) mod foundation;

@@ -1,44 +1,27 @@
-//! The record of a worktree in which build commands ran: what it was built
-//! from, and every file that lay in it when they had succeeded.
+//! The record of a folder: what filled it, and every file that lay in it then.
 //!
-//! A later comparison may run what lies there only if the record says that it
-//! was built from the same things, and only after [`WorktreeRecord::restore`] has
-//! found every file as it was and removed what runs have left since.
+//! What lies there may be used again only if the record says that it was filled from the
+//! same things, and only after [`FolderRecord::restore`] has found every file as it was.
+//! Two kinds of folders have one: the worktrees in which build commands ran, and
+//! submodules. (Cargo's target folders are left to cargo; see [`super::target_folder`].)
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
-use crate::error::{Error, FileError};
-use crate::exec::process::Interrupt;
+use crate::error::FileError;
 use crate::exec::system::{Stamp, digest_file, git_bytes, mode, set_modified, stamp};
 
-/// Everything that the contents of a built worktree depend on, as far as it is
-/// known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct BuiltFrom {
-    /// The commit, or the tree of a dirty one, and what the worktree lacks of it.
-    pub(super) identity: String,
-    /// A digest of the lock file.
-    pub(super) lock: String,
-    /// A digest of the environment, the compiler and what else shapes builds.
-    pub(super) environment: String,
-    /// A digest of each build command with its folder, in the order in which
-    /// they ran.
-    pub(super) commands: Vec<String>,
-}
-
-/// What was built, and from what.
+/// What a folder held, and what filled it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct WorktreeRecord {
-    pub(super) built_from: BuiltFrom,
-    /// Whether the build wrote nothing but cargo's lock file and target folder.
-    pub(super) is_cargos: bool,
-    /// What lay in the worktree, by escaped paths from its root.
+pub(super) struct FolderRecord<T> {
+    pub(super) filled_from: T,
+    /// What lay in the folder, by escaped paths from there.
     entries: BTreeMap<String, RecordedEntry>,
     /// When the record was written, by the clock of the file system.
     #[serde(skip)]
@@ -71,6 +54,15 @@ struct RecordedFile {
     sha256: Option<String>,
 }
 
+/// What is to become of files that are not in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strangers {
+    /// They are removed.
+    Remove,
+    /// The folder counts as changed.
+    Refuse,
+}
+
 /// How what lies there compares with the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Restored {
@@ -83,23 +75,25 @@ pub(super) enum Restored {
     Changed,
 }
 
-impl WorktreeRecord {
-    /// Records what lies in the worktree at `root`.
-    pub(super) fn new(
+impl<T: Serialize + DeserializeOwned> FolderRecord<T> {
+    /// Records what lies in the folder `root`, but for what `is_skipped`. `check` is called
+    /// before each file and may end the work with an error.
+    pub(super) fn new<E: From<FileError>>(
+        filled_from: T,
         root: &Path,
-        built_from: BuiltFrom,
-        interrupt: &Interrupt,
-    ) -> Result<Self, Error> {
+        is_skipped: impl Fn(&Path) -> bool,
+        check: impl Fn() -> Result<(), E>,
+    ) -> Result<Self, E> {
         let mut entries = BTreeMap::new();
-        for (path, about) in walk(root, is_git)? {
-            interrupt.check()?;
+        for (path, about) in walk(root, is_skipped)? {
+            check()?;
             entries.insert(escape(&path), RecordedEntry::read(&root.join(&path), &about)?);
         }
-        Ok(WorktreeRecord { built_from, is_cargos: false, entries, written: None })
+        Ok(FolderRecord { filled_from, entries, written: None })
     }
 
     /// Reads the record at a path, if there is one.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Error> {
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, FileError> {
         let Some(mut record) = read_record::<Self>(path)? else { return Ok(None) };
         record.written = path.metadata().ok().and_then(|about| stamp(&about)).map(|s| s.modified);
         Ok(Some(record))
@@ -109,26 +103,33 @@ impl WorktreeRecord {
         write_record(path, self)
     }
 
-    /// Brings what lies below `folder` of the worktree at `root` back to what it was:
-    /// removes what is not in the record, and sets back the times of files. What was
-    /// changed or removed can't be restored.
-    pub(super) fn restore(
+    /// Brings what lies below `folder` of the folder `root` back to what it was: sets back
+    /// the times of files, and deals with `strangers`. What was changed or removed can't be
+    /// restored. The record is that of everything in `root` but for what `is_skipped`.
+    pub(super) fn restore<E: From<FileError>>(
         &mut self,
         root: &Path,
         folder: &Path,
-        interrupt: &Interrupt,
-    ) -> Result<Restored, Error> {
+        is_skipped: impl Fn(&Path) -> bool,
+        strangers: Strangers,
+        check: impl Fn() -> Result<(), E>,
+    ) -> Result<Restored, E> {
         let (mut seen, mut restored) = (0, Restored::Same);
-        for (path, about) in walk(&root.join(folder), |path| is_git(&folder.join(path)))? {
-            interrupt.check()?;
+        for (path, about) in walk(&root.join(folder), |path| is_skipped(&folder.join(path)))? {
+            check()?;
             let path = folder.join(path);
             let full = root.join(&path);
-            let Some(entry) = self.entries.get_mut(&escape(&path)) else {
-                remove(&full)?;
-                continue;
-            };
-            seen += 1;
-            restored = restored.max(entry.restore(&full, &about, self.written)?);
+            restored = restored.max(match self.entries.get_mut(&escape(&path)) {
+                Some(entry) => {
+                    seen += 1;
+                    entry.restore(&full, &about, self.written)?
+                }
+                None if strangers == Strangers::Remove => {
+                    remove(&full)?;
+                    Restored::Same
+                }
+                None => Restored::Changed,
+            });
             if restored == Restored::Changed {
                 return Ok(restored);
             }
@@ -141,9 +142,9 @@ impl WorktreeRecord {
 }
 
 impl RecordedEntry {
-    fn read(full: &Path, about: &Metadata) -> Result<Self, Error> {
+    fn read(full: &Path, about: &Metadata) -> Result<Self, FileError> {
         if about.is_symlink() {
-            let to = std::fs::read_link(full).map_err(Error::io("read", full))?;
+            let to = std::fs::read_link(full).map_err(FileError::new("read", full))?;
             return Ok(RecordedEntry::Link { to: escape(&to) });
         }
         if about.is_dir() {
@@ -168,7 +169,7 @@ impl RecordedEntry {
         full: &Path,
         about: &Metadata,
         written: Option<(i32, u32)>,
-    ) -> Result<Restored, Error> {
+    ) -> Result<Restored, FileError> {
         let RecordedEntry::File(file) = self else {
             let is_same = RecordedEntry::read(full, about)? == *self;
             return Ok(if is_same { Restored::Same } else { Restored::Changed });
@@ -186,9 +187,9 @@ impl RecordedEntry {
         }
         // Tools that build go by times.
         if nanoseconds(about) != file.modified {
-            set_modified(full, time(file.modified)).map_err(Error::io("touch", full))?;
+            set_modified(full, time(file.modified)).map_err(FileError::new("touch", full))?;
         }
-        let about = full.symlink_metadata().map_err(Error::io("read", full))?;
+        let about = full.symlink_metadata().map_err(FileError::new("read", full))?;
         file.stamp = stamp(&about);
         Ok(Restored::Reread)
     }
@@ -200,7 +201,7 @@ pub(super) type Outline = BTreeMap<PathBuf, (u64, i64)>;
 
 /// The outline of the worktree at `root`, without what cargo itself writes for the
 /// workspace in the folder `workspace` of it.
-pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, Error> {
+pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, FileError> {
     let cargos = ["Cargo.lock", "target"].map(|name| workspace.join(name));
     let found = walk(root, |path| is_git(path) || cargos.iter().any(|own| own == path))?;
     let outlined = found.into_iter().map(|(path, about)| match about.is_dir() {
@@ -211,7 +212,7 @@ pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, Error> {
 }
 
 /// Whether a path from the root of a worktree is git's own file.
-fn is_git(path: &Path) -> bool {
+pub(super) fn is_git(path: &Path) -> bool {
     path.as_os_str() == ".git"
 }
 
@@ -245,24 +246,25 @@ mod tests {
     use super::*;
     use crate::exec::system::link;
 
-    /// A worktree, its record, and where that was written.
+    fn ok() -> Result<(), FileError> {
+        Ok(())
+    }
+
+    /// A worktree with its record beside it.
     struct Scratch {
         folder: tempfile::TempDir,
-        interrupt: Interrupt,
     }
 
     impl Scratch {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let scratch = Scratch { folder, interrupt: Interrupt::never().unwrap() };
+            let scratch = Scratch { folder };
             for (name, text) in [("file", "file"), ("made/deep/file", "deep"), ("made/other", "")] {
                 scratch.write(name, text);
             }
             scratch.write(".git", "not looked at");
             link(Path::new("file"), &scratch.root().join("link")).unwrap();
-            let record =
-                WorktreeRecord::new(&scratch.root(), BuiltFrom::default(), &scratch.interrupt)
-                    .unwrap();
+            let record = FolderRecord::new((), &scratch.root(), is_git, ok).unwrap();
             record.write(&scratch.at()).unwrap();
             scratch
         }
@@ -282,13 +284,22 @@ mod tests {
         }
 
         fn restore(&self, folder: &str) -> Restored {
-            let mut record = WorktreeRecord::read(&self.at()).unwrap().unwrap();
-            let restored =
-                record.restore(&self.root(), Path::new(folder), &self.interrupt).unwrap();
+            let mut record = FolderRecord::<()>::read(&self.at()).unwrap().unwrap();
+            let restored = self.restore_with(&mut record, folder, Strangers::Remove);
             if restored == Restored::Reread {
                 record.write(&self.at()).unwrap();
             }
             restored
+        }
+
+        fn restore_with(
+            &self,
+            record: &mut FolderRecord<()>,
+            folder: &str,
+            strangers: Strangers,
+        ) -> Restored {
+            let (root, folder) = (self.root(), Path::new(folder));
+            record.restore(&root, folder, is_git, strangers, ok).unwrap()
         }
 
         /// Waits until the record is younger than all that it is about, where
@@ -313,6 +324,9 @@ mod tests {
             scratch.write(name, "");
         }
         link(Path::new("nowhere"), &scratch.root().join("made/link")).unwrap();
+        let mut record = FolderRecord::read(&scratch.at()).unwrap().unwrap();
+        let refused = scratch.restore_with(&mut record, "", Strangers::Refuse);
+        assert_eq!((refused, scratch.root().join("stray").exists()), (Restored::Changed, true));
         // Below a folder only what lies there.
         assert_eq!(scratch.restore("made"), scratch.same());
         assert!(!scratch.root().join("made/stray").exists());
@@ -380,9 +394,9 @@ mod tests {
         let scratch = Scratch::new();
         let text = std::fs::read(scratch.at()).unwrap();
         std::fs::write(scratch.at(), &text[..text.len() - 1]).unwrap();
-        assert!(WorktreeRecord::read(&scratch.at()).unwrap().is_none());
+        assert!(FolderRecord::<()>::read(&scratch.at()).unwrap().is_none());
         remove(&scratch.at()).unwrap();
-        assert!(WorktreeRecord::read(&scratch.at()).unwrap().is_none());
+        assert!(FolderRecord::<()>::read(&scratch.at()).unwrap().is_none());
         remove(&scratch.at()).unwrap();
     }
 
