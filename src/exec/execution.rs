@@ -11,7 +11,7 @@ mod repetitions;
 mod run;
 mod side;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -68,6 +68,22 @@ impl Stop {
             Stop::OutOfTime | Stop::Interrupted => RunError::Interrupted.into(),
             Stop::Error(error) => error,
         }
+    }
+}
+
+/// How many plain runs make a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// How many means the best is taken of.
+    best_of: u32,
+    /// How many runs make a mean.
+    repetitions: u32,
+}
+
+impl Effort {
+    /// How many runs that are in all.
+    pub(crate) fn runs(self) -> u32 {
+        self.repetitions.saturating_mul(self.best_of)
     }
 }
 
@@ -151,11 +167,6 @@ impl<'a> Execution<'a> {
         self.benchmark.warmup.max(u32::from(programs.into_iter().any(tells)))
     }
 
-    /// How many runs make a measurement.
-    pub(crate) fn runs(&self) -> u32 {
-        self.repetitions.saturating_mul(self.benchmark.measuring.min_of)
-    }
-
     /// Runs a program once, unmeasured, with all benchmarks that match the filter.
     pub(crate) fn warm_up(
         &mut self,
@@ -164,29 +175,22 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
         program.select(program.all(filter));
-        self.measure_as(program, 1, 1, None, context)
+        let once = Effort { best_of: 1, repetitions: 1 };
+        self.measure(program, once, None, context)
     }
 
-    /// Measures a program with the benchmarks that it is to run: the best of several
-    /// means of several plain runs, and one run of every other kind. A run may take as
-    /// long as the benchmark's timeout says; running into the deadline is no failure.
+    /// How many plain runs make a measurement.
+    pub(crate) fn effort(&self) -> Effort {
+        Effort { best_of: self.benchmark.measuring.min_of, repetitions: self.repetitions }
+    }
+
+    /// Measures a program with the benchmarks that are selected: the best of several means
+    /// of several plain runs, and one run of every other kind. A run may take as long as the
+    /// benchmark's timeout says; running into the deadline is no failure.
     pub(crate) fn measure(
         &mut self,
         program: &mut SideProgram,
-        select: Vec<OsString>,
-        deadline: Instant,
-        context: Context<'_>,
-    ) -> Result<Vec<Reading>, Stop> {
-        program.select(select);
-        let best_of = self.benchmark.measuring.min_of;
-        self.measure_as(program, best_of, self.repetitions, Some(deadline), context)
-    }
-
-    fn measure_as(
-        &mut self,
-        program: &mut SideProgram,
-        best_of: u32,
-        repetitions: u32,
+        effort: Effort,
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
@@ -195,22 +199,19 @@ impl<'a> Execution<'a> {
             if self.done.contains(&pass) {
                 continue;
             }
-            let is_plain = pass == Pass::Plain;
-            let (best_of, repetitions) = if is_plain { (best_of, repetitions) } else { (1, 1) };
+            if pass != Pass::Plain {
+                extend(&mut measured, self.run(pass, program, deadline, context)?);
+                continue;
+            }
             let mut means = Vec::new();
-            for _ in 0..best_of {
+            for _ in 0..effort.best_of {
                 let mut runs = Vec::new();
-                for _ in 0..repetitions {
+                for _ in 0..effort.repetitions {
                     runs.push(self.run(pass, program, deadline, context)?);
                 }
                 means.push(fold::mean(runs));
             }
-            let best = fold::best(means, &self.benchmark.units);
-            if is_plain {
-                measured = best;
-            } else {
-                extend(&mut measured, best);
-            }
+            measured = fold::best(means, &self.benchmark.units);
         }
         Ok(measured)
     }

@@ -118,7 +118,7 @@ impl SideProgram {
     }
 
     /// Makes the next run one with these arguments.
-    pub(super) fn select(&mut self, arguments: Vec<OsString>) {
+    pub(crate) fn select(&mut self, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
         self.command.argv.extend(arguments);
     }

@@ -184,7 +184,9 @@ impl<'a> ComparedProgram<'a> {
         for side in [turn.first, turn.first.other()] {
             let select = self.select(&turn.wanted, side);
             let program = &mut self.sides[side];
-            let readings = self.execution.measure(program, select, deadline, context)?;
+            program.select(select);
+            let effort = self.execution.effort();
+            let readings = self.execution.measure(program, effort, Some(deadline), context)?;
             let name = &self.execution.benchmark.name;
             for case in &self.cases {
                 match readings.iter().find(|reading| reading.benchmark == case.name) {

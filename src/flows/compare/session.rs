@@ -163,7 +163,7 @@ impl Session<'_, '_> {
         if !program.execution.needs_no_run() {
             let known = self.known_repetitions.clone();
             program.tune(&discovery, &warm_up, known, self.context)?;
-            discovery.pair_seconds *= f64::from(program.execution.runs());
+            discovery.pair_seconds *= f64::from(program.execution.effort().runs());
             self.run_notices();
         }
         Ok(discovery)
