@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
 use super::error::Error;
-use super::table::{Scale, Table};
+use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -302,15 +302,15 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
 
 /// Units and directions. What is left open is as of a metric of that name.
 fn units(table: &Table) -> Result<Units, Error> {
-    let unit = |(name, scale): (&String, &Scale)| {
+    let unit = |(name, written): (&String, &WrittenUnit)| {
         let usual = Metric::named(name);
-        let better = match &scale.better {
+        let better = match &written.better {
             None => usual.better,
             Some(word) => word
                 .parse()
                 .map_err(|why| Error::bad("units", format!("{name}.better = {word}"), why))?,
         };
-        let unit = scale.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
+        let unit = written.unit.as_deref().map_or(usual.unit, |symbol| Unit::of(symbol.trim()));
         Ok((name.clone(), Quantity { unit, better }))
     };
     table.units.iter().flatten().map(unit).collect()
@@ -366,8 +366,8 @@ mod tests {
     use crate::settings::table;
     use serde_json::json;
 
-    fn waiver(ceiling: &str, expires: &str) -> table::Waiver {
-        table::Waiver {
+    fn waiver(ceiling: &str, expires: &str) -> table::WrittenWaiver {
+        table::WrittenWaiver {
             metric: "wall_time".into(),
             benchmark: None,
             ceiling: ceiling.into(),
@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    fn sorted(waivers: &[table::Waiver]) -> Result<(usize, usize), Error> {
+    fn sorted(waivers: &[table::WrittenWaiver]) -> Result<(usize, usize), Error> {
         let table = Table { waivers: Some(waivers.to_vec()), ..Table::default() };
         // The last second of the day, and the first of the next.
         let (valid, expired) = super::waivers(&table, day("2026-11-21T23:59:59Z"))?;
@@ -400,7 +400,7 @@ mod tests {
         {
             assert!(sorted(&[waiver(ceiling, expires)]).is_err(), "{ceiling} {expires}");
         }
-        let silent = table::Waiver { reason: " ".into(), ..waiver("5%", "2026-11-22") };
+        let silent = table::WrittenWaiver { reason: " ".into(), ..waiver("5%", "2026-11-22") };
         assert!(sorted(&[silent]).is_err());
     }
 

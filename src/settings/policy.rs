@@ -10,7 +10,7 @@ use super::choice::Choice;
 use super::error::Error;
 use super::options::{self, Benchmark};
 use super::setting::Role;
-use super::table::{Difference, Scale, Table, Waiver};
+use super::table::{KeyDifference, Table, WrittenUnit, WrittenWaiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
 use crate::model::outcome::{Limits, Policy, Removed};
 use crate::model::side::Side;
@@ -189,9 +189,9 @@ fn check_agreement(tables: &[Table]) -> Result<(), Error> {
             return Err(Error::Disagree(found.key.name.to_owned()));
         }
     }
-    let mut known: BTreeMap<&str, &Scale> = BTreeMap::new();
-    for (metric, scale) in tables.iter().flat_map(|table| table.units.iter().flatten()) {
-        if *known.entry(metric).or_insert(scale) != scale {
+    let mut known: BTreeMap<&str, &WrittenUnit> = BTreeMap::new();
+    for (metric, unit) in tables.iter().flat_map(|table| table.units.iter().flatten()) {
+        if *known.entry(metric).or_insert(unit) != unit {
             return Err(Error::Disagree(format!("units.{metric}")));
         }
     }
@@ -216,9 +216,9 @@ fn run_differs(
         (None, Some(_)) => Some(Side::Head),
         _ => None,
     };
-    let differences = |head: &Table, base: &Table| -> Vec<Difference> {
+    let differences = |head: &Table, base: &Table| -> Vec<KeyDifference> {
         let mut differences = head.differences(base);
-        differences.retain(|Difference { key, .. }| {
+        differences.retain(|KeyDifference { key, .. }| {
             let is_run = matches!(key.role, Role::Selects | Role::Shapes);
             is_run && !is_overridden(flags, key.name)
         });
@@ -244,7 +244,7 @@ fn run_differs(
     (only_side.is_some() || !keys.is_empty()).then_some(RunDiffers { only_side, keys })
 }
 
-fn different(benchmark: Option<String>, found: &Difference) -> DifferentKey {
+fn different(benchmark: Option<String>, found: &KeyDifference) -> DifferentKey {
     let text = |value: &Option<Value>| match value.as_ref()? {
         Value::String(text) => Some(text.clone()),
         value => Some(value.to_string()),
@@ -268,7 +268,8 @@ fn names(table: &Table) -> Option<Value> {
 fn waiver_notices(tables: &[Table], base: Option<&Table>, benchmarks: &[Benchmark]) -> Vec<Notice> {
     let named = base.map(Table::named).unwrap_or_default();
     let before = named.iter().map(|(_, table)| table).chain(base);
-    let before: Vec<&Waiver> = before.flat_map(|table| table.waivers.iter().flatten()).collect();
+    let before: Vec<&WrittenWaiver> =
+        before.flat_map(|table| table.waivers.iter().flatten()).collect();
     let new = tables.iter().flat_map(|table| table.waivers.iter().flatten());
     let new = new.filter(|waiver| !before.contains(waiver)).map(|waiver| Notice::NewWaiver {
         metric: waiver.metric.clone(),

@@ -38,7 +38,7 @@ impl Role {
 
 /// A key of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct TableKey {
     pub(super) name: &'static str,
     pub(super) role: Role,
 }
@@ -267,7 +267,7 @@ macro_rules! settings {
 
         impl $table {
             /// The keys, in the order in which they are declared.
-            pub(super) const KEYS: &[Key] = &[$(Key { name: $key, role: Role::$role }),+];
+            pub(super) const KEYS: &[TableKey] = &[$(TableKey { name: $key, role: Role::$role }),+];
 
             $(
                 $(#[doc = $doc])+

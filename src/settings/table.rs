@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Error, instead_of};
-use super::setting::{Key, Role, Setting, Written, plain, settings};
+use super::setting::{Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
     Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
 };
@@ -138,10 +138,10 @@ settings! {
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
 
         /// Accepted slowdowns, always the head's
-        "waivers" Informs waivers: Vec<Waiver>, NO_FLAG DECIDING [];
+        "waivers" Informs waivers: Vec<WrittenWaiver>, NO_FLAG DECIDING [];
 
         /// Units and directions of metrics
-        "units" Gates units: BTreeMap<String, Scale>, NO_FLAG DECIDING [];
+        "units" Gates units: BTreeMap<String, WrittenUnit>, NO_FLAG DECIDING [];
 
         /// Confidence of the verdict, 1 minus the chance that it is wrong
         "confidence" Judges confidence: Written<Confidence> = Confidence(0.95), POLICY DECIDING
@@ -219,7 +219,7 @@ settings! {
 /// A slowdown that is accepted.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Waiver {
+pub struct WrittenWaiver {
     /// The metric.
     pub metric: String,
     /// The benchmark; else all.
@@ -237,7 +237,7 @@ pub struct Waiver {
 /// What the values of a metric are.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scale {
+pub struct WrittenUnit {
     /// The symbol of the unit.
     pub unit: Option<String>,
     /// `lower` or `higher`.
@@ -245,9 +245,9 @@ pub struct Scale {
 }
 
 plain! {
-    Vec<Waiver> {}
+    Vec<WrittenWaiver> {}
     BTreeMap<String, Table> {}
-    BTreeMap<String, Scale> {
+    BTreeMap<String, WrittenUnit> {
         fn over(self, low: Self) -> Self {
             low.into_iter().chain(self).collect()
         }
@@ -300,8 +300,8 @@ impl<const GROUPS: u8> FromArgMatches for Flags<GROUPS> {
 
 /// A key with two values that differ; `None` stands for one that is not set.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Difference {
-    pub(super) key: Key,
+pub(super) struct KeyDifference {
+    pub(super) key: TableKey,
     pub(super) own: Option<Value>,
     pub(super) other: Option<Value>,
 }
@@ -342,7 +342,7 @@ impl Table {
             Table::parse(value, &place)?;
         }
         for (key, value) in entries {
-            // Key by key, so that the error can name it.
+            // TableKey by key, so that the error can name it.
             let one = Value::Object([(key.clone(), value.clone())].into_iter().collect());
             serde_json::from_value::<Table>(one)
                 .map_err(|error| bad(format!("`{key}`: {error}")))?;
@@ -358,7 +358,7 @@ impl Table {
     /// What this layer sets, in the order of the keys.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         let mut values = serde_json::to_value(self).unwrap_or_default();
-        let entry = |key: &Key| Some((key.name, values.get_mut(key.name)?.take()));
+        let entry = |key: &TableKey| Some((key.name, values.get_mut(key.name)?.take()));
         Table::KEYS.iter().filter_map(entry).filter(|(_, value)| !value.is_null()).collect()
     }
 
@@ -402,13 +402,13 @@ impl Table {
     }
 
     /// The keys that this table and `other` set differently.
-    pub(super) fn differences(&self, other: &Table) -> Vec<Difference> {
+    pub(super) fn differences(&self, other: &Table) -> Vec<KeyDifference> {
         let [own, other] = [self, other].map(|table| -> BTreeMap<&str, Value> {
             table.entries().into_iter().filter(|(_, value)| says_something(value)).collect()
         });
-        let difference = |key: &Key| {
+        let difference = |key: &TableKey| {
             let (own, other) = (own.get(key.name).cloned(), other.get(key.name).cloned());
-            Difference { key: *key, own, other }
+            KeyDifference { key: *key, own, other }
         };
         Table::KEYS.iter().map(difference).filter(|found| found.own != found.other).collect()
     }
