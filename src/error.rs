@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::exec::process::{Exit, RunError, RunFault};
 use crate::exec::{harness, meter, process};
+use crate::model::dialect::Dialect;
 use crate::model::outcome::Removed;
 use crate::model::side::Side;
 use crate::workspace::{cache, cargo, git};
@@ -266,6 +267,15 @@ impl Kind {
                 return Some(format!("no name matches the filter `{filter}`"));
             }
             Kind::LimitTooShort { needed, .. } => return Some(longer_limit(*needed)),
+            Kind::NoFilter(_) => {
+                let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
+                let names: Vec<&str> = filtering.map(Dialect::name).collect();
+                let (last, others) = names.split_last()?;
+                return Some(format!(
+                    "the harnesses {} and {last} have filters",
+                    others.join(", ")
+                ));
+            }
             Kind::Benchmark { fault, .. }
             | Kind::Hook { fault, .. }
             | Kind::Command { fault, .. }
@@ -306,7 +316,6 @@ impl Kind {
             Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
                 "with `--harness plain` the process itself is the measurement"
             }
-            Kind::NoFilter(_) => "the harnesses criterion, divan and libtest have filters",
             Kind::NoResult { others, .. } if *others > 0 => {
                 "there are results of other machines: `--all-machines` takes them"
             }

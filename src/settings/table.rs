@@ -85,10 +85,11 @@ settings! {
         /// Build with this command before running --command
         "build-command" Shapes build_command: Written<Words>, SELECTION BENCHMARK [];
 
-        /// How a run is called and read: plain (the process itself is the
-        /// measurement), json, criterion, divan or libtest [default: what the
-        /// executable of a bench target shows, else plain]
-        "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK [];
+        /// How a run is called and read; plain: the process itself is the
+        /// measurement [default: what the executable of a bench target shows, else
+        /// plain]
+        "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK
+            [.hide_possible_values(false)];
 
         /// Arguments of the benchmark
         "args" Selects args: Vec<String>, SELECTION BENCHMARK
@@ -147,8 +148,9 @@ settings! {
         "confidence" Judges confidence: Written<Confidence> = Confidence(0.95), POLICY DECIDING
             [.display_order(3)];
 
-        /// How the change is estimated: robust, mean, geometric-mean, median or min
-        "estimator" Judges estimator: Written<Estimator> = Estimator::default(), POLICY DECIDING [];
+        /// How the change is estimated
+        "estimator" Judges estimator: Written<Estimator> = Estimator::default(), POLICY DECIDING
+            [.hide_possible_values(false)];
 
         /// How long sampling may take
         "time-limit" Judges time_limit: Written<Time> = Time::minutes(5), POLICY STOPPING [];

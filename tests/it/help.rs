@@ -4,6 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::model::estimator::Estimator;
+
 use crate::support::{Cbdr, Ran, path_with_binary};
 
 fn cbdr(args: &[&str]) -> Ran {
@@ -49,8 +52,8 @@ fn every_shell_gets_completions_that_know_the_options() {
     }
     let script = cbdr(&["completions", "fish"]).stdout;
     for (option, words) in [
-        ("estimator", &["robust", "mean", "geometric-mean", "median", "min"][..]),
-        ("harness", &["plain", "json", "criterion", "divan", "libtest"]),
+        ("estimator", &Estimator::ALL.map(Estimator::name)[..]),
+        ("harness", &Dialect::ALL.map(Dialect::name)),
         ("on-removed", &["pass", "fail"]),
         ("toolchain", &["head", "base", "each"]),
         ("repetitions", &["auto"]),

@@ -110,10 +110,9 @@ pub(crate) struct Samples {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// How the change is estimated: robust, mean, geometric-mean, median, or min (with
-    /// --rule judge) [default: robust with a threshold and pairs, else mean; of --rule
-    /// judge: min]
-    #[arg(long, value_name = "NAME", hide_possible_values = true, help_heading = DECIDING)]
+    /// How the change is estimated; min only with --rule judge [default: robust with a
+    /// threshold and pairs, else mean; of --rule judge: min]
+    #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<Written<Estimator>>,
 }
 
