@@ -8,7 +8,7 @@ use crate::model::outcome::{MetricResult, Summary, Verdict};
 use crate::model::side::Side;
 use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
-use crate::stats::shape::Shape;
+use crate::stats::shape::NoiseShape;
 
 /// With so many pairs and no verdict, no other estimator is asked any more: together
 /// they cost several times as much as the one that decides.
@@ -40,7 +40,7 @@ pub struct MetricTest {
     metric: Metric,
     gate: Option<Gate>,
     running: Running,
-    shape: Shape,
+    shape: NoiseShape,
     /// The answer. Unless a warning is open, no pair is taken in after it.
     decided: Option<Verdict>,
     warning: Warning,
@@ -70,7 +70,15 @@ impl MetricTest {
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
-        MetricTest { metric, gate, running, shape: Shape::new(), decided: None, warning, others }
+        MetricTest {
+            metric,
+            gate,
+            running,
+            shape: NoiseShape::new(),
+            decided: None,
+            warning,
+            others,
+        }
     }
 
     /// What is measured.

@@ -4,7 +4,7 @@ use crate::model::estimator::Estimator;
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, StoppedBy, Verdict};
 use crate::model::side::Pair;
-use crate::stats::fixed::Difference;
+use crate::stats::fixed::MeanDifference;
 use crate::stats::judge::Judgement;
 
 /// How two labels were compared.
@@ -38,7 +38,7 @@ pub struct MetricFinding {
     /// As of a comparison.
     pub result: MetricResult,
     /// The difference of the means, of samples looked at once.
-    pub difference: Option<Difference>,
+    pub difference: Option<MeanDifference>,
     /// BenchmarkTools' word.
     pub judgement: Option<Judgement>,
 }

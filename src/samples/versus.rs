@@ -8,7 +8,7 @@ use crate::model::metric::Metric;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Status, Summary, Verdict};
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::Levels;
-use crate::stats::fixed::{Confidence, Samples};
+use crate::stats::fixed::{Confidence, TwoSamples};
 use crate::stats::judge::{Judgement, judge, ratio};
 use crate::stats::moments::PairMoments;
 
@@ -194,10 +194,10 @@ impl Couple {
                 (Some(questions), _) => questions[number].end().into(),
                 _ if spec.judges => judged(spec, metric, side),
                 (_, Pairing::Summing(pairs)) => {
-                    measured(spec, metric, levels, side, Samples::Paired(&pairs[number]))
+                    measured(spec, metric, levels, side, TwoSamples::Paired(&pairs[number]))
                 }
                 _ => {
-                    let apart = Samples::Apart(&side.base.moments, &side.head.moments);
+                    let apart = TwoSamples::Apart(&side.base.moments, &side.head.moments);
                     measured(spec, metric, levels, side, apart)
                 }
             }
@@ -278,7 +278,7 @@ fn measured(
     metric: &Metric,
     levels: Levels,
     sums: Pair<&Sums>,
-    samples: Samples<'_>,
+    samples: TwoSamples<'_>,
 ) -> MetricFinding {
     let threshold = spec.threshold(&metric.name);
     let confidence = match spec.gates {
