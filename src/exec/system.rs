@@ -17,7 +17,7 @@ pub(crate) use digest::{digest_file, hex};
 pub use place::{Place, Staged};
 
 /// The environment variable with the user's home folder.
-pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
 /// A path as git writes it: as its bytes, on Windows as UTF-8 with slashes.
 pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
@@ -46,7 +46,7 @@ pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
 }
 
 /// Replaces every `old` in `text` by `new`.
-pub fn replace(text: &OsStr, old: char, new: &str) -> OsString {
+pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
     // An ASCII byte is never part of another character.
     #[cfg(unix)]
     if let (true, Ok(byte)) = (old.is_ascii(), u8::try_from(old)) {
@@ -62,7 +62,7 @@ pub fn replace(text: &OsStr, old: char, new: &str) -> OsString {
 /// # Errors
 /// When the system refuses it, as Windows does unless the user has the right (as in
 /// Developer Mode).
-pub fn link(to: &Path, at: &Path) -> io::Result<()> {
+pub(crate) fn link(to: &Path, at: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(to, at)
@@ -100,7 +100,7 @@ fn remove_link(at: &Path) {
 }
 
 /// The permission bits of a file; `None` where files have none.
-pub fn mode(file: &Metadata) -> Option<u32> {
+pub(crate) fn mode(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
@@ -113,7 +113,7 @@ pub fn mode(file: &Metadata) -> Option<u32> {
 }
 
 /// The number of the user who owns a file; `None` where users have no number.
-pub fn owner(file: &Metadata) -> Option<u32> {
+pub(crate) fn owner(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::MetadataExt::uid(file))
@@ -135,17 +135,17 @@ pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
 
 /// What git's index recognises an unchanged file by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// The lower bits of its inode number.
-    pub number: u32,
+    pub(crate) number: u32,
     /// When its content last changed: seconds since 1970, and nanoseconds.
-    pub modified: (i32, u32),
+    pub(crate) modified: (i32, u32),
     /// When anything about it last changed.
-    pub changed: (i32, u32),
+    pub(crate) changed: (i32, u32),
 }
 
 /// The stamp of a file; `None` where std does not tell it.
-pub fn stamp(file: &Metadata) -> Option<Stamp> {
+pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -181,7 +181,7 @@ pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
 }
 
 /// The permissions with these bits; `None` where files have none.
-pub fn permissions(mode: u32) -> Option<Permissions> {
+pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
@@ -209,7 +209,7 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When the file belongs to another user or does not exist.
-pub fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
+pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     let mut options = File::options();
     #[cfg(unix)]
     options.read(true);
@@ -227,7 +227,7 @@ pub fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
 ///
 /// # Errors
 /// When `path` does not exist.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }
 

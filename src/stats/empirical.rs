@@ -14,7 +14,7 @@ pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 
 /// The median of sorted values; if their number is even, halfway between the two in
 /// the middle; `None` of no values.
-pub fn median(sorted: &[f64]) -> Option<f64> {
+pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     Some(sorted[last / 2].midpoint(sorted[sorted.len() / 2]))
 }
@@ -34,7 +34,7 @@ pub fn nearest(sorted: &[f64], share: f64) -> Option<f64> {
 
 /// The quantile `share` (0 to 1) of sorted values, interpolated linearly between the
 /// two around its position (definition 7); `None` of no values.
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let position = share * sorted.len().checked_sub(1)? as f64;
     let below = position.floor() as usize;
     let (low, high) = (sorted[below], *sorted.get(below + 1).unwrap_or(&sorted[below]));

@@ -49,7 +49,7 @@ pub mod quantile;
 pub mod ratio;
 pub mod repetitions;
 pub mod sequential;
-pub mod shape;
+pub(crate) mod shape;
 mod sketch;
 pub mod welch;
 

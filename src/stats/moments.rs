@@ -75,12 +75,12 @@ pub struct PairMoments {
 
 impl PairMoments {
     /// The moments of no pair.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         PairMoments::default()
     }
 
     /// Adds a pair.
-    pub fn push(&mut self, base: f64, head: f64) {
+    pub(crate) fn push(&mut self, base: f64, head: f64) {
         let before = base - self.base.mean;
         self.base.push(base);
         self.head.push(head);
@@ -88,22 +88,22 @@ impl PairMoments {
     }
 
     /// How many pairs there are.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.base.count
     }
 
     /// The moments of the first values of the pairs.
-    pub fn base(&self) -> &Moments {
+    pub(crate) fn base(&self) -> &Moments {
         &self.base
     }
 
     /// The moments of the second values.
-    pub fn head(&self) -> &Moments {
+    pub(crate) fn head(&self) -> &Moments {
         &self.head
     }
 
     /// The covariance, divided by n - 1; `None` of fewer than two pairs.
-    pub fn covariance(&self) -> Option<f64> {
+    pub(crate) fn covariance(&self) -> Option<f64> {
         (self.count() > 1).then(|| self.products / (self.count() - 1) as f64)
     }
 

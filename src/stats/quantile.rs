@@ -54,7 +54,7 @@ fn lower_tail(tail: f64, dof: f64) -> Option<f64> {
 
 /// The quantile of the standard normal at probability `p` (0 to 1, both excluded);
 /// `None` outside.
-pub fn normal(p: f64) -> Option<f64> {
+pub(crate) fn normal(p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) {
         return None;
     }

@@ -56,13 +56,13 @@ fn head_start(ln_needed: f64) -> f64 {
 
 /// The logarithm of the evidence that decides at `level`: `ln(1 / (2 level))`. `None`
 /// for levels outside of 0 to 0.5, at which nothing ever decides.
-pub fn ln_needed(level: f64) -> Option<f64> {
+pub(crate) fn ln_needed(level: f64) -> Option<f64> {
     (level > 0.0 && level < 0.5).then(|| -(2.0 * level).ln())
 }
 
 /// The share `R` of the squared mean in the mean square, 0 to 1, from the mean and the
 /// variance (divided by n) of the differences; `None` if all of them are 0.
-pub fn share(mean: f64, variance: f64) -> Option<f64> {
+pub(crate) fn share(mean: f64, variance: f64) -> Option<f64> {
     let square = mean * mean;
     let share = square / (square + variance.max(0.0));
     (!share.is_nan()).then_some(share)
@@ -70,7 +70,7 @@ pub fn share(mean: f64, variance: f64) -> Option<f64> {
 
 /// The logarithm of the evidence of `pairs` differences with the share `share` (0 to
 /// 1), for a decision that needs [`ln_needed`].
-pub fn ln_evidence(pairs: u64, share: f64, ln_needed: f64) -> f64 {
+pub(crate) fn ln_evidence(pairs: u64, share: f64, ln_needed: f64) -> f64 {
     let n = pairs as f64;
     let grown = n * c2(ln_needed);
     let rise = -0.5 * n * (-share * (grown / (1.0 + grown))).ln_1p();
@@ -92,7 +92,7 @@ pub fn t_squared(pairs: u64, level: f64) -> Option<f64> {
 
 /// The ratios that the pairs do not refute at `level` on either side: those `r` for
 /// which the differences `head - r base` have less than the needed evidence.
-pub fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
+pub(crate) fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
     let parts = || {
         Some(Parts {
             base: pairs.base().mean()?,
@@ -110,14 +110,14 @@ pub fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
 
 /// The least number of pairs with which the evidence can decide at `level`, which it
 /// does if all differences are equal and not 0. `None` if it never can.
-pub fn least_pairs(level: f64) -> Option<u64> {
+pub(crate) fn least_pairs(level: f64) -> Option<u64> {
     least(level, |pairs| t_squared(pairs, level).is_some())
 }
 
 /// The logarithm of the evidence of `above` positive and `below` negative signs: a
 /// Beta(1/2, 1/2) mixture against fair coins (Robbins 1970). A forecast's counts need
 /// not be whole.
-pub fn ln_sign_evidence(above: f64, below: f64) -> f64 {
+pub(crate) fn ln_sign_evidence(above: f64, below: f64) -> f64 {
     let fair = (above + below) * std::f64::consts::LN_2;
     fair + ln_beta(above + 0.5, below + 0.5) - ln_beta(0.5, 0.5)
 }
@@ -127,7 +127,7 @@ const ON_SIGNS: f64 = 0.4;
 
 /// The logarithm of the weighted average of two pieces of evidence, of the signs and
 /// of the mean, from their logarithms. `None` counts as no evidence at all.
-pub fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
+pub(crate) fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
     let part = |ln: Option<f64>, part: f64| ln.map_or(f64::NEG_INFINITY, |ln| ln + part.ln());
     let (signs, mean) = (part(signs, ON_SIGNS), part(mean, 1.0 - ON_SIGNS));
     let most = signs.max(mean);
@@ -139,7 +139,7 @@ pub fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
 
 /// The least number of equal signs among `signs` that decides at `level`; `None` if
 /// not even all of them would.
-pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
+pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     let needed = ln_needed(level)?;
     let decides = |equal: u64| ln_sign_evidence(equal as f64, (signs - equal) as f64) >= needed;
     if !decides(signs) {
@@ -161,13 +161,13 @@ pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
 
 /// The least number of signs that decide at `level` if all are equal. `None` if they
 /// never do.
-pub fn least_signs(level: f64) -> Option<u64> {
+pub(crate) fn least_signs(level: f64) -> Option<u64> {
     least(level, |signs| signs_needed(signs, level).is_some())
 }
 
 /// The least number of pairs with which the average of both kinds of evidence can
 /// decide at `level`.
-pub fn least_average(level: f64) -> Option<u64> {
+pub(crate) fn least_average(level: f64) -> Option<u64> {
     let needed = ln_needed(level)?;
     least(level, |pairs| {
         let signs = ln_sign_evidence(pairs as f64, 0.0);

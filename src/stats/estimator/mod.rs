@@ -59,9 +59,9 @@ impl Better {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Levels {
     /// The probability of *regression* if there is none, 0 to 0.5.
-    pub alarm: f64,
+    pub(crate) alarm: f64,
     /// The probability of *no regression* if there is one, 0 to 0.5.
-    pub clear: f64,
+    pub(crate) clear: f64,
 }
 
 impl Levels {

@@ -57,7 +57,7 @@ impl Running {
     /// Keeps decisions about `threshold` exact, however many pairs there will be. Call it
     /// before the first pair. From 131,072 pairs on, an estimator that goes by ranks may
     /// decide about any other threshold a little later, but never differently.
-    pub fn watch(&mut self, threshold: f64) {
+    pub(crate) fn watch(&mut self, threshold: f64) {
         match (&mut self.sums, self.direction.critical_change(threshold)) {
             (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold),
             (EstimatorSums::Median(sums), Some(critical)) => sums.watch(critical),
@@ -87,7 +87,7 @@ impl Running {
     }
 
     /// How many pairs there are.
-    pub fn pairs(&self) -> u64 {
+    pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }
 
