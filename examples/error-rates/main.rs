@@ -19,6 +19,7 @@ mod plan;
 mod shards;
 mod tables;
 mod trial;
+mod two_point;
 
 use plan::{Results, Size};
 

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::stats::estimator::Levels;
 use cargo_cbdr::stats::sequential::t_squared;
-use cargo_cbdr::stats::two_point::ever_wrong;
 
 use super::noise::Noise;
 use super::plan::{
@@ -13,6 +12,7 @@ use super::plan::{
     noises, question_noises, question_rules, rules, slot_noises,
 };
 use super::trial::{Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
+use super::two_point::ever_wrong;
 
 pub fn percent(rate: f64) -> String {
     let digits = if rate < 0.001 && rate > 0.0 { 2 } else { 1 };

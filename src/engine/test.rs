@@ -8,7 +8,7 @@ use crate::model::outcome::{MetricResult, Summary, Verdict};
 use crate::model::side::Side;
 use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
-use crate::stats::shape::Shape;
+use crate::stats::shape::NoiseShape;
 
 /// After this many pairs without a verdict the other estimators are dropped: together
 /// they cost several times as much as the one that decides.
@@ -40,7 +40,7 @@ pub struct MetricTest {
     metric: Metric,
     gate: Option<Gate>,
     running: Running,
-    shape: Shape,
+    shape: NoiseShape,
     /// Once it is known, no further pair is taken unless a warning is open.
     verdict: Option<Verdict>,
     warning: Warning,
@@ -71,7 +71,8 @@ impl MetricTest {
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
-        MetricTest { metric, gate, running, shape: Shape::new(), verdict: None, warning, others }
+        let shape = NoiseShape::new();
+        MetricTest { metric, gate, running, shape, verdict: None, warning, others }
     }
 
     /// The metric.

@@ -1,5 +1,5 @@
-//! Facts about this machine, as Linux tells them in `/proc` and `/sys`. What
-//! is not told (elsewhere, or in a container) is `None`.
+//! Facts about this machine, from `/proc` and `/sys` on Linux. What they do not
+//! tell (on other systems, or in a container) is `None`.
 
 mod cpuinfo;
 mod description;
@@ -11,86 +11,81 @@ pub use description::{Description, describe, host};
 
 use crate::exec::process::ticks::Ticks;
 
-/// What is known of the machine.
+/// What matters to measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The processor.
     pub processor: Processor,
-    /// The kernel's release.
+    /// The release of the kernel.
     pub kernel: Option<String>,
     /// How many processors are online.
     pub online: Option<u64>,
-    /// How many of them this process may use.
+    /// How many of these this process may use.
     pub allowed: Option<u64>,
-    /// What chooses the clock rates, each name once.
+    /// The frequency governors of the processors, each name once.
     pub governors: Vec<String>,
-    /// Whether clock rates may rise above the nominal one for a while.
+    /// Whether the clock may run faster than its nominal rate for a while.
     pub turbo: Option<bool>,
-    /// Whether cores are shared by two threads.
+    /// Whether two threads share a core.
     pub smt: Option<bool>,
     /// How far address spaces are randomised: 0 not at all, 2 fully.
     pub randomisation: Option<u64>,
-    /// Who may use performance counters: -1 everybody, 2 only for their own
-    /// code in user mode, 3 or more nobody without the capability.
+    /// Who may use performance counters: everybody at -1, at 2 everybody for their
+    /// own code in user mode, at 3 or more nobody without the capability.
     pub perf_event_paranoid: Option<i64>,
-    /// What the monotonic clock reads, such as `tsc`.
+    /// The source of the monotonic clock, such as `tsc`.
     pub clock_source: Option<String>,
-    /// Processes that run or could, averaged over a minute.
+    /// How many processes run or could run, averaged over a minute.
     pub load: Option<f64>,
-    /// Time that the processors spent so far.
-    pub ticks: Option<Ticks>,
-    /// Whether it runs on its battery now.
+    /// How the processors have spent their time so far.
+    pub(crate) ticks: Option<Ticks>,
+    /// Whether it runs on its battery.
     pub on_battery: Option<bool>,
     /// Memory, bytes.
     pub memory: Option<u64>,
     /// What its control groups allow.
-    pub limits: Limits,
+    pub limits: CgroupLimits,
 }
 
-/// A processor, by its names and numbers.
+/// A processor as it identifies itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// Its name.
+    /// The name of its model.
     pub name: Option<String>,
-    /// Who made it, as `GenuineIntel`.
+    /// Its vendor, such as `GenuineIntel`.
     pub vendor: Option<String>,
-    /// Its family.
+    /// The number of its family.
     pub family: Option<u64>,
-    /// Its model, within the family.
+    /// The number of its model within the family.
     pub model: Option<u64>,
-    /// Whether it says that it belongs to a virtual machine.
+    /// Whether it belongs to a virtual machine.
     pub is_virtual: bool,
 }
 
-/// The limits of this process's control groups, of all above it, too.
+/// The limits of this process's control group and of all groups above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// How many processors' time it may use; it is stopped when that is used
-    /// up.
+pub struct CgroupLimits {
+    /// The time of how many processors it may use before it is suspended.
     pub processors: Option<f64>,
-    /// How much memory, bytes.
+    /// Memory, bytes.
     pub memory: Option<u64>,
 }
 
 impl Machine {
-    /// Reads the facts below `root`: `/`, but in tests.
+    /// Reads the facts below `root`, which is `/` except in tests.
     pub fn read(root: &Path) -> Self {
-        let files = Files(root);
+        let files = SystemFiles(root);
         let cpu = "sys/devices/system/cpu";
         let turbo = files
             .switch(&format!("{cpu}/intel_pstate/no_turbo"))
             .map(|off| !off)
             .or_else(|| files.switch(&format!("{cpu}/cpufreq/boost")));
-        let status = files.text("proc/self/status").unwrap_or_default();
-        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        let meminfo = files.text("proc/meminfo").unwrap_or_default();
-        let memory = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-        let memory = memory.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        let allowed = files.field("proc/self/status", "Cpus_allowed_list");
         Machine {
             processor: processor(&CpuInfo::read(root)),
             kernel: files.text("proc/sys/kernel/osrelease"),
             online: files.text(&format!("{cpu}/online")).and_then(|list| count(&list)),
-            allowed: allowed.and_then(count),
+            allowed: allowed.and_then(|list| count(&list)),
             governors: files.governors(cpu),
             turbo,
             smt: files.switch(&format!("{cpu}/smt/active")),
@@ -103,26 +98,35 @@ impl Machine {
                 .and_then(|text| text.split_whitespace().next()?.parse().ok()),
             ticks: files.text("proc/stat").and_then(|text| Ticks::parse(&text)),
             on_battery: files.on_battery(),
-            memory: memory.map(|kilobytes| kilobytes * 1024),
+            memory: files.field("proc/meminfo", "MemTotal").and_then(|size| bytes(&size)),
             limits: files.limits(),
         }
     }
 }
 
-/// The files below a root.
-struct Files<'a>(&'a Path);
+/// The system's files below a root.
+struct SystemFiles<'a>(&'a Path);
 
-impl Files<'_> {
+impl SystemFiles<'_> {
+    /// The text of a file, unless it is empty.
     fn text(&self, path: &str) -> Option<String> {
         let text = fs_err::read_to_string(self.0.join(path)).ok()?;
-        Some(text.trim().to_owned())
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// What follows the first `name` and its colon or equals sign in a file.
+    fn field(&self, path: &str, name: &str) -> Option<String> {
+        self.text(path)?.lines().find_map(|line| {
+            let (key, value) = line.split_once([':', '='])?;
+            (key.trim() == name).then(|| value.trim().to_owned())
+        })
     }
 
     fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
         self.text(path)?.parse().ok()
     }
 
-    /// 0 or 1.
+    /// Whether a file that has 0 or 1 has 1.
     fn switch(&self, path: &str) -> Option<bool> {
         Some(self.number::<u8>(path)? == 1)
     }
@@ -145,13 +149,13 @@ impl Files<'_> {
         governors
     }
 
-    /// Whether a battery is being emptied, and nothing else feeds the machine.
+    /// Whether the machine runs on a battery and nothing else powers it.
     fn on_battery(&self) -> Option<bool> {
         let folder = "sys/class/power_supply";
         let mut known = None;
         for name in self.names(folder) {
             let file = |file: &str| self.text(&format!("{folder}/{name}/{file}"));
-            // Of a mouse or a pen.
+            // The battery of a mouse or a pen.
             if file("scope").as_deref() == Some("Device") {
                 continue;
             }
@@ -160,8 +164,8 @@ impl Files<'_> {
                     return Some(false);
                 }
                 Some("Battery") => {
-                    let empties = file("status").as_deref() == Some("Discharging");
-                    known = Some(known == Some(true) || empties);
+                    let discharges = file("status").as_deref() == Some("Discharging");
+                    known = Some(known == Some(true) || discharges);
                 }
                 _ => {}
             }
@@ -169,11 +173,11 @@ impl Files<'_> {
         known
     }
 
-    /// The least limits on the way from this process's group to the root.
-    fn limits(&self) -> Limits {
+    /// The least limits of this process's group and the groups above it.
+    fn limits(&self) -> CgroupLimits {
         let groups = self.text("proc/self/cgroup").unwrap_or_default();
         let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or("");
-        let mut limits = Limits::default();
+        let mut limits = CgroupLimits::default();
         for group in Path::new(own).ancestors() {
             let file = |name: &str| self.text(&format!("sys/fs/cgroup/{}/{name}", group.display()));
             let processors = file("cpu.max").and_then(|text| {
@@ -202,7 +206,7 @@ fn least<N>(one: Option<N>, other: Option<N>, min: fn(N, N) -> N) -> Option<N> {
     }
 }
 
-/// How many numbers a list like `0-3,8` has.
+/// How many numbers are in a list such as `0-3,8`.
 fn count(list: &str) -> Option<u64> {
     let size = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -210,6 +214,20 @@ fn count(list: &str) -> Option<u64> {
         Some(last.checked_sub(first)? + 1)
     };
     list.trim().split(',').map(size).sum()
+}
+
+/// The bytes of a size such as `32K`, `16384 kB` or `1M`.
+fn bytes(size: &str) -> Option<u64> {
+    let digits = size.find(|c: char| !c.is_ascii_digit()).unwrap_or(size.len());
+    let (number, unit) = size.split_at(digits);
+    let unit = match unit.trim().chars().next() {
+        None => 1,
+        Some('k' | 'K') => 1024,
+        Some('M') => 1024 * 1024,
+        Some('G') => 1024 * 1024 * 1024,
+        Some(_) => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn processor(info: &CpuInfo) -> Processor {
@@ -224,12 +242,11 @@ fn processor(info: &CpuInfo) -> Processor {
     }
 }
 
-/// What compilers make of this machine's processor when they are told to build
-/// for it (`-C target-cpu=native`): its architecture, and on Linux its model
-/// and its instruction sets.
+/// What a build for this machine's processor (`-C target-cpu=native`) depends on:
+/// its architecture, and on Linux its model and instruction sets.
 ///
 /// # Errors
-/// When Linux can't tell now.
+/// When it can't be read now, though it is there.
 pub(crate) fn processor_features() -> std::io::Result<String> {
     const NAMES: [&str; 13] = [
         "vendor_id",
@@ -250,11 +267,11 @@ pub(crate) fn processor_features() -> std::io::Result<String> {
     Ok(format!("{}\n{}", std::env::consts::ARCH, info.lines(&NAMES)))
 }
 
-/// A text that tells this machine from others: its architecture, the model of
-/// its processor and the release of its kernel.
+/// A text that distinguishes this machine from others: its architecture, the
+/// model of its processor and the release of its kernel.
 pub(crate) fn identity() -> String {
     let processor = CpuInfo::read(Path::new("/")).lines(&["model name"]);
-    let kernel = Files(Path::new("/")).text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = SystemFiles(Path::new("/")).text("proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{}\n{processor}\n{kernel}\n", std::env::consts::ARCH)
 }
 
@@ -262,7 +279,7 @@ pub(crate) fn identity() -> String {
 mod tests {
     use super::*;
 
-    /// A folder with these files.
+    /// A root with these files.
     fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -332,7 +349,7 @@ mod tests {
             ticks: Some(Ticks { all: 100, stolen: 10 }),
             on_battery: Some(true),
             memory: Some(2 << 20),
-            limits: Limits { processors: Some(1.5), memory: Some(4096) },
+            limits: CgroupLimits { processors: Some(1.5), memory: Some(4096) },
         };
         assert_eq!(machine, expected);
     }
@@ -350,6 +367,19 @@ mod tests {
             ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
         ]);
         assert_eq!(nonsense, Machine { kernel: None, ..Machine::default() });
+    }
+
+    #[test]
+    fn sizes_and_fields_are_read_as_the_kernel_writes_them() {
+        assert_eq!(bytes("32K"), Some(32768));
+        assert_eq!(bytes("16384 kB"), Some(16384 * 1024));
+        assert_eq!(bytes("2M"), Some(2 * 1024 * 1024));
+        assert_eq!((bytes("7"), bytes("x"), bytes("1 furlong")), (Some(7), None, None));
+        let text = "processor\t: 0\nmodel name\t: Some: CPU\nmodel name\t: Other\n";
+        let root = made(&[("file", text), ("empty", "\n")]);
+        let files = SystemFiles(root.path());
+        assert_eq!(files.field("file", "model name"), Some("Some: CPU".to_owned()));
+        assert_eq!((files.field("file", "cores"), files.text("empty")), (None, None));
     }
 
     #[test]

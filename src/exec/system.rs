@@ -1,7 +1,7 @@
-//! Where systems differ and std leaves the difference to its caller: the
-//! bytes of a path, links, permissions. Also files that are replaced whole
-//! ([`Place`]). What a system has no form of is left out or said, never guessed.
-//! (Processes are [`crate::exec::process`]'s.)
+//! Differences among systems that std leaves to its callers: the bytes of a path,
+//! links, permissions. Also files that are replaced as a whole ([`Place`]).
+//! What a system does not have is `None` or an error, never a guess. (Processes
+//! are in [`crate::exec::process`].)
 
 mod digest;
 mod place;
@@ -16,10 +16,10 @@ pub use digest::digest;
 pub(crate) use digest::{digest_file, hex};
 pub use place::{Place, Staged};
 
-/// The variable that names the user's folder.
-pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+/// The environment variable with the user's home folder.
+pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
-/// A path as git writes it: its bytes, and on Windows UTF-8 with slashes.
+/// A path as git writes it: as its bytes, on Windows as UTF-8 with slashes.
 pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
     #[cfg(unix)]
     {
@@ -31,8 +31,8 @@ pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
     }
 }
 
-/// The path that [`git_bytes`] wrote. What is no UTF-8 can't be a path on
-/// Windows; there the bytes that are wrong are replaced.
+/// The path that [`git_bytes`] wrote. On Windows, where a path is always UTF-8,
+/// invalid bytes are replaced.
 pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
     #[cfg(unix)]
     {
@@ -45,9 +45,9 @@ pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
     }
 }
 
-/// `text` with `new` for every `old`.
-pub fn replace(text: &OsStr, old: char, new: &str) -> OsString {
-    // No part of a character that is not ASCII is an ASCII byte.
+/// Replaces every `old` in `text` by `new`.
+pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
+    // An ASCII byte is never part of another character.
     #[cfg(unix)]
     if let (true, Ok(byte)) = (old.is_ascii(), u8::try_from(old)) {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -60,9 +60,9 @@ pub fn replace(text: &OsStr, old: char, new: &str) -> OsString {
 /// Makes a symbolic link at `at` that leads to `to`.
 ///
 /// # Errors
-/// When the system refuses it. Windows does so unless the user has the right,
-/// as Developer Mode gives it.
-pub fn link(to: &Path, at: &Path) -> io::Result<()> {
+/// When the system refuses it, as Windows does unless the user has the right (as in
+/// Developer Mode).
+pub(crate) fn link(to: &Path, at: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(to, at)
@@ -70,14 +70,14 @@ pub fn link(to: &Path, at: &Path) -> io::Result<()> {
     #[cfg(windows)]
     {
         use std::os::windows::fs::{symlink_dir, symlink_file};
-        // A link there says what it leads to.
+        // There are links to files and links to folders.
         let full = at.parent().unwrap_or(Path::new("")).join(to);
         if full.is_dir() { symlink_dir(to, at) } else { symlink_file(to, at) }
     }
 }
 
-/// Makes or changes the link at `at`, to a folder, in one step where the
-/// system can: on Windows a link to a folder is in no place for a moment.
+/// Makes or changes the link to a folder at `at`, in one step except on Windows,
+/// where there is no link for a moment.
 ///
 /// # Errors
 /// As [`link`].
@@ -93,14 +93,14 @@ pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
 
 /// Removes a link, if there is one.
 fn remove_link(at: &Path) {
-    // What leads to a folder is one itself on Windows, and empty.
+    // On Windows a link to a folder is removed as an empty folder is.
     if std::fs::remove_file(at).is_err() && cfg!(windows) {
         let _ = std::fs::remove_dir(at);
     }
 }
 
 /// The permission bits of a file; `None` where files have none.
-pub fn mode(file: &Metadata) -> Option<u32> {
+pub(crate) fn mode(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
@@ -112,8 +112,8 @@ pub fn mode(file: &Metadata) -> Option<u32> {
     }
 }
 
-/// The number of the user whose file it is; `None` where users have none.
-pub fn owner(file: &Metadata) -> Option<u32> {
+/// The number of the user who owns a file; `None` where users have no number.
+pub(crate) fn owner(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::MetadataExt::uid(file))
@@ -125,27 +125,27 @@ pub fn owner(file: &Metadata) -> Option<u32> {
     }
 }
 
-/// Whether a path stays below `root`: no `..`, and no link among the folders on
-/// the way to it.
+/// Whether a path stays below `root`: it has no `..`, and no folder on the way to it
+/// is a link.
 pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let mut around = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
-    is_plain && around.all(|part| !root.join(part).is_symlink())
+    let mut folders = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+    is_plain && folders.all(|part| !root.join(part).is_symlink())
 }
 
-/// What git's index knows a file by.
+/// What git's index recognises an unchanged file by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stamp {
-    /// The lower bits of its number in the file system.
-    pub number: u32,
-    /// When its content was last changed: seconds since 1970, and nanoseconds.
-    pub modified: (i32, u32),
-    /// When anything about it was last changed.
-    pub changed: (i32, u32),
+pub(crate) struct Stamp {
+    /// The lower bits of its inode number.
+    pub(crate) number: u32,
+    /// When its content last changed: seconds since 1970, and nanoseconds.
+    pub(crate) modified: (i32, u32),
+    /// When anything about it last changed.
+    pub(crate) changed: (i32, u32),
 }
 
-/// What git's index knows a file by; `None` where std does not tell it.
-pub fn stamp(file: &Metadata) -> Option<Stamp> {
+/// The stamp of a file; `None` where std does not tell it.
+pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -162,8 +162,7 @@ pub fn stamp(file: &Metadata) -> Option<Stamp> {
     }
 }
 
-/// Whether a file is a named pipe, which can't be opened until its other end
-/// is, too.
+/// Whether a file is a named pipe, the opening of which waits for its other end.
 pub fn is_pipe(file: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -176,13 +175,13 @@ pub fn is_pipe(file: &Metadata) -> bool {
     }
 }
 
-/// Whether a file may be executed by its owner; `None` where files do not say.
+/// Whether its owner may execute a file; `None` where files have no permissions.
 pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
     mode(file).map(|mode| mode & 0o100 != 0)
 }
 
 /// The permissions with these bits; `None` where files have none.
-pub fn permissions(mode: u32) -> Option<Permissions> {
+pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
     #[cfg(unix)]
     {
         Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
@@ -194,8 +193,8 @@ pub fn permissions(mode: u32) -> Option<Permissions> {
     }
 }
 
-/// Makes a folder and those around it, for the user alone where folders have
-/// permissions.
+/// Makes a folder and the missing ones above it, for the user alone where folders
+/// have permissions.
 ///
 /// # Errors
 /// When the system refuses it.
@@ -206,11 +205,11 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Sets when a file was last changed; also of one that may not be written.
+/// Sets when a file was last changed, even if it may not be written to.
 ///
 /// # Errors
-/// When the file is somebody else's, or not there.
-pub fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
+/// When the file belongs to another user or does not exist.
+pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     let mut options = File::options();
     #[cfg(unix)]
     options.read(true);
@@ -223,17 +222,17 @@ pub fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     options.open(path)?.set_modified(time)
 }
 
-/// The path without links, in the one spelling that other programs read, too:
-/// on Windows `C:\a`, where std says `\\?\C:\a`.
+/// The absolute path without links, in a spelling that other programs understand:
+/// on Windows `C:\a`, where std has `\\?\C:\a`.
 ///
 /// # Errors
-/// When there is nothing at `path`.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+/// When `path` does not exist.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }
 
-/// A path of `canonicalize`'s without the prefix that means "take this as it
-/// is", where it means the same without.
+/// Removes the prefix of Windows' verbatim paths where the path means the same
+/// without it.
 fn plain(path: PathBuf) -> PathBuf {
     let text = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
     let plain = text.filter(|text| {

@@ -9,7 +9,7 @@ use crate::model::metric::Metric;
 use crate::model::outcome::{Judgement, Method, MetricResult, Summary, Verdict};
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::Levels;
-use crate::stats::fixed::{Confidence, Samples};
+use crate::stats::fixed::{Confidence, TwoSamples};
 use crate::stats::judge::{judge, ratio};
 use crate::stats::moments::PairMoments;
 
@@ -164,7 +164,7 @@ impl Comparison {
             Evidence::Summing { sums: pairs, .. } => metrics_and_sums
                 .zip(pairs)
                 .map(|((metric, sums), pairs)| {
-                    measured(spec, metric, levels, sums, Samples::Paired(pairs))
+                    measured(spec, metric, levels, sums, TwoSamples::Paired(pairs))
                 })
                 .collect(),
             Evidence::Unpaired if spec.judges => {
@@ -172,7 +172,7 @@ impl Comparison {
             }
             Evidence::Unpaired => metrics_and_sums
                 .map(|(metric, sums)| {
-                    let apart = Samples::Apart(&sums.base.moments, &sums.head.moments);
+                    let apart = TwoSamples::Apart(&sums.base.moments, &sums.head.moments);
                     measured(spec, metric, levels, sums, apart)
                 })
                 .collect(),
@@ -236,7 +236,7 @@ fn measured(
     metric: &Metric,
     levels: Levels,
     sums: Pair<&Sums>,
-    samples: Samples<'_>,
+    samples: TwoSamples<'_>,
 ) -> MetricResult {
     let threshold = spec.threshold(&metric.name);
     let confidence = match spec.gates {

@@ -1,4 +1,4 @@
-//! Medians and quantiles of the values at hand.
+//! Medians and quantiles of observed values.
 //!
 //! # References
 //!
@@ -12,34 +12,34 @@ pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The median of sorted values, halfway between the two in the middle where
-/// their number is even; none of no values.
-pub fn median(sorted: &[f64]) -> Option<f64> {
+/// The median of sorted values; if their number is even, halfway between the two in
+/// the middle; `None` of no values.
+pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     Some(sorted[last / 2].midpoint(sorted[sorted.len() / 2]))
 }
 
-/// The lower median of sorted values: the lower of the two in the middle where
-/// their number is even; none of no values.
+/// The lower median of sorted values: if their number is even, the lower of the two
+/// in the middle; `None` of no values.
 pub(crate) fn lower_median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
-/// The one of the sorted values that is nearest to the position `share` (0 to
-/// 1) of the way from the first to the last; none of no values.
+/// The sorted value nearest to the position `share` (0 to 1) of the way from the first
+/// to the last; `None` of no values.
 pub fn nearest(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     sorted.get((share * last as f64).round() as usize).copied()
 }
 
-/// The quantile `share` (0 to 1) of sorted values, interpolated linearly between
-/// the two around its position (definition 7); none of no values.
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+/// The quantile `share` (0 to 1) of sorted values, interpolated linearly between the
+/// two around its position (definition 7); `None` of no values.
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let position = share * sorted.len().checked_sub(1)? as f64;
     let below = position.floor() as usize;
     let (low, high) = (sorted[below], *sorted.get(below + 1).unwrap_or(&sorted[below]));
     let part = position - below as f64;
-    // From the nearer end: at an end the value itself comes out, unrounded.
+    // From the nearer end, so that an end gives the value itself without rounding.
     Some(match part < 0.5 {
         true => low + (high - low) * part,
         false => high - (high - low) * (1.0 - part),

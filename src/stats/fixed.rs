@@ -1,12 +1,12 @@
-//! Intervals from samples of a fixed size, for one look: of the difference and of
-//! the ratio of two means, from pairs or from samples that do not pair.
+//! Intervals of the difference and of the ratio of two means, from pairs or from
+//! independent samples of a fixed size, for one look.
 //!
-//! Valid when the size of the samples did not depend on them. While sampling goes
-//! on, [`sequential`](super::sequential) is the one to ask.
+//! Valid if the size of the samples does not depend on their values. While sampling
+//! goes on, use [`sequential`](super::sequential).
 //!
 //! # References
 //!
-//! - Welch 1947 and Satterthwaite 1946, see [`welch`](super::welch); of pairs,
+//! - Welch 1947 and Satterthwaite 1946, see [`welch`](super::welch); for pairs,
 //!   Student 1908, *The probable error of a mean*, Biometrika 6:1.
 //! - Fieller 1954, see [`ratio`](super::ratio).
 
@@ -14,45 +14,45 @@ use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
 use super::ratio::{paired, unpaired};
 use super::welch::Welch;
-use crate::model::outcome::Difference;
+use crate::model::outcome::MeanDifference;
 
-/// Two samples, as far as their sums go.
+/// The sums of two samples.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Samples<'a> {
-    /// Each value of the one belongs to a value of the other.
+pub enum TwoSamples<'a> {
+    /// Each value of one sample belongs to a value of the other.
     Paired(&'a PairMoments),
-    /// Base and head, which do not belong together value by value.
+    /// Base and head, which are independent.
     Apart(&'a Moments, &'a Moments),
 }
 
-/// How sure each end is to be, one-sided: 0.5 to 1.
+/// The one-sided confidence of each bound, 0.5 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Confidence {
-    /// Of the lower bound.
+pub struct Confidence {
+    /// The confidence of the lower bound.
     pub lower: f64,
-    /// Of the upper bound.
+    /// The confidence of the upper bound.
     pub upper: f64,
 }
 
-impl Samples<'_> {
-    /// The means, base and head; none of an empty sample.
+impl TwoSamples<'_> {
+    /// The means of base and head; `None` if a sample is empty.
     pub(crate) fn means(&self) -> Option<(f64, f64)> {
         let (base, head) = match self {
-            Samples::Paired(pairs) => (pairs.base(), pairs.head()),
-            Samples::Apart(base, head) => (*base, *head),
+            TwoSamples::Paired(pairs) => (pairs.base(), pairs.head()),
+            TwoSamples::Apart(base, head) => (*base, *head),
         };
         Some((base.mean()?, head.mean()?))
     }
 
-    /// The difference of the means; none where a sample has fewer than two values
-    /// or nothing varies.
-    pub(crate) fn difference(&self, confidence: Confidence) -> Option<Difference> {
+    /// The difference of the means; `None` if a sample has fewer than two values or
+    /// nothing varies.
+    pub fn difference(&self, confidence: Confidence) -> Option<MeanDifference> {
         let (estimate, error, dof) = match self {
-            Samples::Apart(base, head) => {
-                let welch = Welch::new(base, head).ok()?;
+            TwoSamples::Apart(base, head) => {
+                let welch = Welch::new(base, head)?;
                 (welch.difference, welch.standard_error, welch.dof)
             }
-            Samples::Paired(pairs) => {
+            TwoSamples::Paired(pairs) => {
                 let (base, head) = self.means()?;
                 let spread = pairs.base().variance()? + pairs.head().variance()?;
                 let variance = spread - 2.0 * pairs.covariance()?;
@@ -61,7 +61,7 @@ impl Samples<'_> {
             }
         };
         let radius = |p| Some(student_t(p, dof)? * error);
-        let difference = Difference {
+        let difference = MeanDifference {
             estimate,
             lower: estimate - radius(confidence.lower)?,
             upper: estimate + radius(confidence.upper)?,
@@ -70,14 +70,14 @@ impl Samples<'_> {
     }
 
     /// Lower and upper bound of the ratio of the means of values that are never
-    /// negative; an end is none where the data do not bound it.
+    /// negative; `None` where the data do not bound it.
     pub(crate) fn ratio(&self, confidence: Confidence) -> (Option<f64>, Option<f64>) {
         let bounds = |one_sided: f64| {
             let confidence = 2.0 * one_sided - 1.0;
             let set = match self {
-                Samples::Paired(pairs) => paired(pairs, confidence)
+                TwoSamples::Paired(pairs) => paired(pairs, confidence)
                     .filter(|_| self.difference(Confidence { lower: 0.5, upper: 0.5 }).is_some()),
-                Samples::Apart(base, head) => unpaired(base, head, confidence),
+                TwoSamples::Apart(base, head) => unpaired(base, head, confidence),
             };
             set.map_or((None, None), |set| set.bounds())
         };
@@ -98,10 +98,10 @@ mod tests {
     #[test]
     fn pairs_are_worth_more_than_samples_apart() {
         let pairs = pairs();
-        let together = Samples::Paired(&pairs);
-        let apart = Samples::Apart(pairs.base(), pairs.head());
+        let together = TwoSamples::Paired(&pairs);
+        let apart = TwoSamples::Apart(pairs.base(), pairs.head());
         assert_eq!(together.means(), apart.means());
-        let width = |samples: &Samples<'_>| {
+        let width = |samples: &TwoSamples<'_>| {
             let difference = samples.difference(ONE_SIDED).unwrap();
             difference.upper - difference.lower
         };
@@ -116,7 +116,7 @@ mod tests {
     fn the_difference_of_pairs_is_students() {
         // Differences 1, 2.5, 2, 4: mean 2.375, variance 1.5625; t(0.95, 3) = 2.353363.
         let pairs = pairs();
-        let difference = Samples::Paired(&pairs).difference(ONE_SIDED).unwrap();
+        let difference = TwoSamples::Paired(&pairs).difference(ONE_SIDED).unwrap();
         assert!((difference.estimate - 2.375).abs() < 1e-12);
         let radius = 2.353_363_434_801_8 * 0.625;
         assert!((difference.upper - difference.estimate - radius).abs() < 1e-9);
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn each_end_has_its_own_confidence() {
         let pairs = pairs();
-        let samples = Samples::Paired(&pairs);
+        let samples = TwoSamples::Paired(&pairs);
         let both = samples.ratio(ONE_SIDED);
         let stricter = samples.ratio(Confidence { lower: 0.999, upper: 0.95 });
         assert!(stricter.0 < both.0);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_does_not_vary_has_no_interval() {
         let flat: PairMoments = [(2.0, 3.0); 5].into_iter().collect();
-        for samples in [Samples::Paired(&flat), Samples::Apart(flat.base(), flat.head())] {
+        for samples in [TwoSamples::Paired(&flat), TwoSamples::Apart(flat.base(), flat.head())] {
             assert_eq!(samples.difference(ONE_SIDED), None);
             assert_eq!(samples.ratio(ONE_SIDED), (None, None));
         }

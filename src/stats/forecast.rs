@@ -1,22 +1,22 @@
-//! How many pairs the verdict will need, if the noise stays as it is.
+//! Predicts how many pairs the verdict will need if the noise stays as it is.
 //!
-//! A plug-in: the effect seen so far is held fixed, and the least number of pairs
-//! is sought with which its evidence decides. A forecast, not a promise: the
-//! effect is itself uncertain, most of all after few pairs.
+//! A plug-in estimate: the least number of pairs with which the effect seen so far
+//! would decide. It is a forecast and no promise, since the effect itself is uncertain,
+//! above all after few pairs.
 
 use super::estimator::{Prospect, Running, Signal};
 use super::sequential::{ln_average, ln_evidence, ln_needed, ln_sign_evidence};
 
-/// Beyond this many pairs nobody waits.
+/// Nobody waits for more pairs.
 const CAP: u64 = 10_000_000;
 
-/// Fewer pairs say too little of their own spread.
+/// Fewer pairs say too little of the noise.
 const FEWEST: u64 = 3;
 
-/// When the verdict is to be expected.
+/// When to expect the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forecast {
-    /// With this many pairs in all, those already measured included.
+    /// With this many pairs, including those already measured.
     Pairs(u64),
     /// Not within ten million pairs: the change is too close to the threshold.
     Never,
@@ -24,8 +24,8 @@ pub enum Forecast {
     Unknown,
 }
 
-/// The number of pairs in all with which `running` is expected to decide about
-/// `threshold` (as in [`Running::decide`]).
+/// The number of pairs with which `running` is expected to decide about `threshold`
+/// (see [`Running::decide`]).
 pub(crate) fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     let pairs = running.pairs();
     if running.decide(threshold).is_some() {
@@ -45,7 +45,7 @@ pub(crate) fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     total.map_or(Forecast::Never, Forecast::Pairs)
 }
 
-/// The number of pairs in all with which one question is expected to be answered.
+/// The number of pairs with which one question is expected to be answered.
 fn expected(prospect: &Prospect, pairs: u64) -> Option<u64> {
     let (level, fewest) = match above(prospect.signal) {
         true => (prospect.above, 0),
@@ -56,7 +56,7 @@ fn expected(prospect: &Prospect, pairs: u64) -> Option<u64> {
     first(fewest.max(pairs + 1), decides)
 }
 
-/// Which way the signal points.
+/// Whether the signal points to a change above the candidate.
 fn above(signal: Signal) -> bool {
     match signal {
         Signal::Share { above, .. } => above,
@@ -64,7 +64,7 @@ fn above(signal: Signal) -> bool {
     }
 }
 
-/// The evidence of `count` pairs, if all go on as the first `pairs` did.
+/// The evidence of `count` pairs if they all go on like the first `pairs`.
 fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
     let signs = |above: u64, below: u64| {
         let scale = count as f64 / pairs as f64;
@@ -81,8 +81,8 @@ fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
     }
 }
 
-/// The least number from `start` up to the cap that `decides`: evidence falls at
-/// first, and once it rises it goes on rising.
+/// The least number from `start` up to the cap that `decides`. The evidence may fall at
+/// first, but once it rises, it goes on rising.
 fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut below, mut enough) = (start, start);
     while !decides(enough) {
@@ -109,7 +109,7 @@ mod tests {
     use crate::model::estimator::Estimator;
     use crate::model::metric::Better;
     use crate::stats::estimator::{Decision, Levels};
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
     fn running(estimator: Estimator) -> Running {
         let levels = Levels::new(0.95, 1);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_the_forecast_goes_by_is_what_the_verdict_goes_by() {
-        let mut noise = Noise::seeded(42);
+        let mut noise = TestNoise::seeded(42);
         let mut decided = 0;
         for round in 0..200 {
             let estimator = Estimator::ALL[round % 5];
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_estimator_has_a_forecast_that_ends_with_the_verdict() {
-        let mut noise = Noise::seeded(41);
+        let mut noise = TestNoise::seeded(41);
         for estimator in Estimator::ALL {
             let mut running = running(estimator);
             assert_eq!(pairs_to_verdict(&running, 0.02), Forecast::Unknown);

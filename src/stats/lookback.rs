@@ -1,46 +1,46 @@
-//! Does a value fit the past? The lookback z-score: how many deviations a new
-//! result lies from the mean of its history.
+//! The lookback z-score: by how many deviations a new result differs from the mean of
+//! its history.
 //!
-//! The history is a list of results in the order of their commits. A result
-//! that stands out for itself alone is an *outlier* and takes part in nothing
-//! else. A *change* is a commit from which on another level is to be expected;
-//! it begins a new *segment*, whose mean starts anew. The spread does not: it is
-//! that of the residuals, each the distance of a value from the mean that its
-//! segment had before it, over all segments.
+//! The history is a list of results in the order of their commits. A single result that
+//! stands out is an *outlier* and is left out of everything else. A *change* is a commit
+//! from which on another level is expected. It begins a new *segment*, whose mean starts
+//! anew. The deviation does not start anew: it is that of the residuals of all segments,
+//! where a residual is the distance of a value from the mean that its segment had
+//! before.
 //!
-//! # References
+//! # Reference
 //!
-//! - Conbench, `conbench/entities/history.py` (2024): the rules, step by step. It
-//!   orders commits by author time; here whoever asks says what the order is.
+//! Conbench, `conbench/entities/history.py` (2024), for the rules. Conbench orders
+//! commits by author time; here the caller decides the order.
 
 mod outliers;
 
 use crate::model::metric::Better;
 use crate::stats::moments::Moments;
 
-pub use outliers::outliers;
+use outliers::outliers;
 
-/// How many commits make a window.
+/// The length of a window, in commits.
 pub(crate) const WINDOW: usize = 100;
 
-/// How many deviations pass.
+/// A result with a larger z-score than this, in either direction, does not fit.
 pub const THRESHOLD: f64 = 5.0;
 
-/// A spread below this part of the mean is what rounding leaves of none.
+/// A deviation below this part of the mean is nothing but rounding.
 const NO_SPREAD: f64 = 1e-12;
 
 /// One result of a history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Its commit's place in the history: the older, the smaller; results of
-    /// one commit have one place. Places may be missing.
+    /// The place of its commit in the history, smaller for older ones. All results of
+    /// a commit have the same place. Places may be missing.
     pub place: u64,
-    /// Its value, in the metric's unit.
+    /// Its value, in the unit of the metric.
     pub value: f64,
 }
 
-/// The value that stands for the repetitions of a result: the best of them.
-/// None of no repetition.
+/// The value that stands for the repetitions of a result: the best of them; `None` of
+/// no repetition.
 pub fn best(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {
@@ -49,75 +49,75 @@ pub fn best(values: &[f64], better: Better) -> Option<f64> {
     }
 }
 
-/// What the history says of one of its results.
+/// What the history before a result says about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
-    /// How many changes lie at its commit or before.
+pub struct PointStatistics {
+    /// The number of its segment: how many changes are at its commit or before.
     pub segment: usize,
     /// Whether it is left out.
     pub is_outlier: bool,
-    /// The mean of its segment before its commit, in the metric's unit; at the
-    /// segment's first commit its own value. None of an outlier.
+    /// The mean of its segment before its commit, in the unit of the metric. At the
+    /// first commit of a segment its own value; `None` of an outlier.
     pub mean_before: Option<f64>,
-    /// The deviation of the residuals before its commit, in the metric's unit;
-    /// none of an outlier, or where there are fewer than two of them.
+    /// The deviation of the residuals before its commit, in the unit of the metric;
+    /// `None` of an outlier, or if there are fewer than two residuals.
     pub deviation_before: Option<f64>,
 }
 
-impl Row {
-    /// The distance from the mean before, in the metric's unit.
+impl PointStatistics {
+    /// The difference from the mean before, in the unit of the metric.
     pub fn residual(&self, point: Point) -> Option<f64> {
         self.mean_before.map(|mean| point.value - mean)
     }
 }
 
-/// What is to be expected after the last commit of a history.
+/// What to expect after the last commit of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// The mean of the last segment, in the metric's unit; none when no result
-    /// is in it.
+    /// The mean of the last segment, in the unit of the metric; `None` if that has no
+    /// result.
     pub mean: Option<f64>,
-    /// The deviation of the residuals (n - 1 below), in the metric's unit; none
-    /// of fewer than two.
+    /// The deviation of the residuals (divided by n - 1), in the unit of the metric;
+    /// `None` of fewer than two.
     pub deviation: Option<f64>,
-    /// On how many commits it rests.
+    /// How many commits it is based on.
     pub commits: usize,
-    /// On how many results it rests, without the outliers.
+    /// How many results it is based on, without the outliers.
     pub results: usize,
     /// How many results were left out.
     pub outliers: usize,
 }
 
 impl Distribution {
-    /// Of the points, in the order of their places, and the places of the
-    /// changes, in their order; a change after the last point counts. The
-    /// window is the last `window` commits that have a result.
+    /// The distribution after the points, which are in the order of their places. The
+    /// places of the changes are in order, too; a change after the last point counts.
+    /// The window is the last `window` commits that have a result.
     pub fn of(points: &[Point], changes: &[u64], window: usize) -> Self {
-        let rows = rows(points, changes, window);
-        let kept = kept(points, &rows);
+        let statistics = point_statistics(points, changes, window);
+        let kept = kept(points, &statistics);
         let window = last_places(&kept, window);
-        let residuals = window.iter().filter_map(|(point, row)| row.residual(*point));
+        let residuals = window.iter().filter_map(|(point, before)| before.residual(*point));
         let residuals: Moments = residuals.collect();
-        let now = window.iter().filter(|(_, row)| row.segment == changes.len());
+        let now = window.iter().filter(|(_, before)| before.segment == changes.len());
         let now: Moments = now.map(|(point, _)| point.value).collect();
         Distribution {
             mean: now.mean(),
             deviation: residuals.variance().map(f64::sqrt),
             commits: commits(window),
             results: window.len(),
-            outliers: rows.len() - kept.len(),
+            outliers: statistics.len() - kept.len(),
         }
     }
 
-    /// How many deviations `value` is from the mean; positive is better. None
-    /// when the mean or the deviation is unknown, or there is no spread.
+    /// By how many deviations `value` differs from the mean; positive is better. `None`
+    /// if the mean or the deviation is unknown, or if nothing varies.
     pub fn z(&self, value: f64, better: Better) -> Option<f64> {
         let (mean, deviation) = (self.mean?, self.deviation?);
         if deviation <= NO_SPREAD * mean.abs() {
             return None;
         }
         let z = (value - mean) / deviation;
-        // Not 0 - z: of no distance, that is -0.
+        // So that no difference is 0 and not -0.
         Some(match better {
             Better::Higher => z,
             Better::Lower if z == 0.0 => 0.0,
@@ -126,43 +126,44 @@ impl Distribution {
     }
 }
 
-type Kept = (Point, Row);
+/// A result that is no outlier.
+type Included = (Point, PointStatistics);
 
-fn kept(points: &[Point], rows: &[Row]) -> Vec<Kept> {
-    let pairs = points.iter().copied().zip(rows.iter().copied());
-    pairs.filter(|(_, row)| !row.is_outlier).collect()
+fn kept(points: &[Point], statistics: &[PointStatistics]) -> Vec<Included> {
+    let pairs = points.iter().copied().zip(statistics.iter().copied());
+    pairs.filter(|(_, before)| !before.is_outlier).collect()
 }
 
-fn commits(kept: &[Kept]) -> usize {
+fn commits(kept: &[Included]) -> usize {
     kept.chunk_by(|(one, _), (other, _)| one.place == other.place).count()
 }
 
-/// The part that lies on the last `window` commits.
-fn last_places(kept: &[Kept], window: usize) -> &[Kept] {
+/// The part that belongs to the last `window` commits.
+fn last_places(kept: &[Included], window: usize) -> &[Included] {
     let chunks = kept.chunk_by(|(one, _), (other, _)| one.place == other.place);
-    let lengths: Vec<usize> = chunks.map(<[Kept]>::len).collect();
+    let lengths: Vec<usize> = chunks.map(<[Included]>::len).collect();
     let taken: usize = lengths.iter().rev().take(window).sum();
     &kept[kept.len() - taken..]
 }
 
-/// What the history says of each of its results, as of before its commit. The
-/// points are in the order of their places, as are the places of the changes;
-/// a window is `window` commits that have a result.
-pub fn rows(points: &[Point], changes: &[u64], window: usize) -> Vec<Row> {
+/// What the history before each result says about it. The points are in the order of
+/// their places, as are the places of the changes. A window is `window` commits that
+/// have a result.
+pub fn point_statistics(points: &[Point], changes: &[u64], window: usize) -> Vec<PointStatistics> {
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
     let outliers = outliers(&values, window);
-    let mut rows: Vec<Row> = points
+    let mut statistics: Vec<PointStatistics> = points
         .iter()
         .zip(outliers)
-        .map(|(point, is_outlier)| Row {
+        .map(|(point, is_outlier)| PointStatistics {
             segment: changes.partition_point(|change| *change <= point.place),
             is_outlier,
             mean_before: None,
             deviation_before: None,
         })
         .collect();
-    let kept: Vec<usize> = (0..points.len()).filter(|&at| !rows[at].is_outlier).collect();
-    // Where each commit's results begin.
+    let kept: Vec<usize> = (0..points.len()).filter(|&at| !statistics[at].is_outlier).collect();
+    // Where the results of each commit begin.
     let mut begins: Vec<usize> = Vec::new();
     for (at, index) in kept.iter().enumerate() {
         if at == 0 || points[kept[at - 1]].place != points[*index].place {
@@ -172,28 +173,28 @@ pub fn rows(points: &[Point], changes: &[u64], window: usize) -> Vec<Row> {
     for (commit, &begin) in begins.iter().enumerate() {
         let end = begins.get(commit + 1).copied().unwrap_or(kept.len());
         let from = begins[commit.saturating_sub(window)];
-        let segment = rows[kept[begin]].segment;
+        let segment = statistics[kept[begin]].segment;
         let (mut values, mut residuals) = (Moments::new(), Moments::new());
         for &index in &kept[from..begin] {
-            if rows[index].segment == segment {
+            if statistics[index].segment == segment {
                 values.push(points[index].value);
             }
-            if let Some(residual) = rows[index].residual(points[index]) {
+            if let Some(residual) = statistics[index].residual(points[index]) {
                 residuals.push(residual);
             }
         }
         for &index in &kept[begin..end] {
-            rows[index].mean_before = Some(values.mean().unwrap_or(points[index].value));
-            rows[index].deviation_before = residuals.variance().map(f64::sqrt);
+            statistics[index].mean_before = Some(values.mean().unwrap_or(points[index].value));
+            statistics[index].deviation_before = residuals.variance().map(f64::sqrt);
         }
     }
-    rows
+    statistics
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
     fn line(values: &[f64]) -> Vec<Point> {
         let point = |(place, value): (usize, &f64)| Point { place: place as u64, value: *value };
@@ -202,7 +203,7 @@ mod tests {
 
     /// The rate of |z| > 5 when nothing has changed.
     fn false_alarms(commits: usize, trials: usize) -> f64 {
-        let mut noise = Noise::seeded(1);
+        let mut noise = TestNoise::seeded(1);
         let alarms = (0..trials).filter(|_| {
             let values: Vec<f64> = (0..commits).map(|_| 100.0 + noise.normal()).collect();
             let z = Distribution::of(&line(&values), &[], WINDOW)

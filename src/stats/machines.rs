@@ -1,39 +1,39 @@
-//! Pairs of several machines as one sequence, to be put to one question.
+//! Makes one sequence of the pairs of several machines, for one question.
 //!
-//! Machines differ in speed and in noise; the change, a factor, is the same on all
-//! of them. So at the true ratio `r` every difference `y - r x` is symmetric about 0
-//! on whichever machine its pair was measured, which is all that the evidence of
-//! [`sequential`](super::sequential) goes by: pairs of several machines, one after
-//! the other, are pairs. No pair spans two machines.
+//! Machines differ in speed and in noise, but the change, a factor, is the same on
+//! all of them. So at the true ratio `r` every difference `y - r x` is symmetric about
+//! 0, no matter which machine measured its pair. The evidence of
+//! [`sequential`](super::sequential) assumes nothing else, so the pairs of several
+//! machines may be taken one after the other. No pair spans two machines.
 //!
-//! - *Order*: the first pair of each machine, then the second of each, and so on;
-//!   who has no more is left out. It is fixed before anything is measured, and
-//!   whether a machine has one more pair was known before that pair was measured,
-//!   so neither can favour a side, whatever ended a machine's sampling.
-//! - *Weight*: the sums of `y - r x` would be those of the slowest and noisiest
-//!   machine. Each machine's pairs are divided by its level and by its variance,
-//!   both taken from the products `x y` alone. Under the null a swap, `(x, y)` for
-//!   `(y/r, r x)`, is as likely as what was measured and leaves the product as it
-//!   is, for every `r`: given all products the signs of the differences are still
-//!   fair coins, so that the weights may know all pairs, those to come included,
-//!   where it was not the signs that ended a machine's sampling.
+//! - *Order*: the first pair of each machine, then the second of each, and so on,
+//!   without machines that have no more. The order is fixed before anything is
+//!   measured, and whether a machine has one more pair was known before that pair was
+//!   measured. So neither can favour a side, whatever ended a machine's sampling.
+//! - *Weight*: without weights the slowest and noisiest machine would dominate the
+//!   sums of `y - r x`. The pairs of each machine are divided by its level and by its
+//!   variance, both computed from the products `x y` alone. Under the null, the swapped
+//!   pair `(y/r, r x)` is as likely as the measured pair `(x, y)` and has the same
+//!   product, for every `r`. So given all products, the signs of the differences are
+//!   still fair coins, and the weights may depend on all pairs, later ones included,
+//!   unless it was the signs that ended a machine's sampling.
 //!
-//! What is decided by signs or logarithms, median and geometric mean, is the same
-//! with every weight.
+//! Decisions by signs or by logarithms (median and geometric mean) do not depend on the
+//! weights.
 //!
 //! # Reference
 //!
-//! Fisher 1935, *The Design of Experiments*, section 21, on the symmetry under
-//! swaps within pairs.
+//! Fisher 1935, *The Design of Experiments*, section 21, on the symmetry under swaps
+//! within pairs.
 
 use super::empirical::{lower_median, sorted};
 
-/// A variance counts as though so many of its values were those of the typical
-/// machine: a few pairs say little of it.
+/// A machine's variance counts as if it had this many more values with the variance of
+/// the typical machine, since a few pairs say little of it.
 const PRIOR: f64 = 3.0;
 
-/// The numbers of machine and pair, both from 0, in the order in which they are
-/// looked at: `counts` has how many pairs each machine has.
+/// The order of the pairs: the number of the machine and the number of the pair, both
+/// from 0. `counts` has the number of pairs of each machine.
 pub fn in_turn(counts: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let rounds = counts.iter().copied().max().unwrap_or(0);
     (0..rounds).flat_map(move |pair| {
@@ -42,9 +42,9 @@ pub fn in_turn(counts: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// The factor of each machine's pairs, of the unit's inverse, so scaled that the
-/// typical machine's is 1 over its level. Pairs with a 0 count for nothing in it, and
-/// a machine without others has 1.
+/// The factor for the pairs of each machine, in the inverse of their unit, such that
+/// the typical machine's factor is 1 over its level. Pairs with a 0 are ignored; a
+/// machine without any other pair has the factor 1.
 pub fn weights(machines: &[Vec<(f64, f64)>]) -> Vec<f64> {
     let logarithms: Vec<Vec<f64>> = machines
         .iter()
@@ -67,8 +67,8 @@ pub fn weights(machines: &[Vec<(f64, f64)>]) -> Vec<f64> {
     logarithms.iter().zip(&variances).map(weight).collect()
 }
 
-/// The variance of neighbours about each other, which a slow drift leaves alone (von
-/// Neumann 1941, Ann. Math. Stat. 12:367), and of how many differences it is.
+/// The variance by the differences of neighbours, which a slow drift does not affect
+/// (von Neumann 1941, Ann. Math. Stat. 12:367), and the number of differences.
 fn variance(values: &[f64]) -> (f64, f64) {
     let steps = values.windows(2).map(|two| 0.5 * (two[1] - two[0]).powi(2));
     let count = values.len().saturating_sub(1) as f64;
@@ -78,9 +78,9 @@ fn variance(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
-    fn machine(noise: &mut Noise, pairs: usize, level: f64, spread: f64) -> Vec<(f64, f64)> {
+    fn machine(noise: &mut TestNoise, pairs: usize, level: f64, spread: f64) -> Vec<(f64, f64)> {
         let mut time = || level * (spread * noise.normal()).exp();
         (0..pairs).map(|_| (time(), 1.02 * time())).collect()
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn weights_know_nothing_that_a_swap_would_change() {
-        let mut noise = Noise::seeded(5);
+        let mut noise = TestNoise::seeded(5);
         let machines = [(1.0, 0.01), (3.0, 0.05), (0.2, 0.02)];
         let machines = machines.map(|(level, spread)| machine(&mut noise, 20, level, spread));
         let before = weights(&machines);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_level_is_taken_out_and_a_noisy_machine_counts_less() {
-        let mut noise = Noise::seeded(6);
+        let mut noise = TestNoise::seeded(6);
         let machines = [(1.0, 0.01), (2.0, 0.01), (1.0, 0.05)];
         let machines = machines.map(|(level, spread)| machine(&mut noise, 400, level, spread));
         let [plain, slow, noisy] = weights(&machines)[..] else { panic!() };

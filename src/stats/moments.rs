@@ -1,15 +1,13 @@
 //! Running means and centred sums, of one stream of numbers and of pairs.
 //!
-//! Everything is kept about the mean. Raw sums of squares lose every digit when
-//! the values are large and their spread is small (a time stamp in nanoseconds,
-//! say: at an offset of 1e9 a spread of 1 drowns in the squares of 1e18).
+//! All sums are about the mean. Raw sums of squares lose every digit if the values
+//! are large and their spread is small: at an offset of 1e9, a spread of 1 is lost
+//! in squares of 1e18.
 //!
-//! # References
+//! # Reference
 //!
-//! - Welford 1962, *Note on a method for calculating corrected sums of squares
-//!   and products*, Technometrics 4:419.
-//! - Chan, Golub and LeVeque 1979, *Updating formulae and a pairwise algorithm
-//!   for computing sample variances*, for [`Moments::merge`].
+//! Welford 1962, *Note on a method for calculating corrected sums of squares and
+//! products*, Technometrics 4:419.
 
 /// Count, mean and sum of squared deviations of a stream of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,12 +18,12 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of nothing.
+    /// The moments of no value.
     pub fn new() -> Self {
         Moments::default()
     }
 
-    /// Takes in one more value.
+    /// Adds a value.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
@@ -33,36 +31,24 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
-    /// Takes in all that `other` has seen, as though it had been pushed here.
-    pub fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        let (here, there) = (self.count as f64, other.count as f64);
-        let step = other.mean - self.mean;
-        self.count += other.count;
-        self.mean += step * (there / (here + there));
-        self.squares += other.squares + step * (step * (here * there / (here + there)));
-    }
-
-    /// How many values there were.
+    /// How many values there are.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean, in the unit of the values; none of nothing.
+    /// The mean, in the unit of the values; `None` of no value.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// The variance with Bessel's correction (n - 1 below), in the unit squared;
-    /// none of fewer than two values.
+    /// The variance with Bessel's correction (divided by n - 1), in the unit squared;
+    /// `None` of fewer than two values.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
     }
 
-    /// The variance about the mean with n below, in the unit squared; none of
-    /// nothing.
+    /// The variance about the mean, divided by n, in the unit squared; `None` of no
+    /// value.
     pub(crate) fn population_variance(&self) -> Option<f64> {
         (self.count > 0).then(|| self.squares / self.count as f64)
     }
@@ -78,8 +64,8 @@ impl FromIterator<f64> for Moments {
     }
 }
 
-/// Count, means, sums of squared deviations and the sum of their products
-/// (the co-moment) of a stream of pairs.
+/// Count, means, sums of squared deviations and sum of the deviations' products (the
+/// co-moment) of a stream of pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PairMoments {
     base: Moments,
@@ -88,54 +74,40 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
-    /// The moments of nothing.
-    pub fn new() -> Self {
+    /// The moments of no pair.
+    pub(crate) fn new() -> Self {
         PairMoments::default()
     }
 
-    /// Takes in one more pair.
-    pub fn push(&mut self, base: f64, head: f64) {
+    /// Adds a pair.
+    pub(crate) fn push(&mut self, base: f64, head: f64) {
         let before = base - self.base.mean;
         self.base.push(base);
         self.head.push(head);
         self.products += before * (head - self.head.mean);
     }
 
-    /// Takes in all that `other` has seen, as though it had been pushed here.
-    pub fn merge(&mut self, other: &Self) {
-        if other.count() == 0 {
-            return;
-        }
-        let (here, there) = (self.count() as f64, other.count() as f64);
-        let step = other.base.mean - self.base.mean;
-        let across = (other.head.mean - self.head.mean) * (here * there / (here + there));
-        self.products += other.products + step * across;
-        self.base.merge(&other.base);
-        self.head.merge(&other.head);
-    }
-
-    /// How many pairs there were.
-    pub fn count(&self) -> u64 {
+    /// How many pairs there are.
+    pub(crate) fn count(&self) -> u64 {
         self.base.count
     }
 
-    /// The first members' own moments.
-    pub fn base(&self) -> &Moments {
+    /// The moments of the first values of the pairs.
+    pub(crate) fn base(&self) -> &Moments {
         &self.base
     }
 
-    /// The second members' own moments.
-    pub fn head(&self) -> &Moments {
+    /// The moments of the second values.
+    pub(crate) fn head(&self) -> &Moments {
         &self.head
     }
 
-    /// The covariance of the members with n - 1 below; none of fewer than two
-    /// pairs.
-    pub fn covariance(&self) -> Option<f64> {
+    /// The covariance, divided by n - 1; `None` of fewer than two pairs.
+    pub(crate) fn covariance(&self) -> Option<f64> {
         (self.count() > 1).then(|| self.products / (self.count() - 1) as f64)
     }
 
-    /// The covariance of the members with n below; none of nothing.
+    /// The covariance, divided by n; `None` of no pair.
     pub(crate) fn population_covariance(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.products / self.count() as f64)
     }
@@ -154,13 +126,13 @@ impl FromIterator<(f64, f64)> for PairMoments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
     fn close(a: f64, b: f64, tolerance: f64) -> bool {
         (a - b).abs() <= tolerance * a.abs().max(b.abs())
     }
 
-    /// Mean, squares and products in two passes, the naive twin.
+    /// Mean, squares and products in two passes.
     fn two_pass(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
         let n = pairs.len() as f64;
         let x = pairs.iter().map(|p| p.0).sum::<f64>() / n;
@@ -170,7 +142,7 @@ mod tests {
         (x, squares, products)
     }
 
-    fn pairs(noise: &mut Noise, count: usize, offset: f64) -> Vec<(f64, f64)> {
+    fn pairs(noise: &mut TestNoise, count: usize, offset: f64) -> Vec<(f64, f64)> {
         let mut one = || {
             let shared = noise.normal();
             let (x, y) = (noise.normal(), noise.normal());
@@ -181,13 +153,13 @@ mod tests {
 
     #[test]
     fn streaming_equals_two_passes() {
-        let mut noise = Noise::seeded(1);
+        let mut noise = TestNoise::seeded(1);
         for round in 0..2000 {
             let offset = [0.0, 1.0, 1e3, 1e9][round % 4];
             let sample = pairs(&mut noise, 2 + round % 40, offset);
             let (mean, squares, products) = two_pass(&sample);
             let moments: PairMoments = sample.iter().copied().collect();
-            // At 1e9 a double is 1.2e-7 wide, so the twin's own mean is no better.
+            // At 1e9 a double's last digit is 1.2e-7, so two passes are no more exact.
             let loose = if offset > 1e6 { 1e-5 } else { 1e-9 };
             assert!((moments.base.mean - mean).abs() <= 1e-15 * offset + 1e-13 + 1e-16 * offset);
             assert!(close(moments.base.squares, squares, loose), "{round}");
@@ -208,38 +180,6 @@ mod tests {
         let moments: Moments = std::iter::repeat_n(0.1, 1000).collect();
         assert_eq!(moments.mean(), Some(0.1));
         assert_eq!(moments.variance(), Some(0.0));
-    }
-
-    #[test]
-    fn any_grouping_merges_to_the_same() {
-        let mut noise = Noise::seeded(2);
-        let sample = pairs(&mut noise, 60, 50.0);
-        let whole: PairMoments = sample.iter().copied().collect();
-        for cut in 0..=60 {
-            for second in [cut, (cut + 60) / 2, 60] {
-                let mut left: PairMoments = sample[..cut].iter().copied().collect();
-                let mut middle: PairMoments = sample[cut..second].iter().copied().collect();
-                let right: PairMoments = sample[second..].iter().copied().collect();
-                middle.merge(&right);
-                left.merge(&middle);
-                assert_eq!(left.count(), 60);
-                assert!(close(left.base.mean, whole.base.mean, 1e-14));
-                assert!(close(left.head.squares, whole.head.squares, 1e-12));
-                assert!(close(left.products, whole.products, 1e-11));
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_adds_nothing_and_to_nothing_all() {
-        let huge: PairMoments = [(1e300, 3e300), (2e300, 5e300)].into_iter().collect();
-        let some: PairMoments = [(1.0, 3.0), (2.0, 5.0)].into_iter().collect();
-        for sums in [PairMoments::new(), some, huge] {
-            let (mut with_nothing, mut from_nothing) = (sums, PairMoments::new());
-            with_nothing.merge(&PairMoments::new());
-            from_nothing.merge(&sums);
-            assert_eq!((with_nothing, from_nothing), (sums, sums));
-        }
     }
 
     #[test]

@@ -1,37 +1,39 @@
-//! Numbers in their order, however many come.
+//! A sorted list that is fast to insert into.
 //!
-//! They stand in blocks of bounded size, and a Fenwick tree holds how many are in
-//! each: taking one in, counting those below a value and finding the one of a rank
-//! are each a binary search, one block and one walk through the tree.
+//! The numbers are in blocks of bounded size, and a Fenwick tree has the number of
+//! numbers in each block. To insert a number, to count those below a value and to find
+//! the number of a rank each take a binary search, one block and one walk through the
+//! tree.
 //!
 //! # References
 //!
 //! - Fenwick 1994, *A new data structure for cumulative frequency tables*, Software:
 //!   Practice and Experience 24:327.
 
-/// What stands in the order: a number, or several that are next to each other.
-pub(super) trait Entry: Copy {
-    /// How many of them a block holds before it is cut in two.
+/// What a list consists of: a number, or several numbers next to each other.
+pub(super) trait Element: Copy {
+    /// How many elements a block may have before it is split.
     const MOST: usize;
 
-    /// The largest of its numbers.
+    /// The largest number of the element.
     fn most(self) -> f64;
 
-    /// That of one number.
+    /// An element with one number.
     fn of(value: f64) -> Self;
 
-    /// Takes in one more, which is not above its largest; or leaves it to a new one.
+    /// Adds a number that is not above the largest one, unless it belongs into a new
+    /// element. Returns whether it was added.
     fn takes(&mut self, value: f64) -> bool;
 
-    /// How many numbers some of them have.
-    fn count(entries: &[Self]) -> usize;
+    /// How many numbers are in these elements.
+    fn count(elements: &[Self]) -> usize;
 
-    /// The entry of the number with `rank` others before it, and how many of those
-    /// are in the same entry.
-    fn find(entries: &[Self], rank: usize) -> Option<(Self, usize)>;
+    /// The element of the number with `rank` others before it, and how many of these are
+    /// in the same element.
+    fn find(elements: &[Self], rank: usize) -> Option<(Self, usize)>;
 }
 
-impl Entry for f64 {
+impl Element for f64 {
     const MOST: usize = 512;
 
     fn most(self) -> f64 {
@@ -46,80 +48,80 @@ impl Entry for f64 {
         false
     }
 
-    fn count(entries: &[Self]) -> usize {
-        entries.len()
+    fn count(elements: &[Self]) -> usize {
+        elements.len()
     }
 
-    fn find(entries: &[Self], rank: usize) -> Option<(Self, usize)> {
-        entries.get(rank).map(|value| (*value, 0))
+    fn find(elements: &[Self], rank: usize) -> Option<(Self, usize)> {
+        elements.get(rank).map(|value| (*value, 0))
     }
 }
 
-/// Numbers in ascending order, equal ones included.
+/// Numbers in ascending order, which may be equal. None of them is NaN.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered<E = f64> {
-    /// None of them is empty.
+    /// None of the blocks is empty.
     blocks: Vec<Vec<E>>,
-    /// At `i`, how many numbers are in the `i & -i` blocks that end with the `i`th
-    /// (counted from 1); 0 at 0.
+    /// At `i`, how many numbers are in the `i & -i` blocks up to the `i`th (counted from
+    /// 1); 0 at 0.
     counts: Vec<usize>,
     len: usize,
-    entries: usize,
+    elements: usize,
 }
 
 impl<E> Default for Ordered<E> {
     fn default() -> Self {
-        Ordered { blocks: Vec::new(), counts: Vec::new(), len: 0, entries: 0 }
+        Ordered { blocks: Vec::new(), counts: Vec::new(), len: 0, elements: 0 }
     }
 }
 
-impl<E: Entry> FromIterator<E> for Ordered<E> {
-    /// Of entries in ascending order.
-    fn from_iter<I: IntoIterator<Item = E>>(entries: I) -> Self {
+impl<E: Element> FromIterator<E> for Ordered<E> {
+    /// From elements in ascending order.
+    fn from_iter<I: IntoIterator<Item = E>>(elements: I) -> Self {
         let mut ordered = Ordered::default();
-        for entry in entries {
+        for element in elements {
             match ordered.blocks.last_mut() {
-                Some(block) if block.len() < E::MOST / 2 => block.push(entry),
-                _ => ordered.blocks.push(vec![entry]),
+                Some(block) if block.len() < E::MOST / 2 => block.push(element),
+                _ => ordered.blocks.push(vec![element]),
             }
-            ordered.entries += 1;
-            ordered.len += E::count(&[entry]);
+            ordered.elements += 1;
+            ordered.len += E::count(&[element]);
         }
         ordered.count();
         ordered
     }
 }
 
-impl<E: Entry> Ordered<E> {
+impl<E: Element> Ordered<E> {
     /// How many numbers there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many entries hold them.
-    pub(super) fn entries(&self) -> usize {
-        self.entries
+    /// How many elements there are.
+    pub(super) fn elements(&self) -> usize {
+        self.elements
     }
 
-    /// The entries in ascending order.
+    /// The elements in ascending order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = E> {
         self.blocks.iter().flatten().copied()
     }
 
-    /// Takes in one more, which is not NaN.
+    /// Adds a number.
     pub(super) fn insert(&mut self, value: f64) {
         self.len += 1;
         if self.blocks.is_empty() {
             self.blocks.push(vec![E::of(value)]);
-            self.entries = 1;
+            self.elements = 1;
             return self.count();
         }
         let number = self.first_block(|last| last.most() >= value).min(self.blocks.len() - 1);
         let block = &mut self.blocks[number];
         let at = block.partition_point(|other| other.most() < value);
-        if !block.get_mut(at).is_some_and(|entry| entry.takes(value)) {
+        if !block.get_mut(at).is_some_and(|element| element.takes(value)) {
             block.insert(at, E::of(value));
-            self.entries += 1;
+            self.elements += 1;
         }
         if block.len() > E::MOST {
             let upper = block.split_off(E::MOST / 2);
@@ -133,20 +135,21 @@ impl<E: Entry> Ordered<E> {
         }
     }
 
-    /// How many numbers are in the first entries that are `so`; none after them is.
-    pub(super) fn so_many(&self, so: impl Fn(E) -> bool) -> usize {
-        let number = self.first_block(|last| !so(last));
+    /// How many numbers are in the elements that fulfil a predicate, which are the first
+    /// ones.
+    pub(super) fn count_while(&self, fulfils: impl Fn(E) -> bool) -> usize {
+        let number = self.first_block(|last| !fulfils(last));
         let (mut place, mut count) = (number, 0);
         while place > 0 {
             count += self.counts[place];
             place -= lowest_bit(place);
         }
-        let within = |block: &Vec<E>| E::count(&block[..block.partition_point(|v| so(*v))]);
+        let within = |block: &Vec<E>| E::count(&block[..block.partition_point(|v| fulfils(*v))]);
         count + self.blocks.get(number).map_or(0, within)
     }
 
-    /// The entry of the number that has `rank` others before it, and how many of
-    /// those are in the same entry.
+    /// The element of the number with `rank` others before it, and how many of these are
+    /// in the same element.
     pub(super) fn get(&self, rank: usize) -> Option<(E, usize)> {
         if rank >= self.len {
             return None;
@@ -165,12 +168,13 @@ impl<E: Entry> Ordered<E> {
         E::find(&self.blocks[number], rest)
     }
 
-    /// The first block whose last entry is `so`.
-    fn first_block(&self, so: impl Fn(E) -> bool) -> usize {
-        self.blocks.partition_point(|block| !block.last().is_some_and(|last| so(*last)))
+    /// The first block whose last element fulfils a predicate.
+    fn first_block(&self, fulfils: impl Fn(E) -> bool) -> usize {
+        self.blocks.partition_point(|block| !block.last().is_some_and(|last| fulfils(*last)))
     }
 
-    /// Counts all blocks anew: once for half a block of entries.
+    /// Counts the numbers of all blocks anew, as is needed once for every half block of
+    /// new elements.
     fn count(&mut self) {
         self.counts.clear();
         self.counts.push(0);
@@ -191,15 +195,15 @@ fn lowest_bit(place: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
     #[test]
     fn it_is_a_sorted_list() {
-        let mut noise = Noise::seeded(41);
+        let mut noise = TestNoise::seeded(41);
         let (mut ordered, mut naive) = (Ordered::<f64>::default(), Vec::new());
-        assert_eq!((ordered.get(0), ordered.so_many(|other| other < 1.0)), (None, 0));
+        assert_eq!((ordered.get(0), ordered.count_while(|other| other < 1.0)), (None, 0));
         for n in 0..6000 {
-            // Many ties, and a stretch in ascending order.
+            // Many ties, and every third number in ascending order.
             let rough = (20.0 * noise.normal()).round();
             let value = if n % 3 == 0 { f64::from(n) } else { rough };
             ordered.insert(value);
@@ -208,13 +212,13 @@ mod tests {
                 continue;
             }
             naive.sort_by(f64::total_cmp);
-            assert_eq!((ordered.len(), ordered.entries()), (naive.len(), naive.len()));
+            assert_eq!((ordered.len(), ordered.elements()), (naive.len(), naive.len()));
             for rank in [0, naive.len() / 3, naive.len() - 1] {
                 assert_eq!(ordered.get(rank), Some((naive[rank], 0)));
             }
             for value in [-100.0, -3.0, 0.0, 0.5, rough, f64::from(n), 1e9] {
                 let below = naive.iter().filter(|other| **other < value).count();
-                assert_eq!(ordered.so_many(|other| other < value), below, "{n}");
+                assert_eq!(ordered.count_while(|other| other < value), below, "{n}");
             }
         }
         assert_eq!(ordered.get(6000), None);

@@ -1,4 +1,4 @@
-//! Quantiles and special functions; the only file that names `statrs`.
+//! Quantiles and special functions. No other file uses `statrs`.
 //!
 //! # References
 //!
@@ -8,17 +8,16 @@
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::ln_gamma;
 
-/// Above this many degrees of freedom the expansion takes over. statrs' own
-/// quantile decays there (at p = 0.9 it is off by 1e-8 from 3000 on, at p = 0.975 by
-/// 3.5e-6 at 1e5 and by 7 % at 1e7), while the expansion is good to 1e-12 already.
+/// Above this many degrees of freedom the expansion is used. statrs' own quantile gets
+/// worse there (at p = 0.9 it is off by 1e-8 from 3000 on, at p = 0.975 by 3.5e-6 at
+/// 1e5 and by 7 % at 1e7), while the expansion is good to 1e-12.
 const EXPANSION_FROM: f64 = 1e3;
 
-/// Below this probability statrs' distribution function gives up (it panics from
-/// 1e-33 on).
+/// Below this probability statrs' distribution function fails (it panics from 1e-33 on).
 const LEAST_TAIL: f64 = 1e-20;
 
-/// The quantile of Student's t at probability `p` (1e-20 to 1, not included) with
-/// `dof` degrees of freedom (at least 1, not necessarily whole); none outside these.
+/// The quantile of Student's t at probability `p` (from 1e-20 to 1, excluded) with `dof`
+/// degrees of freedom (at least 1, not necessarily whole); `None` outside of these.
 pub fn student_t(p: f64, dof: f64) -> Option<f64> {
     if !(dof >= 1.0 && (LEAST_TAIL..1.0).contains(&p)) {
         return None;
@@ -26,17 +25,18 @@ pub fn student_t(p: f64, dof: f64) -> Option<f64> {
     if dof > EXPANSION_FROM {
         return Some(expansion(normal(p)?, dof));
     }
-    // By the lower tail, whose probabilities keep their digits however small.
+    // By the lower tail, where small probabilities keep their digits.
     let distance = lower_tail(p.min(1.0 - p), dof)?;
     Some(if p < 0.5 { -distance } else { distance })
 }
 
-/// How far below 0 Student's t has the probability `tail` (at most 1/2) left.
+/// How far below 0 the lower tail of Student's t has the probability `tail` (at most
+/// 1/2).
 fn lower_tail(tail: f64, dof: f64) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, dof).ok()?;
-    // statrs stops early at some p (0.8, for one: 3e-9), and in far tails it is lost
-    // or never returns. Newton's steps on the logarithms mend the one and reach
-    // the other: there the tail is nearly a power.
+    // statrs stops early at some p (at 0.8, it is off by 3e-9), and in far tails it fails
+    // or never returns. Newton's method on the logarithms corrects the first and reaches
+    // the second, where the tail is nearly a power.
     let mut distance = -student.inverse_cdf(tail.max(1e-6));
     for _ in 0..50 {
         if distance == 0.0 {
@@ -52,13 +52,13 @@ fn lower_tail(tail: f64, dof: f64) -> Option<f64> {
     distance.is_finite().then_some(distance)
 }
 
-/// The quantile of the standard normal at probability `p` (0 to 1, neither
-/// included); none outside.
-pub fn normal(p: f64) -> Option<f64> {
+/// The quantile of the standard normal at probability `p` (0 to 1, both excluded);
+/// `None` outside.
+pub(crate) fn normal(p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) {
         return None;
     }
-    // At the ends it is infinite.
+    // Infinite at the ends.
     let quantile = Normal::new(0.0, 1.0).ok()?.inverse_cdf(p);
     quantile.is_finite().then_some(quantile)
 }

@@ -1,32 +1,31 @@
-//! How often a program that is too short for its clock is repeated inside one
+//! How often to repeat a program that is too short for its clock within one
 //! measurement.
 //!
-//! A clock has a *precision*, its least step, and an *accuracy*, the time from
-//! which on its step no longer matters. Algorithm 1 times `i` executions in a
-//! row for each `i` up to their quotient `j`, takes the least time of one that
-//! they show, and asks an oracle how many repetitions that time needs: `j` at
-//! the precision, 1 from the accuracy on. The oracle is the paper's logistic,
-//! whose parameters follow the clock; BenchmarkTools' own table is for a clock
-//! of nanoseconds, against which every process is long.
+//! A clock has a *precision*, its least step, and an *accuracy*, the time from which on
+//! its step no longer matters. Algorithm 1 times `i` executions in a row, for each `i`
+//! up to the quotient `j` of the two. It takes the least time of one execution that
+//! these show, and asks an oracle how many repetitions that time needs: `j` at the
+//! precision, 1 from the accuracy on. The oracle is the paper's logistic function, with
+//! the parameters of the clock. (BenchmarkTools' own table is for a clock of
+//! nanoseconds, for which every process is long enough.)
 //!
 //! # References
 //!
 //! - Chen and Revels 2016, *Robust benchmarking in noisy environments*,
 //!   Algorithm 1 and the oracle of its section on implementation.
 
-/// What a clock can tell apart, and from where on that no longer matters.
+/// The resolution of a clock, and from which time on it no longer matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Its least step, seconds.
     pub precision: f64,
-    /// The time of which the step is small enough an error, seconds.
+    /// The time for which an error of one step is small enough, seconds.
     pub accuracy: f64,
 }
 
 impl Clock {
-    /// How many steps make a time that it measures well enough: `j`, at least
-    /// 1.
-    pub fn steps(&self) -> u32 {
+    /// How many steps make a time that it measures well enough: `j`, at least 1.
+    pub(crate) fn steps(&self) -> u32 {
         let steps = (self.accuracy / self.precision).round();
         if steps >= 1.0 { steps.min(f64::from(u32::MAX)) as u32 } else { 1 }
     }
@@ -39,20 +38,19 @@ pub struct Logistic {
     pub steepness: f64,
     /// Where it has fallen by half, as a share of the accuracy: `b`.
     pub middle: f64,
-    /// The clock.
+    /// The clock of the measured time.
     pub clock: Clock,
 }
 
 impl Logistic {
-    /// The oracle of a clock. In the paper's figure `a` is 0.009 for a clock of
-    /// 1000 steps; what gives the curve its shape is that times the steps, 9
-    /// (flat at both ends, 0.989 `j` and 1.011), which is kept for other
-    /// numbers of steps.
+    /// The oracle of a clock. In the paper's figure `a` is 0.009 for a clock of 1000
+    /// steps. The product of the two, 9, gives the curve its shape (flat at both ends,
+    /// 0.989 `j` and 1.011), so it is kept for other numbers of steps.
     pub fn of(clock: Clock) -> Self {
         Logistic { steepness: 9.0 / clock.accuracy, middle: 0.5, clock }
     }
 
-    /// How often to repeat what takes `time` seconds, 1 to [`Clock::steps`].
+    /// How often to repeat an execution of `time` seconds, 1 to [`Clock::steps`].
     pub fn repetitions(&self, time: f64) -> u32 {
         let span = f64::from(self.clock.steps() - 1);
         let fall = (self.steepness * (time - self.middle * self.clock.accuracy)).exp();
@@ -60,8 +58,8 @@ impl Logistic {
     }
 }
 
-/// Algorithm 1 without its oracle: of the times of 1, 2, 3 … executions in a
-/// row the least that one of them took. None of none.
+/// Algorithm 1 without its oracle: the least time of one execution, from the times of
+/// 1, 2, 3 … executions in a row; `None` of no times.
 pub fn least_time(times: impl IntoIterator<Item = f64>) -> Option<f64> {
     let each = times.into_iter().zip(1u32..).map(|(time, count)| time / f64::from(count));
     each.reduce(f64::min)

@@ -1,23 +1,25 @@
-//! Evidence that may be looked at after every pair, and its inversion.
+//! Evidence that one may look at after every pair, and its inversion.
 //!
-//! Of differences `d` that are symmetric about 0 under the null, with `S` their
-//! sum, `V` their sum of squares and the *share* `R = S^2 / (n V)`, the evidence is
+//! Let `d` be differences that are symmetric about 0 under the null, `S` their sum,
+//! `V` their sum of squares and `R = S^2 / (n V)` the *share*. The evidence is
 //!
 //! ```text
 //! ln e = L/(1 + L) - 0.8 ln(1 + n c2) - n/2 ln(1 - R n c2 / (1 + n c2))
 //! ```
 //!
-//! where `L = ln(1/(2 level))` is what decides. With 0 for the first term and 1/2
-//! for the 0.8 it is the mixture of likelihood ratios of the t-test, with a normal
-//! prior of variance `c2` on the effect size. That one spends its error evenly over
-//! all orders of magnitude of `n`, and on two-point noise, the hard case, ends
-//! above the level. This one spends it early, where verdicts are wanted, and its sum
-//! is finite (Robbins and Siegmund 1970 on choosing the boundary itself).
+//! and it decides when it reaches `L = ln(1/(2 level))`. With 0 for the first term
+//! and 1/2 for the 0.8, it would be the mixture of likelihood ratios of the t-test
+//! with a normal prior of variance `c2` on the effect size. The mixture spends its
+//! error evenly over all orders of magnitude of `n`, and on two-point noise, the
+//! hardest, its error exceeds the level. The evidence here spends its error early,
+//! where verdicts are wanted, and the sum is finite (see Robbins and Siegmund 1970 on
+//! choosing the boundary itself).
 //!
-//! Under the null it ever reaches `L` with a chance of at most `2 level`: at most
-//! `level` on each side, the side being the sign of `S`. For two-point noise that is
-//! computed exactly, for others simulated (`examples/error-rates`). The signs of the
-//! differences alone have evidence too, free of any assumption but the median.
+//! Under the null the evidence ever reaches `L` with a probability of at most
+//! `2 level`: at most `level` on each side, which is the sign of `S`. This is computed
+//! exactly for two-point noise and simulated for other noise
+//! (`examples/error-rates`). The signs of the differences alone have evidence too,
+//! which assumes nothing but the median.
 //!
 //! # References
 //!
@@ -35,62 +37,62 @@ use super::moments::PairMoments;
 use super::quantile::ln_beta;
 use super::ratio::{Parts, RatioSet};
 
-/// How fast the evidence needed grows: the weight of `ln(1 + n c2)`. Above 1/2, so
-/// that what is spent late has a finite sum.
+/// How fast the needed evidence grows: the weight of `ln(1 + n c2)`. Above 1/2, so
+/// that the sum of the error spent late is finite.
 const GROWTH: f64 = 0.8;
 
 /// The variance of the prior of the effect size, for a decision that needs the
 /// evidence `ln_needed`: 0.083 at a level of 5 %, 0.056 at 0.1 %. It has to shrink
-/// with the level, or the few values of two-point noise decide too early.
+/// with the level, or the few values of two-point noise would decide too early.
 fn c2(ln_needed: f64) -> f64 {
     0.15 / (1.0 + ln_needed).sqrt()
 }
 
-/// What the slower growth lets be given back early. The largest simple form that
+/// What the faster growth allows to give back early: the largest simple form that
 /// keeps two-point noise below every level (the tests compute it).
 fn head_start(ln_needed: f64) -> f64 {
     ln_needed / (1.0 + ln_needed)
 }
 
-/// The logarithm of the evidence that decides at `level`: `ln(1 / (2 level))`. None
-/// for levels outside of 0 to 0.5, at which nothing is ever decided.
-pub fn ln_needed(level: f64) -> Option<f64> {
+/// The logarithm of the evidence that decides at `level`: `ln(1 / (2 level))`. `None`
+/// for levels outside of 0 to 0.5, at which nothing ever decides.
+pub(crate) fn ln_needed(level: f64) -> Option<f64> {
     (level > 0.0 && level < 0.5).then(|| -(2.0 * level).ln())
 }
 
-/// The share `R` of the mean in the mean square, 0 to 1, from mean and variance
-/// (with n below) of the differences; none of differences that are all 0.
-pub fn share(mean: f64, variance: f64) -> Option<f64> {
+/// The share `R` of the squared mean in the mean square, 0 to 1, from the mean and the
+/// variance (divided by n) of the differences; `None` if all of them are 0.
+pub(crate) fn share(mean: f64, variance: f64) -> Option<f64> {
     let square = mean * mean;
     let share = square / (square + variance.max(0.0));
     (!share.is_nan()).then_some(share)
 }
 
-/// The logarithm of the evidence of `pairs` differences whose share is `share` (0
-/// to 1), for a decision that needs `ln_needed` (see [`ln_needed`]).
-pub fn ln_evidence(pairs: u64, share: f64, ln_needed: f64) -> f64 {
+/// The logarithm of the evidence of `pairs` differences with the share `share` (0 to
+/// 1), for a decision that needs [`ln_needed`].
+pub(crate) fn ln_evidence(pairs: u64, share: f64, ln_needed: f64) -> f64 {
     let n = pairs as f64;
     let grown = n * c2(ln_needed);
     let rise = -0.5 * n * (-share * (grown / (1.0 + grown))).ln_1p();
     head_start(ln_needed) - GROWTH * grown.ln_1p() + rise
 }
 
-/// The square of the critical value: with population moments (n below) of `pairs`
-/// differences, `mean^2 < t^2 variance` says that the evidence does not decide at
-/// `level`. None where no differences of that number could decide.
+/// The square of the critical value: if `mean^2 < t^2 variance` for the population
+/// moments (divided by n) of `pairs` differences, the evidence does not decide at
+/// `level`. `None` if no differences of that number could decide.
 pub fn t_squared(pairs: u64, level: f64) -> Option<f64> {
     let n = pairs as f64;
     let ln_needed = ln_needed(level)?;
     let grown = n * c2(ln_needed);
     let needed = ln_needed - head_start(ln_needed) + GROWTH * grown.ln_1p();
     let share = -(-2.0 * needed / n).exp_m1() * (1.0 + grown) / grown;
-    // Of no pairs the share is infinite.
+    // For no pairs the share is infinite.
     (share < 1.0).then(|| share / (1.0 - share))
 }
 
-/// The ratios that the pairs do not refute at `level` on either side: those `r`
-/// whose differences `head - r base` have less than the evidence needed.
-pub fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
+/// The ratios that the pairs do not refute at `level` on either side: those `r` for
+/// which the differences `head - r base` have less than the needed evidence.
+pub(crate) fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
     let parts = || {
         Some(Parts {
             base: pairs.base().mean()?,
@@ -106,27 +108,26 @@ pub fn ratio_set(pairs: &PairMoments, level: f64) -> RatioSet {
     }
 }
 
-/// The least number of pairs with which the evidence can decide at `level`: that of
-/// differences that are all the same and not 0. None where it never can.
-pub fn least_pairs(level: f64) -> Option<u64> {
+/// The least number of pairs with which the evidence can decide at `level`, which it
+/// does if all differences are equal and not 0. `None` if it never can.
+pub(crate) fn least_pairs(level: f64) -> Option<u64> {
     least(level, |pairs| t_squared(pairs, level).is_some())
 }
 
-/// The logarithm of the evidence in `above` positive and `below` negative signs:
-/// a Beta(1/2, 1/2) mixture against fair coins (Robbins 1970). The counts need not
-/// be whole, so that a forecast can ask too.
-pub fn ln_sign_evidence(above: f64, below: f64) -> f64 {
+/// The logarithm of the evidence of `above` positive and `below` negative signs: a
+/// Beta(1/2, 1/2) mixture against fair coins (Robbins 1970). A forecast's counts need
+/// not be whole.
+pub(crate) fn ln_sign_evidence(above: f64, below: f64) -> f64 {
     let fair = (above + below) * std::f64::consts::LN_2;
     fair + ln_beta(above + 0.5, below + 0.5) - ln_beta(0.5, 0.5)
 }
 
-/// The part of a bet that [`ln_average`] puts on the signs.
+/// The weight of the signs in [`ln_average`].
 const ON_SIGNS: f64 = 0.4;
 
-/// The logarithm of the average of two pieces of evidence, of the signs and of the
-/// mean, given by theirs: the evidence of a bet that is split between them. None
-/// counts as nothing at all.
-pub fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
+/// The logarithm of the weighted average of two pieces of evidence, of the signs and
+/// of the mean, from their logarithms. `None` counts as no evidence at all.
+pub(crate) fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
     let part = |ln: Option<f64>, part: f64| ln.map_or(f64::NEG_INFINITY, |ln| ln + part.ln());
     let (signs, mean) = (part(signs, ON_SIGNS), part(mean, 1.0 - ON_SIGNS));
     let most = signs.max(mean);
@@ -136,16 +137,16 @@ pub fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
     most + ((signs - most).exp() + (mean - most).exp()).ln()
 }
 
-/// The least number of equal signs among `signs` that decides at `level`; none
-/// where not even all of them would.
-pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
+/// The least number of equal signs among `signs` that decides at `level`; `None` if
+/// not even all of them would.
+pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     let needed = ln_needed(level)?;
     let decides = |equal: u64| ln_sign_evidence(equal as f64, (signs - equal) as f64) >= needed;
     if !decides(signs) {
         return None;
     }
-    // `enough` decides. The evidence falls up to half of the signs, which is the first
-    // number looked at and never decides, and rises from there.
+    // Invariant: `enough` decides. The evidence falls up to half of the signs, which is
+    // the first number tried and never decides, and rises from there.
     let (mut least, mut enough) = (0, signs);
     while least < enough {
         let middle = least + (enough - least) / 2;
@@ -158,14 +159,15 @@ pub fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     Some(enough)
 }
 
-/// The least number of signs with which they can decide at `level`, all being
-/// equal. None where they never can.
-pub fn least_signs(level: f64) -> Option<u64> {
+/// The least number of signs that decide at `level` if all are equal. `None` if they
+/// never do.
+pub(crate) fn least_signs(level: f64) -> Option<u64> {
     least(level, |signs| signs_needed(signs, level).is_some())
 }
 
-/// The least number of pairs with which the average of both can decide at `level`.
-pub fn least_average(level: f64) -> Option<u64> {
+/// The least number of pairs with which the average of both kinds of evidence can
+/// decide at `level`.
+pub(crate) fn least_average(level: f64) -> Option<u64> {
     let needed = ln_needed(level)?;
     least(level, |pairs| {
         let signs = ln_sign_evidence(pairs as f64, 0.0);
@@ -173,18 +175,18 @@ pub fn least_average(level: f64) -> Option<u64> {
     })
 }
 
-/// The least number, above 0, with which `can` decide at `level`.
+/// The least positive number of pairs that `can` decide at `level`.
 fn least(level: f64, can: impl Fn(u64) -> bool) -> Option<u64> {
     ln_needed(level)?;
-    // Evidence at its best grows by a factor a pair, so a level that a double can
-    // hold takes no more pairs than it has bits in its exponent.
+    // At best the evidence grows by a factor with each pair, so even the smallest level
+    // that a double can hold needs fewer pairs than this.
     (1..5_000).find(|pairs| can(*pairs))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
     use crate::stats::two_point;
 
     const LEVELS: [f64; 6] = [0.2, 0.05, 0.0125, 0.001, 1e-4, 1e-7];
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_set_ends_where_the_evidence_does() {
-        let mut noise = Noise::seeded(31);
+        let mut noise = TestNoise::seeded(31);
         let mut one = || (10.0 + noise.normal(), 11.0 + noise.normal());
         let pairs: PairMoments = (0..40).map(|_| one()).collect();
         let RatioSet::Between { lower, upper } = ratio_set(&pairs, 0.05) else {

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::stats::lookback::{Distribution, Point, Row, THRESHOLD, best, rows};
+use cargo_cbdr::stats::lookback::{
+    Distribution, Point, PointStatistics, THRESHOLD, best, point_statistics,
+};
 use serde_json::{Value, json};
 
 use crate::support::Repo;
@@ -268,7 +270,7 @@ fn the_rolling_history_is_conbenchs() {
         let commits = commits.filter(|commit| commit.fork_point.as_ref() == Some(&commit.sha));
         let history = case.history(case.result(of), &commits.collect::<Vec<_>>());
         let (points, changes) = split(&history);
-        let found: Vec<Row> = rows(&points, &changes, case.window);
+        let found: Vec<PointStatistics> = point_statistics(&points, &changes, case.window);
         assert_eq!(lines.len(), found.len(), "{name}");
         for ((result, point), row) in history.iter().zip(found) {
             let line = lines.iter().find(|line| line.text("result") == result.id).unwrap();

@@ -4,7 +4,6 @@ use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Summary;
 use cargo_cbdr::stats::estimator::{Levels, Running};
-use cargo_cbdr::stats::moments::{Moments, PairMoments};
 
 use crate::support::Random;
 
@@ -110,41 +109,4 @@ fn the_order_of_the_pairs_says_nothing() {
         assert_close(one.lower, other.lower, about);
         assert_close(one.upper, other.upper, about);
     });
-}
-
-#[test]
-fn groups_of_pairs_add_up_to_the_same_sums() {
-    let mut random = Random::new(4);
-    for round in 0..300 {
-        let pairs = pairs(&mut random);
-        let mut whole = PairMoments::new();
-        pairs.iter().for_each(|(base, head)| whole.push(*base, *head));
-        // Groups of any size, none at all among them, in a tree of any shape.
-        let mut groups = Vec::new();
-        let mut rest = pairs.as_slice();
-        while !rest.is_empty() {
-            let count = random.below(rest.len() as u64 + 1) as usize;
-            let (now, later) = rest.split_at(count);
-            let mut group = PairMoments::new();
-            now.iter().for_each(|(base, head)| group.push(*base, *head));
-            groups.push(group);
-            rest = later;
-        }
-        while groups.len() > 1 {
-            let other = groups.swap_remove(random.below(groups.len() as u64) as usize);
-            let into = random.below(groups.len() as u64) as usize;
-            groups[into].merge(&other);
-        }
-        let sums = &groups[0];
-        let about = format!("round {round}");
-        assert_eq!(sums.count(), whole.count(), "{about}");
-        let size = whole.base().mean().unwrap();
-        let scaled = |value: Option<f64>, power| value.map(|value| value / size.powi(power));
-        for side in [PairMoments::base, PairMoments::head] {
-            let (one, other): (&Moments, &Moments) = (side(sums), side(&whole));
-            assert_close(scaled(one.mean(), 1), scaled(other.mean(), 1), &about);
-            assert_close(scaled(one.variance(), 2), scaled(other.variance(), 2), &about);
-        }
-        assert_close(scaled(sums.covariance(), 2), scaled(whole.covariance(), 2), &about);
-    }
 }

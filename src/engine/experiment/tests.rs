@@ -6,7 +6,7 @@ use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
 use crate::model::outcome::Summary;
 use crate::stats::estimator::{Levels, ROUNDING};
-use crate::stats::noise::Noise;
+use crate::stats::noise::TestNoise;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
@@ -402,7 +402,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
     };
     let mut all: Vec<Vec<(f64, f64)>> =
         recorded.iter().map(|text| text.lines().take(500).map(pair).collect()).collect();
-    let mut noise = Noise::seeded(71);
+    let mut noise = TestNoise::seeded(71);
     for kind in 0..3 {
         let mut run = || {
             let plain = 100.0 * (0.04 * noise.normal()).exp();

@@ -1,4 +1,4 @@
-//! `/proc/cpuinfo`: a block of `name : value` lines for each processor.
+//! `/proc/cpuinfo`, which has a block of `name : value` lines for each processor.
 
 use std::path::Path;
 
@@ -7,16 +7,17 @@ use std::path::Path;
 pub(super) struct CpuInfo(String);
 
 impl CpuInfo {
-    /// Reads the file below `root`, which is `/` outside of tests.
+    /// Reads the file below `root`, which is `/` except in tests. Empty if it can't
+    /// be read.
     pub(super) fn read(root: &Path) -> Self {
         CpuInfo::try_read(root).unwrap_or_default()
     }
 
-    /// The same, but for those who must not take what can't be read now for
-    /// what is not there.
+    /// Reads the file, and distinguishes one that can't be read now from one that
+    /// does not exist.
     ///
     /// # Errors
-    /// When the file is there and can't be read.
+    /// When the file exists and can't be read.
     pub(super) fn try_read(root: &Path) -> std::io::Result<Self> {
         let text = match fs_err::read_to_string(root.join("proc/cpuinfo")) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -25,16 +26,16 @@ impl CpuInfo {
         Ok(CpuInfo(text.trim().to_owned()))
     }
 
-    /// The lines of the first processor, with their names. The other
-    /// processors are taken to be alike.
+    /// The lines of the first processor, with their names. The other processors are
+    /// assumed to be alike.
     fn first(&self) -> impl Iterator<Item = (&str, &str)> {
         let block = self.0.split("\n\n").next().unwrap_or_default();
         block.lines().filter_map(|line| Some((line.split_once(':')?.0.trim(), line)))
     }
 
-    /// A value of the first processor, unless it is empty.
+    /// The value of this name of the first processor, unless it is empty.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
-        let (_, line) = self.first().find(|(found, _)| *found == name)?;
+        let (_, line) = self.first().find(|(other, _)| *other == name)?;
         value(line)
     }
 
@@ -42,15 +43,15 @@ impl CpuInfo {
     /// machine as a whole after the last processor.
     pub(super) fn value_anywhere(&self, name: &str) -> Option<&str> {
         value(self.0.lines().find(|line| {
-            let found = line.split_once(':');
-            found.is_some_and(|(found, _)| found.trim() == name)
+            let other = line.split_once(':');
+            other.is_some_and(|(other, _)| other.trim() == name)
         })?)
     }
 
-    /// The lines of the first processor with one of these names, as they are.
+    /// The first processor's lines with these names, unchanged.
     pub(super) fn lines(&self, names: &[&str]) -> String {
-        let found = self.first().filter(|(name, _)| names.contains(name));
-        found.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+        let lines = self.first().filter(|(name, _)| names.contains(name));
+        lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Refusal {
 
 /// Why a run has no numbers.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// This machine can't measure them.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -98,7 +98,7 @@ pub enum Error {
 
 impl Error {
     /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Refused(refusal) => return refusal.hint.clone(),
             Error::Shared { .. } => {
@@ -122,7 +122,7 @@ const SHOWN_PAIRS: u64 = 8;
 
 /// A kind of run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pass {
+pub(crate) enum Pass {
     /// The program as it is.
     Plain,
     /// Under valgrind.

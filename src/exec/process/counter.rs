@@ -57,7 +57,7 @@ pub(crate) enum SoftwareEvent {
 
 /// What a counter has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CounterReading {
+pub(crate) struct CounterReading {
     /// The number of events.
     pub(crate) value: u64,
     /// How long it was switched on, nanoseconds.

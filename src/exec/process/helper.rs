@@ -13,7 +13,7 @@ use super::counter::OpenCounters;
 use super::launch::Launch;
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
-use super::programs::Programs;
+use super::programs::KnownPrograms;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
@@ -31,7 +31,7 @@ pub struct Helper {
     pid: i32,
     running: &'static AtomicI32,
     /// The programs that the helper knows.
-    programs: RefCell<Programs>,
+    programs: RefCell<KnownPrograms>,
 }
 
 impl Helper {
@@ -135,7 +135,7 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     unix::survive(SURVIVED.into_iter().filter(ours));
     unix::block_sigchld();
     let mut spawner = Spawner::new();
-    let mut programs = Programs::default();
+    let mut programs = KnownPrograms::default();
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
         let Message::Run(request) = message else { continue };
@@ -149,7 +149,7 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 /// Starts a program, waits for its end and cleans up after it.
 fn answer(
     request: RunRequest,
-    programs: &mut Programs,
+    programs: &mut KnownPrograms,
     spawner: &mut Spawner,
     socket: &UnixStream,
     running: &AtomicI32,

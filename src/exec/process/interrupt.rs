@@ -73,7 +73,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// [`RunError::Interrupted`].
-    pub fn check(&self) -> Result<(), RunError> {
+    pub(crate) fn check(&self) -> Result<(), RunError> {
         self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
     }
 

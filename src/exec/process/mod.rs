@@ -8,7 +8,7 @@
 //! told to, and when this process is gone for whatever reason. On Windows a job
 //! object does that.
 
-pub mod counter;
+pub(crate) mod counter;
 #[cfg(unix)]
 mod helper;
 #[cfg(unix)]
@@ -25,7 +25,7 @@ mod program;
 mod programs;
 #[cfg(target_os = "linux")]
 mod spawn;
-pub mod ticks;
+pub(crate) mod ticks;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -229,15 +229,15 @@ pub struct Usage {
     /// Processor time in the kernel, seconds.
     pub sys: f64,
     /// The largest resident size of any one of these processes, bytes.
-    pub max_rss: u64,
+    pub(crate) max_rss: u64,
     /// Page faults without input or output.
-    pub minor_faults: u64,
+    pub(crate) minor_faults: u64,
     /// Page faults that needed input or output.
-    pub major_faults: u64,
+    pub(crate) major_faults: u64,
     /// How often it gave the processor away, mostly to wait.
-    pub voluntary_switches: u64,
+    pub(crate) voluntary_switches: u64,
     /// How often the processor was taken from it.
-    pub involuntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
 }
 
 /// How the run of a [`Command`] went.
@@ -251,14 +251,14 @@ pub struct Outcome {
     /// What it used.
     pub usage: Usage,
     /// Whether it was ended because its time ran out.
-    pub timed_out: bool,
+    pub(crate) timed_out: bool,
     /// Whether it printed more than [`MOST_OUTPUT`] to a file. It was ended for
     /// that if it had not ended by itself.
-    pub printed_too_much: bool,
+    pub(crate) printed_too_much: bool,
     /// How many processes it left behind. They were ended.
-    pub left_behind: u32,
+    pub(crate) left_behind: u32,
     /// The counters' readings, in the command's order.
-    pub counts: Vec<CounterReading>,
+    pub(crate) counts: Vec<CounterReading>,
 }
 
 impl Outcome {

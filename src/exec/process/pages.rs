@@ -8,9 +8,9 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     /// How many of its pages are.
-    pub pages: usize,
+    pub(crate) pages: usize,
     /// How many pages it has.
-    pub of: usize,
+    pub(crate) of: usize,
 }
 
 /// Asks the system to drop the pages of a file from the page cache, and returns

@@ -15,7 +15,7 @@ impl Interrupt {
     /// Does work that takes no notice of signals, such as a long call into a library.
     /// If it is not done a second after a signal has arrived, this process dies of
     /// that signal, so the work must be such that a sudden end does no harm.
-    pub fn bound<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn bound<T>(&self, work: impl FnOnce() -> T) -> T {
         let (done, end) = channel::<()>();
         let watch = move || {
             let mut arrived = None;

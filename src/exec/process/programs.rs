@@ -31,9 +31,9 @@ pub(super) enum ProgramRef {
 /// The known programs. Both sides of the wire keep them and apply the same
 /// references in the same order.
 #[derive(Debug, Default)]
-pub(super) struct Programs(Vec<ExecArgs>);
+pub(super) struct KnownPrograms(Vec<ExecArgs>);
 
-impl Programs {
+impl KnownPrograms {
     /// The reference to the program of a command, which is known from now on.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ mod tests {
     /// Both sides of the wire.
     #[derive(Default)]
     struct BothSides {
-        ours: Programs,
-        helpers: Programs,
+        ours: KnownPrograms,
+        helpers: KnownPrograms,
     }
 
     impl BothSides {

@@ -2,7 +2,7 @@
 
 /// Time of all processors since the start of the machine, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
+pub(crate) struct Ticks {
     /// All of the time.
     pub(crate) all: u64,
     /// The part that was wanted but given to another virtual machine.

@@ -1,4 +1,4 @@
-//! Files that are replaced whole or not at all.
+//! Files that are replaced as a whole or not at all.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::{canonical, mode, permissions};
 
-/// How many links lead to a file at most.
+/// How many links may lead to a file.
 const MOST_LINKS: usize = 40;
 
-/// Where something is to be written: the path with all links followed, so that
-/// two spellings of one path give the same place.
+/// Where a file is to be written: the path after following all links, so that two
+/// spellings of one path are the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     path: PathBuf,
@@ -18,11 +18,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of `path`. The file need not exist, its folder has to. Nothing
-    /// is written.
+    /// The place of `path`. The folder has to exist, the file need not. Nothing is
+    /// written.
     ///
     /// # Errors
-    /// When there is no such folder, or the path can't be followed.
+    /// When there is no such folder, or the links can't be followed.
     pub fn find(path: &Path) -> io::Result<Self> {
         let mut path = std::path::absolute(path)?;
         for _ in 0..MOST_LINKS {
@@ -31,8 +31,8 @@ impl Place {
             };
             let folder = canonical(folder)?;
             let full = folder.join(name);
-            // What `/dev/stdout` leads to belongs to whoever called us, also
-            // where it is a regular file: one in its place would not be theirs.
+            // `/dev/stdout` leads to an open file of our caller. Even a regular one
+            // can't be replaced: the caller would not see the new file.
             if is_of_descriptors(&folder) {
                 return Ok(Place { path: full, is_stream: true });
             }
@@ -56,13 +56,13 @@ impl Place {
         &self.path
     }
 
-    /// Whether it can't be replaced: a pipe, a device, or a descriptor of this
-    /// process such as `/dev/stdout`.
+    /// Whether it can only be written to and not replaced, as a pipe, a device, or a
+    /// descriptor of this process such as `/dev/stdout`.
     pub fn is_stream(&self) -> bool {
         self.is_stream
     }
 
-    /// Proves that the file can be replaced, and leaves everything as it is.
+    /// Checks that the file can be replaced, and changes nothing.
     ///
     /// # Errors
     /// When it or its folder can't be written to.
@@ -82,16 +82,15 @@ impl Place {
         self.stage_as(content, 0o666)
     }
 
-    /// Puts a file with this content in its place, with the permissions of the
-    /// one that is there.
+    /// Replaces the file by one with this content and the same permissions.
     ///
     /// # Errors
-    /// When it can't be written; then what is there stays as it is.
+    /// When it can't be written. Then the old file stays as it is.
     pub fn replace(&self, content: &[u8]) -> io::Result<()> {
         self.stage(content)?.publish()
     }
 
-    /// The same, of a file that can be executed.
+    /// Replaces the file by an executable one with this content.
     ///
     /// # Errors
     /// See [`Place::replace`].
@@ -103,11 +102,10 @@ impl Place {
         staged.publish()
     }
 
-    /// Puts the file `new`, which lies beside it, in its place, with the
-    /// permissions of the one that is there.
+    /// Replaces the file by the file `new` beside it, which gets its permissions.
     ///
     /// # Errors
-    /// When it can't; then both stay.
+    /// When the system refuses. Then both files stay.
     pub fn replace_with(&self, new: &Path) -> io::Result<()> {
         let file = File::options().append(true).open(new)?;
         self.keep_permissions(&file)?;
@@ -125,7 +123,7 @@ impl Place {
         let mut file = self.beside(Some(mode))?;
         file.write_all(content)?;
         self.keep_permissions(file.as_file())?;
-        // Some systems say only now that there is no room.
+        // Some systems report a full disk only now.
         file.as_file().sync_all()?;
         Ok(Staged { place: self, file })
     }
@@ -133,7 +131,7 @@ impl Place {
     fn beside(&self, mode: Option<u32>) -> io::Result<tempfile::NamedTempFile> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".cargo-cbdr-");
-        // As any new file would have, and not for the user alone.
+        // A temporary file would be for the user alone.
         if let Some(usual) = mode.and_then(permissions) {
             builder.permissions(usual);
         }
@@ -148,7 +146,7 @@ impl Place {
     }
 }
 
-/// A file beside the one that it is to replace. Dropped, it goes away.
+/// A file beside the one that it is to replace. Dropping it removes it.
 #[derive(Debug)]
 pub struct Staged<'a> {
     place: &'a Place,
@@ -156,7 +154,7 @@ pub struct Staged<'a> {
 }
 
 impl Staged<'_> {
-    /// Puts it in the place of the other, in one step.
+    /// Replaces the other file in one step.
     ///
     /// # Errors
     /// When the system refuses.
@@ -172,13 +170,13 @@ impl Staged<'_> {
     }
 }
 
-/// Whether the file can't be renamed over because something is mounted on it,
-/// as a single file of a container's host is. It can only be written in place.
+/// Whether renaming failed because the target is a mount point, as a single file of
+/// a container's host is. Such a file can only be written in place.
 fn is_mount_point(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::CrossesDevices)
 }
 
-/// Whether a folder names the open files of a process.
+/// Whether a folder lists the open files of a process.
 fn is_of_descriptors(folder: &Path) -> bool {
     folder == Path::new("/dev/fd") || (folder.starts_with("/proc") && folder.ends_with("fd"))
 }

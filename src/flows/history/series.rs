@@ -7,7 +7,7 @@ use super::entry::{Key, Series};
 use super::{Book, Skipped, past};
 use crate::error::{Error, Kind};
 use crate::model::metric::{Better, Metric};
-use crate::stats::lookback::{Distribution, Point, Row, WINDOW, rows};
+use crate::stats::lookback::{Distribution, Point, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Parents};
@@ -51,7 +51,7 @@ pub struct Value {
     /// The best repetition, in the metric's unit.
     pub value: f64,
     /// What the past said of it, as of before its commit.
-    pub row: Row,
+    pub row: PointStatistics,
 }
 
 impl Value {
@@ -132,8 +132,8 @@ pub fn list(options: &Options) -> Result<Listing, Error> {
 fn listed(past: &super::Past, key: &Key, kind: &Series) -> Listed {
     let (points, places) = points(past, key, kind, None);
     let metric = kind.metric();
-    let rows = rows(&points, &places, WINDOW);
-    let value = |(point, row): (&Point, Row)| Value {
+    let rows = point_statistics(&points, &places, WINDOW);
+    let value = |(point, row): (&Point, PointStatistics)| Value {
         commit: point.place as usize,
         value: point.value,
         row,

@@ -1,23 +1,23 @@
-//! The ratio of the geometric means: the sequential t-test on the logarithms.
+//! The ratio of the geometric means, by the sequential t-test on the logarithms.
 //!
 //! # References
 //!
-//! - Crow and Shimizu 1988, *Lognormal distributions*, ch. 2, for the model.
-//! - Those of [`sequential`](crate::stats::sequential).
+//! Crow and Shimizu 1988, *Lognormal distributions*, ch. 2, for the model, and those of
+//! [`sequential`](crate::stats::sequential).
 
 use super::Signal;
 use crate::stats::moments::Moments;
 use crate::stats::sequential::{share, t_squared};
 
-/// The sums behind the ratio of geometric means; the values are positive.
+/// The sums for the ratio of geometric means of positive values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Geometric {
+pub(super) struct RatioOfGeometricMeans {
     base: Moments,
     head: Moments,
     ratio: Moments,
 }
 
-impl Geometric {
+impl RatioOfGeometricMeans {
     pub(super) fn push(&mut self, base: f64, head: f64) {
         self.base.push(base.ln());
         self.head.push(head.ln());

@@ -1,9 +1,23 @@
-//! Tests of more pairs than are kept one by one.
+//! Tests with more pairs than are kept one by one.
 
+use super::running::EstimatorSums;
 use super::*;
-use crate::stats::noise::Noise;
+use crate::stats::noise::TestNoise;
 
 const ROOM: usize = 1 << 9;
+
+/// An estimator that keeps only [`ROOM`] values one by one.
+fn in_little_room(mut running: Running) -> Running {
+    let ranks = match &mut running.sums {
+        EstimatorSums::Robust(sums) => &mut sums.typical,
+        EstimatorSums::Median(sums) => sums,
+        other => panic!("{other:?}"),
+    };
+    for sketch in [&mut ranks.base, &mut ranks.head, &mut ranks.changes] {
+        sketch.most = ROOM;
+    }
+    running
+}
 
 fn running(estimator: Estimator, direction: Better, threshold: f64) -> Running {
     let mut running = Running::new(estimator, direction, Levels::new(0.95, 1));
@@ -11,9 +25,9 @@ fn running(estimator: Estimator, direction: Better, threshold: f64) -> Running {
     running
 }
 
-/// Noise that keeps a verdict waiting for thousands of pairs, by the number of its
-/// round: normal, of whole numbers, with a tail, or with a change on the way.
-fn pair(noise: &mut Noise, round: usize, number: usize) -> (f64, f64) {
+/// Noise that needs thousands of pairs for a verdict. It depends on the round: uniform,
+/// of whole numbers, with a tail, or with a change on the way.
+fn pair(noise: &mut TestNoise, round: usize, number: usize) -> (f64, f64) {
     let (base, head) = (1.0 + 0.2 * noise.uniform(), 1.018 + 0.2 * noise.uniform());
     match round % 4 {
         0 => (base, head),
@@ -25,14 +39,14 @@ fn pair(noise: &mut Noise, round: usize, number: usize) -> (f64, f64) {
 
 #[test]
 fn verdicts_come_with_the_same_pair_as_of_all_values() {
-    let mut noise = Noise::seeded(61);
+    let mut noise = TestNoise::seeded(61);
     let (mut decided, mut late) = (0, 0);
     for round in 0..32 {
         let estimator = [Estimator::Robust, Estimator::Median][round / 16];
         let direction = [Better::Lower, Better::Higher][round / 4 % 2];
         let threshold = [0.02, 0.016][round / 8 % 2];
         let mut whole = running(estimator, direction, threshold);
-        let mut short = running(estimator, direction, threshold).in_room(ROOM);
+        let mut short = in_little_room(running(estimator, direction, threshold));
         for number in 0..5000 {
             let (better, worse) = pair(&mut noise, round, number);
             let (base, head) = match direction {
@@ -63,11 +77,11 @@ fn verdicts_come_with_the_same_pair_as_of_all_values() {
 
 #[test]
 fn sides_turned_round_and_other_units_change_nothing() {
-    let mut noise = Noise::seeded(62);
+    let mut noise = TestNoise::seeded(62);
     for estimator in [Estimator::Robust, Estimator::Median] {
-        let mut plain = running(estimator, Better::Lower, 0.02).in_room(ROOM);
-        let mut scaled = running(estimator, Better::Lower, 0.02).in_room(ROOM);
-        let mut turned = running(estimator, Better::Higher, 0.02).in_room(ROOM);
+        let mut plain = in_little_room(running(estimator, Better::Lower, 0.02));
+        let mut scaled = in_little_room(running(estimator, Better::Lower, 0.02));
+        let mut turned = in_little_room(running(estimator, Better::Higher, 0.02));
         for number in 0..4000 {
             let (base, head) = pair(&mut noise, 0, number);
             plain.push(base, head);

@@ -1,21 +1,21 @@
-//! The ratio of the means, with Fieller's set of the sequential t-test.
+//! The ratio of the means, with Fieller's set by the sequential t-test.
 //!
 //! # References
 //!
-//! - Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175.
-//! - Those of [`sequential`](crate::stats::sequential).
+//! Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175, and those of
+//! [`sequential`](crate::stats::sequential).
 
 use super::{Signal, Tail};
 use crate::stats::moments::PairMoments;
 use crate::stats::sequential::{ratio_set, share, t_squared};
 
-/// The sums behind the ratio of means; the values are never negative.
+/// The sums for the ratio of means of values that are never negative.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mean {
+pub(super) struct RatioOfMeans {
     sums: PairMoments,
 }
 
-impl Mean {
+impl RatioOfMeans {
     pub(super) fn push(&mut self, base: f64, head: f64) {
         self.sums.push(base, head);
     }
@@ -58,23 +58,23 @@ impl Mean {
         Some(Signal::Share { above: mean > 0.0, share })
     }
 
-    /// The share of the mean of the differences at a candidate change, if it lies
-    /// on the side asked for: `above` the candidate or below it. Less of it where a
-    /// candidate further on that side is refuted less, so that what refutes a
-    /// change refutes all changes beyond it.
+    /// The share of the mean of the differences at a candidate change, if the mean
+    /// points to `tail`'s side of it. It is no more than the share at any candidate
+    /// further away from that side, so that evidence against one candidate is
+    /// evidence against all candidates beyond it.
     pub(super) fn share_on(&self, tail: Tail, change: f64) -> Option<f64> {
         let Signal::Share { above, share: here } = self.signal(change)? else { return None };
         let (mean, variance) = match tail {
             Tail::Above => (self.head()?, self.sums.head().population_variance()?),
             Tail::Below => (self.base()?, self.sums.base().population_variance()?),
         };
-        // The share has no minimum on the way to the ratio 0, or to infinity, but
-        // at the ends.
+        // On the way to the ratio 0, or to infinity, the share is least at one of the
+        // ends.
         let furthest = share(mean, variance)?;
         (above == (tail == Tail::Above)).then(|| here.min(furthest))
     }
 
-    /// Zero on both sides in every pair: no change, though no ratio is refuted.
+    /// Whether every value is zero: no change, though no ratio is refuted.
     fn all_zero(&self) -> bool {
         self.base() == Some(0.0) && self.head() == Some(0.0)
     }

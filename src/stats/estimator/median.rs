@@ -1,13 +1,13 @@
-//! The median of the ratios, with the sequential sign test's order statistics.
+//! The median of the ratios, with the order statistics of the sequential sign test.
 //!
-//! A candidate is refuted by the signs of what the pairs' changes are beyond it,
-//! so the ends of the interval are themselves changes of pairs. A pair whose change
-//! is the candidate itself (a tie) has no sign. That matters at the very ends
-//! only, and there the interval holds its ends: ties never decide.
+//! A candidate is refuted if too many pairs' changes are on one side of it, so the ends
+//! of the interval are themselves changes of pairs. A pair whose change equals the
+//! candidate (a tie) has no sign. This matters only at the ends, which belong to the
+//! interval: ties never decide.
 //!
-//! Of more than 131,072 pairs the ends are bounds of those changes, outward by about a
-//! thousandth of their distance from the estimate at most; a decision about a change
-//! that is [watched](Median::watch) is exact whatever their number. See
+//! With more than 131,072 pairs the ends are bounds of those changes, outward by at most
+//! about a thousandth of their distance from the estimate. A decision about a change
+//! that is [watched](MedianOfRatios::watch) stays exact. See
 //! [`sketch`](crate::stats::sketch).
 //!
 //! # References
@@ -21,34 +21,28 @@ use super::{ROUNDING, Signal, Tail};
 use crate::stats::sequential::signs_needed;
 use crate::stats::sketch::{Between, Sketch};
 
-/// Everything pushed, as far as its ranks go; the values are never negative.
+/// The ranks of values that are never negative, and of the changes of their pairs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Median {
-    base: Sketch,
-    head: Sketch,
-    changes: Sketch,
+pub(super) struct MedianOfRatios {
+    pub(super) base: Sketch,
+    pub(super) head: Sketch,
+    pub(super) changes: Sketch,
 }
 
-impl Median {
-    /// Keeps what is decided about `change` exact, however many pairs there will be.
+impl MedianOfRatios {
+    /// Keeps decisions about `change` exact, however many pairs there will be. Call it
+    /// before the first.
     pub(super) fn watch(&mut self, change: f64) {
         for fence in [change - ROUNDING, change, change + ROUNDING] {
             self.changes.fence(fence);
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn give_room(&mut self, most: usize) {
-        for sketch in [&mut self.base, &mut self.head, &mut self.changes] {
-            sketch.give_room(most);
-        }
-    }
-
     pub(super) fn push(&mut self, base: f64, head: f64) {
         self.base.insert(base);
         self.head.insert(head);
-        // Not `head / base - 1`: this one is exact where a change equals a
-        // threshold written in decimals. Zero to zero is no change.
+        // Not `head / base - 1`: this is exact where a change equals a threshold
+        // written in decimals. From zero to zero is no change.
         let change = if base == head { 0.0 } else { (head - base) / base };
         self.changes.insert(change);
     }
@@ -61,12 +55,12 @@ impl Median {
         self.head.median().map(middle)
     }
 
-    /// The median of the pairs' changes, which is not that of the two medians.
+    /// The median of the pairs' changes, which is not the change of the medians.
     pub(super) fn change(&self) -> Option<f64> {
         self.change_between().map(middle)
     }
 
-    /// Between which changes that certainly is.
+    /// Certain bounds of that median.
     pub(super) fn change_between(&self) -> Option<Between<f64>> {
         self.changes.median()
     }
@@ -85,27 +79,27 @@ impl Median {
         (above + below > 0).then_some(Signal::Signs { above, below })
     }
 
-    /// How many pairs there were.
+    /// How many pairs there are.
     pub(super) fn pairs(&self) -> u64 {
         self.changes.len() as u64
     }
 
-    /// How many pairs' changes are above a candidate, and how many below it: those
-    /// that certainly are.
+    /// How many pairs' changes are certainly above a candidate, and how many certainly
+    /// below.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
         let least = |count: Between<usize>| count.least as u64;
         (least(self.changes.above(change)), least(self.changes.below(change)))
     }
 
-    /// How many pairs' changes certainly are on this side of a candidate, and how many
-    /// may be on the other one.
+    /// How many pairs' changes are certainly on this side of a candidate, and how many
+    /// may be on the other side.
     pub(super) fn signs_on(&self, tail: Tail, change: f64) -> (u64, u64) {
         let (above, below) = (self.changes.above(change), self.changes.below(change));
         let (here, there) = if tail == Tail::Above { (above, below) } else { (below, above) };
         (here.least as u64, there.most as u64)
     }
 
-    /// How many equal signs decide: at least 1, at most the number of pairs.
+    /// How many equal signs decide, from 1 to the number of pairs.
     fn rank(&self, level: f64) -> Option<usize> {
         let needed = signs_needed(self.changes.len() as u64, level)?;
         usize::try_from(needed).ok()
@@ -119,13 +113,13 @@ fn middle(between: Between<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
     use crate::stats::sequential::{ln_needed, ln_sign_evidence};
 
     #[test]
     fn the_ends_part_what_is_refuted_from_what_is_not() {
-        let mut noise = Noise::seeded(11);
-        let mut sums = Median::default();
+        let mut noise = TestNoise::seeded(11);
+        let mut sums = MedianOfRatios::default();
         for pairs in 1..120 {
             sums.push(1.0, 1.0 + 0.1 * noise.uniform());
             let refuted = |change: f64| {
@@ -146,14 +140,16 @@ mod tests {
 
     #[test]
     fn what_is_watched_is_counted_exactly_to_the_rounding_about_it() {
-        let (mut noise, change) = (Noise::seeded(12), 0.02);
-        let mut sums = Median::default();
+        let (mut noise, change) = (TestNoise::seeded(12), 0.02);
+        let mut sums = MedianOfRatios::default();
         sums.watch(change);
-        sums.give_room(256);
+        for sketch in [&mut sums.base, &mut sums.head, &mut sums.changes] {
+            sketch.most = 256;
+        }
         let mut naive = Vec::new();
         for _ in 0..4000 {
-            // A few so near that only the rounding tells them from what is watched, far
-            // from the middle, where neighbours are put together.
+            // A few differ from the watched change only by the rounding, far from the
+            // middle, where buckets are merged.
             let near = change + 4.0 * ROUNDING * (2.0 * noise.uniform() - 1.0);
             let value = if noise.uniform() < 0.2 { near } else { 0.5 + noise.uniform() };
             sums.push(1.0, 1.0 + value);
@@ -168,7 +164,7 @@ mod tests {
 
     #[test]
     fn ties_have_no_sign() {
-        let mut sums = Median::default();
+        let mut sums = MedianOfRatios::default();
         for head in [100.0, 102.0, 102.0, 103.0] {
             sums.push(100.0, head);
         }

@@ -1,7 +1,7 @@
-//! Ways of estimating a change, and the words around them.
+//! The ways to estimate a change.
 //!
-//! Each estimator has a file: its sums, its estimate, its bounds, its citation.
-//! [`Running`] is what the outside uses.
+//! Each estimator has a file with its sums, its estimate, its bounds and its
+//! references. Other modules use [`Running`].
 
 mod geometric;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use super::sequential::{least_pairs, least_signs};
 
 impl Estimator {
     /// The least number of pairs with which a verdict of either kind is possible;
-    /// none when the levels allow none at all.
+    /// `None` if the levels allow none.
     pub fn least_pairs(self, levels: Levels) -> Option<u64> {
         let least = match self {
             Estimator::Robust => return Robust::least_pairs(levels.alarm, levels.clear),
@@ -38,14 +38,14 @@ impl Estimator {
 }
 
 impl Better {
-    /// The change (head/base - 1) beyond which it is a regression, for a
-    /// `threshold` above -1; none for others.
+    /// The change (head/base - 1) beyond which it is a regression, for a `threshold`
+    /// above -1; `None` for others.
     pub(super) fn critical_change(self, threshold: f64) -> Option<f64> {
         let change = self.limit(threshold);
         (threshold > -1.0 && change.is_finite()).then_some(change)
     }
 
-    /// Whether the bounds say that the change does not go beyond `threshold`.
+    /// Whether the bounds say that the change is not beyond `threshold`.
     fn is_within(self, summary: &Summary, threshold: f64) -> bool {
         let Some(critical) = self.critical_change(threshold) else { return false };
         match self {
@@ -55,62 +55,62 @@ impl Better {
     }
 }
 
-/// The chances of a wrong verdict, one for each kind.
+/// The probabilities of a wrong verdict of each kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Levels {
-    /// The chance of *regression* where there is none, 0 to 0.5.
-    pub alarm: f64,
-    /// The chance of *no regression* where there is one, 0 to 0.5.
-    pub clear: f64,
+    /// The probability of *regression* if there is none, 0 to 0.5.
+    pub(crate) alarm: f64,
+    /// The probability of *no regression* if there is one, 0 to 0.5.
+    pub(crate) clear: f64,
 }
 
 impl Levels {
-    /// The levels of a question that is one of `questions` (0 counts as 1), at a
-    /// `confidence` between 0.5 and 1. Outside of that nothing is ever decided.
+    /// The levels of each of so many `questions` (0 counts as 1), at a `confidence`
+    /// between 0.5 and 1. Outside of that nothing is ever decided.
     ///
-    /// Only the alarms share the budget (Bonferroni): one false alarm fails the
-    /// whole, while an all-clear needs every single one.
+    /// Only the alarms share the level (Bonferroni): one false alarm makes the whole
+    /// comparison wrong, while its all-clear needs those of all questions.
     pub fn new(confidence: f64, questions: usize) -> Self {
         let wrong = 1.0 - confidence;
         Levels { alarm: wrong / questions.max(1) as f64, clear: wrong }
     }
 }
 
-/// An answer.
+/// The answer to whether the change is beyond the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// The change is below the threshold.
+    /// It is not.
     NoRegression,
-    /// The change is above the threshold.
+    /// It is.
     Regression,
 }
 
-/// How far beyond the threshold a bound must be to count as beyond: a change that
-/// equals it exactly, as counters may have, is not to be decided by the last digit.
-pub const ROUNDING: f64 = 1e-12;
+/// How far beyond the threshold a bound has to be. The last digit shall not decide about
+/// a change that equals the threshold exactly, as counters may have.
+pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// The values above a candidate, or those below it.
+/// A side of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
     Above,
     Below,
 }
 
-/// One of the questions a verdict is made of: a single answer *above* makes the
-/// verdict, or all answers *below*.
+/// One of the questions that make a verdict: either a single answer *above* decides, or
+/// all answers *below*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prospect {
     /// What the pairs say.
     pub(super) signal: Signal,
-    /// The level at which it is found to be above.
+    /// The level of the answer *above*.
     pub(super) above: f64,
-    /// The level at which it is found to be below.
+    /// The level of the answer *below*.
     pub(super) below: f64,
-    /// The fewest pairs with which it may be found to be below.
+    /// The fewest pairs with which the answer may be *below*.
     pub(super) fewest: u64,
 }
 
-/// What the pairs say of one candidate change: what a forecast goes on from.
+/// What the pairs say about one candidate change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Signal {
     /// The mean of the differences.
@@ -127,7 +127,7 @@ pub(super) enum Signal {
         /// How many are negative.
         below: u64,
     },
-    /// Both, of which the evidence is averaged.
+    /// Both, with the average of their evidence.
     Both {
         /// Whether the mean of the differences is positive.
         higher: bool,
@@ -141,11 +141,11 @@ pub(super) enum Signal {
 }
 
 #[cfg(test)]
-mod words {
+mod level_tests {
     use super::*;
 
     #[test]
-    fn only_alarms_share_the_budget() {
+    fn only_alarms_share_the_level() {
         let levels = Levels::new(0.95, 5);
         assert!((levels.alarm - 0.01).abs() < 1e-15);
         assert!((levels.clear - 0.05).abs() < 1e-15);

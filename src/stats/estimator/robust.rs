@@ -1,46 +1,49 @@
 //! The typical change, with a guard on the average.
 //!
-//! *Typical* is judged by the average of two pieces of evidence, that of the signs
-//! and that of the mean: whichever suits the noise decides, at the price of about
-//! a factor of 2 ([`ln_average`]). On the side of the estimate it goes by the median of the changes.
+//! The *typical* change is judged by the average of two pieces of evidence, that of the
+//! signs and that of the mean. Whichever suits the noise decides, at the price of about
+//! a factor of 2 ([`ln_average`]). The median of the changes
+//! has to be on the side of a candidate that the evidence says.
 //!
-//! The *guard* is the mean's, with a threshold [`TAIL`] times as far: what the
-//! median does not see, runs that are rare and much slower, has to keep within it.
-//! Each bound is the larger of the typical change's and of the mean's over [`TAIL`]:
-//! an alarm of either is an alarm, an all-clear needs both. Alarms share their level
-//! ([`GUARD`]), all-clears don't have to. The estimate is the typical change, unless
-//! the guard's lower bound is above it: then the tail speaks, and the estimate is the
-//! mean's change over [`TAIL`]. A tail that has not shown itself cannot be guarded against: no
-//! all-clear comes before a tail of a fifth of the runs would have been seen, but
-//! for a chance of the level (14 pairs at 5 %).
+//! The *guard* is the mean with a threshold [`TAIL`] times as far. It limits what the
+//! median does not see: runs that are rare and much slower. Each bound is the larger of
+//! the typical change's bound and of the mean's bound divided by [`TAIL`], so either of
+//! them can raise an alarm, while an all-clear needs both. Alarms share their level
+//! ([`GUARD`]); all-clears need not. The estimate is the typical change, unless the
+//! guard's lower bound is above it. Then the tail overrules the typical change, and the
+//! estimate is the change of the mean divided by [`TAIL`].
 //!
-//! Inside, everything is turned so that a larger value is worse.
+//! Nothing can guard against a tail that has not shown itself. So there is no all-clear
+//! before a tail of a fifth of the runs would have been seen with a probability of 1
+//! minus the level (14 pairs at 5 %).
+//!
+//! Internally, everything is turned such that a larger value is worse.
 //!
 //! # References
 //!
-//! - Those of [`sequential`](crate::stats::sequential), [`median`](super::median)
-//!   and [`mean`](super::mean).
-//! - Vovk and Wang 2021, *E-values: calibration, combination and applications*,
-//!   Ann. Stat. 49:1736: the average of e-values is one.
+//! Vovk and Wang 2021, *E-values: calibration, combination and applications*, Ann. Stat.
+//! 49:1736 (an average of e-values is an e-value), and those of
+//! [`sequential`](crate::stats::sequential), [`median`](super::median) and
+//! [`mean`](super::mean).
 
-use super::mean::Mean;
-use super::median::Median;
+use super::mean::RatioOfMeans;
+use super::median::MedianOfRatios;
 use super::{Better, Decision, Prospect, ROUNDING, Signal, Tail};
 use crate::stats::sequential::{
     least_average, least_pairs, ln_average, ln_evidence, ln_needed, ln_sign_evidence,
 };
 
-/// How many times as far as the threshold the guard's own threshold lies.
+/// By what factor the guard's threshold is further away than the threshold itself.
 pub const TAIL: f64 = 3.0;
 
-/// The least part of the runs that a slow tail is watched for: there is no
-/// all-clear before such a tail would have shown itself.
+/// The part of the runs that a slow tail has at least: before such a tail would have
+/// shown itself there is no all-clear.
 const RARE: f64 = 0.2;
 
-/// The guard's part in the level of an alarm.
+/// The guard's part of the level of an alarm.
 const GUARD: f64 = 0.2;
 
-/// Beyond this change the bounds are not searched.
+/// Bounds are not searched beyond this change.
 const LARGEST: f64 = 1e12;
 
 #[derive(Clone, Debug)]
@@ -48,23 +51,24 @@ pub(super) struct Robust {
     direction: Better,
     /// The level of an alarm.
     alarm: f64,
-    typical: Median,
-    mean: Mean,
+    pub(super) typical: MedianOfRatios,
+    mean: RatioOfMeans,
 }
 
 impl Robust {
     pub(super) fn new(direction: Better, alarm: f64) -> Self {
-        Robust { direction, alarm, typical: Median::default(), mean: Mean::default() }
+        Robust {
+            direction,
+            alarm,
+            typical: MedianOfRatios::default(),
+            mean: RatioOfMeans::default(),
+        }
     }
 
-    /// Keeps what is decided about `threshold` exact, however many pairs there will be.
+    /// Keeps decisions about `threshold` exact, however many pairs there will be. Call
+    /// it before the first.
     pub(super) fn watch(&mut self, threshold: f64) {
         self.typical.watch(threshold);
-    }
-
-    #[cfg(test)]
-    pub(super) fn give_room(&mut self, most: usize) {
-        self.typical.give_room(most);
     }
 
     pub(super) fn push(&mut self, base: f64, head: f64) {
@@ -83,17 +87,17 @@ impl Robust {
 
     pub(super) fn change(&self) -> Option<f64> {
         let typical = self.typical.change()?;
-        let tail = self.tail_speaks().then(|| self.mean.change().map(shrunk)).flatten();
+        let tail = self.tail_overrules().then(|| self.mean.change().map(shrunk)).flatten();
         Some(self.back(tail.unwrap_or(typical)))
     }
 
-    /// The change of the typical run, where the tail speaks and not the typical run.
+    /// The typical change, if the tail overrules it.
     pub(super) fn overruled(&self) -> Option<f64> {
-        let typical = self.typical.change().filter(|_| self.tail_speaks());
+        let typical = self.typical.change().filter(|_| self.tail_overrules());
         typical.map(|change| self.back(change))
     }
 
-    fn tail_speaks(&self) -> bool {
+    fn tail_overrules(&self) -> bool {
         let least = self.mean.lower(self.alarm * GUARD).map(shrunk);
         least.zip(self.typical.change()).is_some_and(|(least, typical)| least > typical)
     }
@@ -117,7 +121,7 @@ impl Robust {
         self.typical.signs(self.back(change))
     }
 
-    /// What the bounds say of the threshold, without searching them.
+    /// What the bounds say about the threshold, without searching them.
     pub(super) fn decide(&self, threshold: f64, alarm: f64, clear: f64) -> Option<Decision> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
@@ -133,13 +137,13 @@ impl Robust {
         clears.then_some(Decision::NoRegression)
     }
 
-    /// Whether a tail that is not too rare would have shown itself, but for a chance
-    /// of `clear`.
+    /// Whether a tail that is not too rare would have shown itself with a probability of
+    /// `1 - clear`.
     pub(super) fn has_seen(&self, clear: f64) -> bool {
         self.typical.pairs() >= pairs_to_see(clear)
     }
 
-    /// The questions of which the verdict is made; a larger value is worse.
+    /// The questions that make the verdict. A larger value is worse.
     pub(super) fn prospects(
         &self,
         threshold: f64,
@@ -183,7 +187,8 @@ impl Robust {
         Some(self.typical_bound(Tail::Below, level)?.max(guard))
     }
 
-    /// The end of what is refuted with the typical change on this side of it.
+    /// The bound of the typical change: the end of the candidates that are refuted because
+    /// the typical change is on this side of them.
     fn typical_bound(&self, tail: Tail, level: f64) -> Option<f64> {
         let between = self.typical.change_between()?;
         let (estimate, mut far) = match tail {
@@ -205,7 +210,7 @@ impl Robust {
         Some(far)
     }
 
-    /// Whether the typical change is found to be on this side of `change`.
+    /// Whether the evidence says that the typical change is on this side of `change`.
     fn refutes(&self, tail: Tail, change: f64, level: f64) -> bool {
         let Some(needed) = ln_needed(level) else { return false };
         let (most, rest) = self.typical.signs_on(tail, change);
@@ -216,7 +221,8 @@ impl Robust {
         ln_average(signs, mean) >= needed
     }
 
-    /// Better first, or back again.
+    /// The better side first if these are base and head; base first if these are the
+    /// better and the worse side.
     fn turned<T>(&self, (base, head): (T, T)) -> (T, T) {
         match self.direction {
             Better::Lower => (base, head),
@@ -224,7 +230,7 @@ impl Robust {
         }
     }
 
-    /// The change of worse to better as one of head to base, or back again.
+    /// The change from better to worse as the change from base to head, or the reverse.
     fn back(&self, change: f64) -> f64 {
         match self.direction {
             Better::Lower => change,
@@ -234,17 +240,17 @@ impl Robust {
     }
 }
 
-/// What is left of an alarm's level for the typical change.
+/// The typical change's part of the level of an alarm.
 fn part(alarm: f64) -> f64 {
     alarm * (1.0 - GUARD)
 }
 
-/// How many pairs show a tail that is not too rare, but for a chance of `level`.
+/// How many pairs show a tail that is not too rare with a probability of `1 - level`.
 fn pairs_to_see(level: f64) -> u64 {
     (level.ln() / (1.0 - RARE).ln()).ceil().max(0.0) as u64
 }
 
-/// The change of the mean as one that is held against the threshold itself.
+/// The change of the mean, to be compared with the threshold itself.
 fn shrunk(change: f64) -> f64 {
     if change > 0.0 { change / TAIL } else { change }
 }
@@ -252,7 +258,7 @@ fn shrunk(change: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
     fn filled(direction: Better, pairs: &[(f64, f64)]) -> Robust {
         let mut sums = Robust::new(direction, 0.05);
@@ -262,14 +268,14 @@ mod tests {
 
     #[test]
     fn without_a_tail_it_is_the_median() {
-        let mut noise = Noise::seeded(51);
+        let mut noise = TestNoise::seeded(51);
         for (round, direction) in
             [Better::Lower, Better::Higher].into_iter().cycle().take(20).enumerate()
         {
             let effect = 1.0 + 0.02 * round as f64;
             let mut one = || (1.0 + 0.05 * noise.uniform(), effect + 0.05 * noise.uniform());
             let pairs: Vec<(f64, f64)> = (0..31).map(|_| one()).collect();
-            let mut median = Median::default();
+            let mut median = MedianOfRatios::default();
             pairs.iter().for_each(|(base, head)| median.push(*base, *head));
             let robust = filled(direction, &pairs);
             assert_eq!((robust.base(), robust.head()), (median.base(), median.head()));
@@ -310,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_ends_part_what_both_bets_together_refute() {
-        let mut noise = Noise::seeded(52);
+        let mut noise = TestNoise::seeded(52);
         for round in 0..60 {
             // Half of the changes above the other half, at times far above.
             let (count, apart) = ([20, 41, 60][round % 3], [0.0, 0.2, 1e6][round / 3 % 3]);

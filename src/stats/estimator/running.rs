@@ -1,13 +1,13 @@
 //! The running sums of one metric of one benchmark, and what they say.
 
-use super::geometric::Geometric;
-use super::mean::Mean;
-use super::median::Median;
+use super::geometric::RatioOfGeometricMeans;
+use super::mean::RatioOfMeans;
+use super::median::MedianOfRatios;
 use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
 use crate::model::outcome::Summary;
 
-/// Takes in pairs and says after each how large the change is and whether the
+/// Takes pairs, and tells after each of them how large the change is and whether the
 /// question is decided.
 #[derive(Clone, Debug)]
 pub struct Running {
@@ -15,28 +15,29 @@ pub struct Running {
     direction: Better,
     levels: Levels,
     pairs: u64,
-    sums: Sums,
+    pub(super) sums: EstimatorSums,
 }
 
+/// The sums of the estimator.
 #[derive(Clone, Debug)]
-enum Sums {
+pub(super) enum EstimatorSums {
     Robust(Robust),
-    Mean(Mean),
-    Geometric(Geometric),
-    Median(Median),
-    /// A value outside of the estimator's domain was seen: nothing can be said.
+    Mean(RatioOfMeans),
+    Geometric(RatioOfGeometricMeans),
+    Median(MedianOfRatios),
+    /// There was a value outside of the estimator's domain.
     Undefined,
 }
 
-/// Calls the same method of whichever sums there are.
+/// Calls the same method on whichever sums there are.
 macro_rules! ask {
     ($sums:expr, $method:ident($($argument:expr),*)) => {
         match $sums {
-            Sums::Robust(sums) => sums.$method($($argument),*),
-            Sums::Mean(sums) => sums.$method($($argument),*),
-            Sums::Geometric(sums) => sums.$method($($argument),*),
-            Sums::Median(sums) => sums.$method($($argument),*),
-            Sums::Undefined => None,
+            EstimatorSums::Robust(sums) => sums.$method($($argument),*),
+            EstimatorSums::Mean(sums) => sums.$method($($argument),*),
+            EstimatorSums::Geometric(sums) => sums.$method($($argument),*),
+            EstimatorSums::Median(sums) => sums.$method($($argument),*),
+            EstimatorSums::Undefined => None,
         }
     };
 }
@@ -45,40 +46,28 @@ impl Running {
     /// Starts with no pair.
     pub fn new(estimator: Estimator, direction: Better, levels: Levels) -> Self {
         let sums = match estimator {
-            Estimator::Robust => Sums::Robust(Robust::new(direction, levels.alarm)),
-            Estimator::Mean | Estimator::Min => Sums::Mean(Mean::default()),
-            Estimator::GeometricMean => Sums::Geometric(Geometric::default()),
-            Estimator::Median => Sums::Median(Median::default()),
+            Estimator::Robust => EstimatorSums::Robust(Robust::new(direction, levels.alarm)),
+            Estimator::Mean | Estimator::Min => EstimatorSums::Mean(RatioOfMeans::default()),
+            Estimator::GeometricMean => EstimatorSums::Geometric(RatioOfGeometricMeans::default()),
+            Estimator::Median => EstimatorSums::Median(MedianOfRatios::default()),
         };
         Running { estimator, direction, levels, pairs: 0, sums }
     }
 
-    /// Keeps what is decided about `threshold` exact, however many pairs there will be:
-    /// to be called before the first. About other thresholds more than 131,072 pairs
-    /// may be a little slower to decide, and never say anything else, where the
-    /// estimator goes by ranks.
-    pub fn watch(&mut self, threshold: f64) {
+    /// Keeps decisions about `threshold` exact, however many pairs there will be. Call it
+    /// before the first pair. From 131,072 pairs on, an estimator that goes by ranks may
+    /// decide about any other threshold a little later, but never differently.
+    pub(crate) fn watch(&mut self, threshold: f64) {
         match (&mut self.sums, self.direction.critical_change(threshold)) {
-            (Sums::Robust(sums), Some(_)) => sums.watch(threshold),
-            (Sums::Median(sums), Some(critical)) => sums.watch(critical),
+            (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold),
+            (EstimatorSums::Median(sums), Some(critical)) => sums.watch(critical),
             _ => {}
         }
     }
 
-    /// The same, with so much room for values that are kept as they are.
-    #[cfg(test)]
-    pub(super) fn in_room(mut self, most: usize) -> Self {
-        match &mut self.sums {
-            Sums::Robust(sums) => sums.give_room(most),
-            Sums::Median(sums) => sums.give_room(most),
-            _ => {}
-        }
-        self
-    }
-
-    /// Takes in one more pair, in the metric's unit. A value that is not finite, or
-    /// negative, or not positive where a geometric mean is asked for, leaves
-    /// everything undefined from here on.
+    /// Adds a pair, in the unit of the metric. Everything is undefined from the first
+    /// value on that is negative or not finite, or zero if the estimator is a geometric
+    /// mean.
     pub fn push(&mut self, base: f64, head: f64) {
         self.pairs += 1;
         let fits = match self.estimator {
@@ -86,34 +75,34 @@ impl Running {
             _ => |value: f64| value >= 0.0 && value.is_finite(),
         };
         if !(fits(base) && fits(head)) {
-            self.sums = Sums::Undefined;
+            self.sums = EstimatorSums::Undefined;
         }
         match &mut self.sums {
-            Sums::Robust(sums) => sums.push(base, head),
-            Sums::Mean(sums) => sums.push(base, head),
-            Sums::Geometric(sums) => sums.push(base, head),
-            Sums::Median(sums) => sums.push(base, head),
-            Sums::Undefined => {}
+            EstimatorSums::Robust(sums) => sums.push(base, head),
+            EstimatorSums::Mean(sums) => sums.push(base, head),
+            EstimatorSums::Geometric(sums) => sums.push(base, head),
+            EstimatorSums::Median(sums) => sums.push(base, head),
+            EstimatorSums::Undefined => {}
         }
     }
 
-    /// How many pairs there were.
-    pub fn pairs(&self) -> u64 {
+    /// How many pairs there are.
+    pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }
 
     /// How the change is estimated.
-    pub fn estimator(&self) -> Estimator {
+    pub(crate) fn estimator(&self) -> Estimator {
         self.estimator
     }
 
-    /// What the pairs so far say.
+    /// The estimate and its bounds.
     pub fn summary(&self) -> Summary {
         let finite = |value: &f64| value.is_finite();
         let change = ask!(&self.sums, change()).filter(finite);
         let lower = ask!(&self.sums, lower(self.lower_level())).filter(|end| !end.is_nan());
         let upper = ask!(&self.sums, upper(self.upper_level())).filter(finite);
-        // The last digit of an end must not put the estimate outside.
+        // Rounding must not put the estimate outside of its bounds.
         let within =
             |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
         Summary {
@@ -126,12 +115,13 @@ impl Running {
         }
     }
 
-    /// What the pairs so far say where a change is held against `threshold`: as
-    /// [`Running::summary`], but without the bound that alone would say *no
-    /// regression* before a slow tail would have shown itself.
+    /// The estimate and its bounds where they are compared with `threshold`: as
+    /// [`Running::summary`], but without the bound that would say *no regression* before
+    /// a slow tail would have shown itself.
     pub fn held_against(&self, threshold: f64) -> Summary {
         let summary = self.summary();
-        let unseen = matches!(&self.sums, Sums::Robust(sums) if !sums.has_seen(self.levels.clear));
+        let unseen =
+            matches!(&self.sums, EstimatorSums::Robust(sums) if !sums.has_seen(self.levels.clear));
         let within = unseen && self.direction.is_within(&summary, threshold);
         match self.direction {
             _ if !within => summary,
@@ -140,19 +130,19 @@ impl Running {
         }
     }
 
-    /// The change of the typical run, where the estimate is that of a slow tail.
-    pub fn overruled(&self) -> Option<f64> {
-        let Sums::Robust(sums) = &self.sums else { return None };
+    /// The change of the typical run, if the estimate is that of a slow tail.
+    pub(crate) fn overruled(&self) -> Option<f64> {
+        let EstimatorSums::Robust(sums) = &self.sums else { return None };
         sums.overruled()
     }
 
-    /// The answer to "is the change beyond `threshold`?" (a fraction above -1; where
-    /// higher is better, base/head - 1 is compared with it), if the pairs so
-    /// far decide it. It is what the bounds of [`Running::held_against`] say: all of the
-    /// interval beyond is a regression, none of it is none.
+    /// The answer to "is the change beyond `threshold`?", if the pairs decide it. The
+    /// threshold is a fraction above -1; where higher is better, base/head - 1 is
+    /// compared with it. The answer is what the bounds of [`Running::held_against`] say:
+    /// a regression if all of the interval is beyond, none if nothing of it is.
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
-        if let Sums::Robust(sums) = &self.sums {
+        if let EstimatorSums::Robust(sums) = &self.sums {
             return sums.decide(threshold, self.levels.alarm, self.levels.clear);
         }
         let summary = self.summary();
@@ -168,8 +158,8 @@ impl Running {
         }
     }
 
-    /// Whether the estimate, whatever its bounds, is beyond `threshold`.
-    pub fn exceeds(&self, threshold: f64) -> bool {
+    /// Whether the estimate is beyond `threshold`, regardless of its bounds.
+    pub(crate) fn exceeds(&self, threshold: f64) -> bool {
         let change = self.summary().change;
         match (change, self.direction.critical_change(threshold), self.direction) {
             (Some(change), Some(critical), Better::Lower) => change > critical,
@@ -178,37 +168,39 @@ impl Running {
         }
     }
 
-    /// How many pairs have exactly the threshold's change, where the estimator goes
-    /// by signs: they count for neither side. 0 for the other estimators.
-    pub fn ties(&self, threshold: f64) -> u64 {
+    /// How many pairs' changes equal the threshold, so that an estimator that goes by
+    /// signs counts them for neither side. 0 for other estimators.
+    pub(crate) fn ties(&self, threshold: f64) -> u64 {
         let Some(critical) = self.direction.critical_change(threshold) else { return 0 };
         let (above, below) = match &self.sums {
-            Sums::Robust(sums) => sums.signs(critical),
-            Sums::Median(sums) => sums.signs(critical),
-            Sums::Mean(_) | Sums::Geometric(_) | Sums::Undefined => return 0,
+            EstimatorSums::Robust(sums) => sums.signs(critical),
+            EstimatorSums::Median(sums) => sums.signs(critical),
+            EstimatorSums::Mean(_) | EstimatorSums::Geometric(_) | EstimatorSums::Undefined => {
+                return 0;
+            }
         };
         self.pairs - above - below
     }
 
-    /// The questions that make the verdict about `threshold`. None where the
-    /// pairs say nothing of one of them.
+    /// The questions that make the verdict about `threshold`. `None` if the pairs say
+    /// nothing about one of them.
     pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
         let critical = self.direction.critical_change(threshold)?;
         let Levels { alarm, clear } = self.levels;
         let signal = match &self.sums {
-            Sums::Robust(sums) => {
+            EstimatorSums::Robust(sums) => {
                 return sums.prospects(threshold, alarm, clear).into_iter().collect();
             }
-            Sums::Mean(sums) => sums.signal(critical)?,
-            Sums::Geometric(sums) => sums.signal(critical)?,
-            Sums::Median(sums) => sums.signal(critical)?,
-            Sums::Undefined => return None,
+            EstimatorSums::Mean(sums) => sums.signal(critical)?,
+            EstimatorSums::Geometric(sums) => sums.signal(critical)?,
+            EstimatorSums::Median(sums) => sums.signal(critical)?,
+            EstimatorSums::Undefined => return None,
         };
         let (above, below) = (self.lower_level(), self.upper_level());
         Some(vec![Prospect { signal, above, below, fewest: 0 }])
     }
 
-    /// The level at which a change above a candidate is found.
+    /// The level of the statement that the change is above a candidate.
     fn lower_level(&self) -> f64 {
         match self.direction {
             Better::Lower => self.levels.alarm,
@@ -216,7 +208,7 @@ impl Running {
         }
     }
 
-    /// The level at which a change below a candidate is found.
+    /// The level of the statement that the change is below a candidate.
     fn upper_level(&self) -> f64 {
         match self.direction {
             Better::Lower => self.levels.clear,

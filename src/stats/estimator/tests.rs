@@ -1,7 +1,7 @@
 //! What all estimators promise alike.
 
 use super::{Better, Decision, Estimator, Levels, Running};
-use crate::stats::noise::Noise;
+use crate::stats::noise::TestNoise;
 use crate::stats::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
 use Better::{Higher, Lower};
@@ -87,7 +87,7 @@ fn directly(
 
 #[test]
 fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
-    let mut noise = Noise::seeded(21);
+    let mut noise = TestNoise::seeded(21);
     let mut decided = 0;
     for round in 0..600 {
         let estimator = Estimator::ALL[round % 5];
@@ -115,7 +115,7 @@ fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
 
 #[test]
 fn the_bounds_say_what_the_verdict_says() {
-    let mut noise = Noise::seeded(26);
+    let mut noise = TestNoise::seeded(26);
     let mut decided = 0;
     for round in 0..150 {
         let direction = BOTH[round / 5 % 2];
@@ -177,7 +177,7 @@ fn a_slow_tail_is_a_regression_though_the_typical_run_is_not_slower() {
 
 #[test]
 fn the_estimate_lies_between_its_bounds() {
-    let mut noise = Noise::seeded(22);
+    let mut noise = TestNoise::seeded(22);
     for round in 0..200 {
         let mut running = running(Estimator::ALL[round % 5], BOTH[round / 5 % 2], 3);
         let offset = [0.01, 1.0, 1e9][round % 3];
@@ -194,7 +194,7 @@ fn the_estimate_lies_between_its_bounds() {
 
 #[test]
 fn a_higher_is_better_metric_is_the_reciprocal_of_a_lower_is_better_one() {
-    let mut noise = Noise::seeded(23);
+    let mut noise = TestNoise::seeded(23);
     for estimator in Estimator::ALL {
         let mut lower = running(estimator, Lower, 2);
         let mut higher = running(estimator, Higher, 2);
@@ -298,7 +298,7 @@ fn a_change_that_equals_the_threshold_is_no_regression() {
 
 #[test]
 fn an_offset_of_a_billion_changes_nothing() {
-    let mut noise = Noise::seeded(24);
+    let mut noise = TestNoise::seeded(24);
     let pairs: Vec<(f64, f64)> = (0..50).map(|_| (noise.normal(), noise.normal())).collect();
     let far: Vec<_> = pairs.iter().map(|(x, y)| (1e9 + x, 1e9 + y)).collect();
     for estimator in Estimator::ALL {
@@ -343,7 +343,7 @@ fn a_set_in_two_parts_bounds_nothing_and_decides_nothing() {
 /// The share of wrong verdicts where the change is exactly the threshold: of
 /// alarms and of all-clears.
 fn wrong(
-    noise: &mut Noise,
+    noise: &mut TestNoise,
     estimator: Estimator,
     direction: Better,
     (runs, pairs): (u32, u32),
@@ -371,7 +371,7 @@ fn wrong(
 
 #[test]
 fn at_the_threshold_a_verdict_is_as_rare_as_promised() {
-    let mut noise = Noise::seeded(25);
+    let mut noise = TestNoise::seeded(25);
     for (estimator, size) in [(Estimator::Mean, (2000, 300)), (Estimator::Median, (400, 300))] {
         let bound = 0.05 + 3.0 * (0.05 * 0.95 / f64::from(size.0)).sqrt();
         for direction in BOTH {

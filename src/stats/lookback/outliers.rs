@@ -1,38 +1,37 @@
-//! Which results of a history stand out for themselves alone.
+//! Single results of a history that stand out.
 
 use crate::stats::empirical::{quantile, sorted};
 use crate::stats::moments::Moments;
 
-/// How many deviations a step may be from the mean of the steps.
+/// By how many deviations a usual step may differ from the mean of the steps.
 const STEP: f64 = 5.0;
 
-/// The part of the steps that is trimmed at either end.
+/// The part of the steps that is trimmed at each end.
 const TRIMMED: f64 = 0.05;
 
-/// Which of the values, in their order, are outliers: reached by a step that is
-/// more than 5 deviations from the usual one, and left by such a step. The steps
-/// that the usual one is made of are those of the last `window` values, without
-/// the largest and least 5 % of all.
+/// Whether each of the values is an outlier. An outlier is reached by a step that
+/// differs by more than 5 deviations from the usual step, and left by such a step. The
+/// mean and the deviation are those of the steps of the last `window` values, without
+/// the largest and the smallest 5 % of all steps.
 ///
-/// Neither the first value nor the last one is ever an outlier. The direction
-/// of the second step is not looked at, so that of a staircase of two steps
-/// the first is an outlier.
-pub fn outliers(values: &[f64], window: usize) -> Vec<bool> {
+/// Neither the first value nor the last one is ever an outlier. The direction of the
+/// second step does not matter, so the first of two steps up is an outlier.
+pub(crate) fn outliers(values: &[f64], window: usize) -> Vec<bool> {
     let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
     let sorted = sorted(steps.iter().copied());
     let (Some(least), Some(most)) = (quantile(&sorted, TRIMMED), quantile(&sorted, 1.0 - TRIMMED))
     else {
         return vec![false; values.len()];
     };
-    let usual = |step: &&f64| (least..=most).contains(*step);
+    let is_kept = |step: &&f64| (least..=most).contains(*step);
     let is_shift = |at: usize| {
         // Step `at` leads to value `at + 1`; the first value has none.
         let from = (at + 1).saturating_sub(window);
-        let moments: Moments = steps[from..=at].iter().filter(usual).copied().collect();
+        let moments: Moments = steps[from..=at].iter().filter(is_kept).copied().collect();
         let (Some(mean), Some(variance)) = (moments.mean(), moments.variance()) else {
             return false;
         };
-        // 0/0 is no shift, and anything over 0 is one.
+        // By IEEE arithmetic 0/0 is no shift, and anything else over 0 is one.
         (steps[at] - mean).abs() / variance.sqrt() > STEP
     };
     let shifts: Vec<bool> = (0..steps.len()).map(is_shift).collect();
@@ -46,10 +45,10 @@ pub fn outliers(values: &[f64], window: usize) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::Noise;
+    use crate::stats::noise::TestNoise;
 
-    /// The rule as it is written down: a row for each value, a step where there
-    /// is one, a window of rows.
+    /// The rule as Conbench has it: a row for each value, a step where there is one, a
+    /// window of rows.
     fn naive(values: &[f64], window: usize) -> Vec<bool> {
         let step = |row: usize| (row > 0).then(|| values[row] - values[row - 1]);
         let mut sorted: Vec<f64> = (0..values.len()).filter_map(step).collect();
@@ -76,7 +75,7 @@ mod tests {
 
     #[test]
     fn outliers_are_those_of_the_rule_as_it_is_written_down() {
-        let mut noise = Noise::seeded(7);
+        let mut noise = TestNoise::seeded(7);
         let mut found = 0;
         for trial in 0..300 {
             let count = 2 + trial % 60;

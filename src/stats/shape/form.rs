@@ -1,4 +1,4 @@
-//! The form of the distribution of the differences: outliers, skewness, normality.
+//! The distribution of the differences: outliers, skewness, normality.
 //!
 //! # References
 //!
@@ -16,25 +16,25 @@ use super::{CHANCE, Finding};
 use crate::stats::empirical::sorted;
 use crate::stats::quantile;
 
-/// So many robust deviations from the median begins an outlier; of normal
-/// noise 1 in 1.7 million does.
+/// An outlier is further than this many robust deviations from the median, as 1 in 1.7
+/// million normal values is.
 const OUTLYING: f64 = 5.0;
 /// The least share of the variance that the outliers must have.
 const OUTLIERS_SHARE: f64 = 0.5;
-/// More than this share of the pairs are no outliers.
+/// If more than this share of the pairs is far away, they are no outliers.
 const OUTLIERS_MOST: f64 = 0.25;
-/// So many robust deviations from the median are differences cut short for the
-/// skewness. Further out, the sides that a handful of outliers fell on by chance would
-/// decide (on recorded timings with random labels, at 5: in up to 0.7 %).
+/// For the skewness, differences are clamped to this many robust deviations from the
+/// median. With a wider limit, a handful of outliers that happen to be on one side would
+/// decide (at 5, in up to 0.7 % of recorded timings with random labels).
 const CUT: f64 = 3.0;
-/// The least skewness. A chi-square with 32 degrees of freedom has it.
+/// The least skewness, that of a chi-square with 32 degrees of freedom.
 const SKEWNESS: f64 = 0.5;
-/// The least distance of the average change from the typical one.
+/// The least difference between the average change and the typical change.
 const SKEWED_APART: f64 = 0.002;
-/// Above this fit with normal scores the noise is as good as normal.
+/// With a better fit to normal scores, the noise is as good as normal.
 const FIT: f64 = 0.95;
 
-/// The median absolute deviation of the normal is this part of its deviation.
+/// The median absolute deviation of the normal distribution, in standard deviations.
 const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
 
 /// Outliers and skewness.
@@ -42,7 +42,7 @@ pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
     let order = sorted(differences.iter().copied());
     let centre = middle(&order);
     let scale = median(order.iter().map(|value| (value - centre).abs())) / NORMAL_MAD;
-    // More than half are equal, as counters are, or next to: no form to speak of.
+    // More than half are equal or nearly so, as of counters: there is no distribution.
     if scale.is_nan() || scale <= 1e-9 {
         return Vec::new();
     }
@@ -52,14 +52,14 @@ pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
     found
 }
 
-/// Differences, in ascending order, whose form is none of the usual ones.
+/// Whether the differences are far from normal.
 pub(super) fn not_normal(differences: &[f64]) -> Option<Finding> {
     let order = sorted(differences.iter().copied());
     let (fit, rejected) = normal_fit(&order)?;
     (rejected && fit < FIT && has_form(&order)).then_some(Finding::NotNormal { fit })
 }
 
-/// Whether there are more values than a coarse clock or a counter has.
+/// Whether there are more different values than a coarse clock or a counter has.
 fn has_form(order: &[f64]) -> bool {
     order.chunk_by(|a, b| a == b).count() * 2 > order.len()
 }
@@ -77,8 +77,8 @@ fn outliers(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
         .then_some(Finding::Outliers { one_in: pairs / count, share })
 }
 
-/// The skewness of the differences, those of outliers cut short: so it is the many
-/// that say it, or outliers that are all on the same side.
+/// The skewness of the clamped differences, so that either most of them are skewed or the
+/// outliers are all on the same side.
 fn skewed(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
     let cut = |value: &f64| ((value - centre) / scale).clamp(-CUT, CUT);
     let values: Vec<f64> = order.iter().map(cut).collect();
@@ -95,9 +95,9 @@ fn skewed(order: &[f64], centre: f64, scale: f64) -> Option<Finding> {
     .then_some(Finding::Skewed { skewness, average, typical })
 }
 
-/// The skewness of at least 8 values and D'Agostino's normal deviate of it; where the
-/// sixth moment says that the noise makes more skewness by chance than the normal
-/// does, so much less.
+/// The skewness of at least 8 values, and D'Agostino's normal deviate of it. The deviate
+/// is less if, by the sixth moment, this noise has more skewness by chance than normal
+/// noise.
 fn skewness(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -125,8 +125,8 @@ fn dagostino(skewness: f64, n: f64) -> f64 {
     delta * (y / alpha).asinh()
 }
 
-/// W' of values in ascending order, and whether normal noise has so poor a fit by
-/// chance only.
+/// Shapiro and Francia's W' of values in ascending order, and whether it is too small for
+/// normal noise.
 fn normal_fit(order: &[f64]) -> Option<(f64, bool)> {
     let n = order.len() as f64;
     let mean = order.iter().sum::<f64>() / n;
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn normal_noise_is_rejected_as_rarely_as_said() {
-        let mut noise = crate::stats::noise::Noise::seeded(31);
+        let mut noise = crate::stats::noise::TestNoise::seeded(31);
         for (count, rounds) in [(12, 8000), (60, 3000)] {
             let mut rejected = || {
                 let order = sorted((0..count).map(|_| noise.normal()));

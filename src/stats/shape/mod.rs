@@ -1,29 +1,29 @@
-//! What the noise of a comparison looks like, where it matters.
+//! Describes the noise of a comparison where it matters.
 //!
-//! [`Shape`] takes in the pairs in their order, and [`Shape::findings`] says what
-//! about them makes a verdict slower, weaker or other than it seems: outliers,
-//! skewness, two kinds of runs, drift, an effect of the slot, correlation of
-//! neighbours. Nothing here decides anything.
+//! [`NoiseShape`] takes the pairs in their order. [`NoiseShape::findings`] tells what
+//! about them makes a verdict slower, weaker or different from what it seems: outliers,
+//! skewness, two kinds of runs, drift, an effect of the slot, correlation of neighbours.
+//! It decides nothing.
 //!
-//! All is looked at on the log scale: a pair's *difference* is the logarithm of head
-//! over base, its *level* the mean of both logarithms. A pair with a value that has
-//! no logarithm is passed over.
+//! Everything is on the log scale: the *difference* of a pair is the logarithm of head
+//! over base, its *level* is the mean of both logarithms. Pairs with a value that has no
+//! logarithm are ignored.
 //!
 //! # When there is a finding
 //!
-//! Each has a threshold of effect, so that many pairs don't find trifles, and one of
-//! significance, so that few pairs don't find accidents: [`CHANCE`] on noise without
-//! that trait. On normal noise of 20 to 500 pairs fewer than 1 comparison in 100
-//! has any finding (simulated, see the tests). The tests are for looking once, at
-//! the end, which is what they are used for; that a verdict ended the sampling makes
-//! little of a difference (simulated, too).
+//! Each finding has a threshold of effect, so that many pairs do not find trifles, and one
+//! of significance, so that few pairs do not find accidents: its probability on noise
+//! without that trait is [`CHANCE`]. On normal noise of 20 to 500 pairs, fewer than 1
+//! comparison in 100 has any finding (simulated, see the tests). The tests are valid for
+//! one look at the end, which is how they are used. That a verdict ended the sampling
+//! makes little difference (also simulated).
 //!
 //! # Memory
 //!
-//! The first 4096 pairs are kept as they are. When there are more, every
-//! second block of 16 neighbours is given up, and of those to come, only every second
-//! is kept; and so on. What is kept is spread evenly over the whole time, in
-//! its order, and neighbours are neighbours.
+//! The first 4096 pairs are all kept. When there are more, every second block of 16
+//! neighbours is dropped, and from then on only every second block is kept; and so on.
+//! The pairs that are kept are in order, are spread evenly over the whole time, and still
+//! have their neighbours.
 
 use crate::model::noise::{Finding, Kinds};
 
@@ -32,29 +32,29 @@ mod modes;
 mod order;
 mod ranks;
 
-/// The chance of each finding where there is nothing to find (two-sided).
+/// The probability of each finding if there is nothing to find (two-sided).
 pub(crate) const CHANCE: f64 = 0.001;
 
-/// With fewer pairs nothing is said.
+/// With fewer pairs there are no findings.
 pub(crate) const LEAST_PAIRS: usize = 12;
 
 /// How many pairs are kept at most.
 const MOST_PAIRS: usize = 4096;
 
-/// How many neighbours are kept or given up together.
+/// How many neighbours are kept or dropped together.
 const BLOCK: u64 = 16;
 
-/// One pair, by logarithms.
+/// The logarithms of a pair.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// Its place in the order of all.
+struct LogPair {
+    /// The number of the pair in the order of all pairs.
     number: u64,
     base: f64,
     head: f64,
     base_first: bool,
 }
 
-impl Entry {
+impl LogPair {
     fn difference(&self) -> f64 {
         self.head - self.base
     }
@@ -66,59 +66,57 @@ impl Entry {
 
 /// The pairs so far, or an even part of them.
 #[derive(Clone, Debug)]
-pub struct Shape {
-    entries: Vec<Entry>,
+pub(crate) struct NoiseShape {
+    kept: Vec<LogPair>,
     pairs: u64,
-    /// Of this many blocks one is kept.
+    /// One of this many blocks is kept.
     stride: u64,
 }
 
-impl Default for Shape {
+impl Default for NoiseShape {
     fn default() -> Self {
-        Shape { entries: Vec::new(), pairs: 0, stride: 1 }
+        NoiseShape { kept: Vec::new(), pairs: 0, stride: 1 }
     }
 }
 
-impl Shape {
-    /// Starts with no pair.
-    pub fn new() -> Self {
-        Shape::default()
+impl NoiseShape {
+    pub(crate) fn new() -> Self {
+        NoiseShape::default()
     }
 
-    /// Takes in one more pair, and whether the base ran first.
-    pub fn push(&mut self, base: f64, head: f64, base_first: bool) {
+    /// Adds a pair, and whether its base ran first.
+    pub(crate) fn push(&mut self, base: f64, head: f64, base_first: bool) {
         let number = self.pairs;
         self.pairs += 1;
         let (base, head) = (base.ln(), head.ln());
         if !(base.is_finite() && head.is_finite() && is_kept(number, self.stride)) {
             return;
         }
-        self.entries.push(Entry { number, base, head, base_first });
-        if self.entries.len() > MOST_PAIRS {
+        self.kept.push(LogPair { number, base, head, base_first });
+        if self.kept.len() > MOST_PAIRS {
             self.stride *= 2;
-            let stride = self.stride;
-            self.entries.retain(|entry| is_kept(entry.number, stride));
+            self.kept.retain(|pair| is_kept(pair.number, self.stride));
         }
     }
 
-    /// What matters, the weightiest first; nothing in it is NaN.
-    pub fn findings(&self) -> Vec<Finding> {
-        let entries = &self.entries;
-        if entries.len() < LEAST_PAIRS {
+    /// What matters about the noise, the most important first.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let pairs = &self.kept;
+        if pairs.len() < LEAST_PAIRS {
             return Vec::new();
         }
-        let differences: Vec<f64> = entries.iter().map(Entry::difference).collect();
-        let mut found = form::findings(&differences);
-        let base = modes::two_kinds(entries.iter().map(|entry| entry.base).collect());
-        let head = modes::two_kinds(entries.iter().map(|entry| entry.head).collect());
+        let differences: Vec<f64> = pairs.iter().map(LogPair::difference).collect();
+        let mut findings = form::findings(&differences);
+        let base = modes::two_kinds(pairs.iter().map(|pair| pair.base).collect());
+        let head = modes::two_kinds(pairs.iter().map(|pair| pair.head).collect());
         if base.is_some() || head.is_some() {
-            found.push(Finding::TwoKinds { base, head });
+            findings.push(Finding::TwoKinds { base, head });
         }
-        found.extend(order::findings(entries));
-        if found.is_empty() {
-            found.extend(form::not_normal(&differences));
+        findings.extend(order::findings(pairs));
+        if findings.is_empty() {
+            findings.extend(form::not_normal(&differences));
         }
-        found
+        findings
     }
 }
 

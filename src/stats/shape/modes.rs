@@ -1,11 +1,11 @@
 //! Whether runs come in two kinds.
 //!
-//! A density with one mode is nowhere lower than at two places on either side. So of
-//! three cells of equal width the middle one is expected to hold at least as many
-//! runs as the lesser of the outer two, whatever the skewness and the tails; a
-//! middle that holds significantly fewer than *both* is a valley. The cells are
-//! those of histograms between the 5 % and the 95 % quantile, and the level is divided
-//! by the number of middles looked at.
+//! A density with one mode is nowhere lower than at a place on its left and at a place on
+//! its right. So of three cells of equal width, the middle one is expected to hold at
+//! least as many runs as the lesser of the outer two, whatever the skewness and the tails.
+//! A middle cell that holds significantly fewer than *both* is a valley. The cells are
+//! those of histograms between the 5 % and the 95 % quantile. The level is divided by the
+//! number of middle cells.
 //!
 //! # References
 //!
@@ -26,7 +26,7 @@ const SHARE: f64 = 0.1;
 /// The least distance of the kinds.
 const DISTANCE: f64 = 0.01;
 
-/// The two kinds, if there are two, of values that are logarithms.
+/// The two kinds of runs, if there are two. The values are logarithms.
 pub(super) fn two_kinds(values: Vec<f64>) -> Option<Kinds> {
     let order = sorted(values);
     let looks: usize = CELLS.iter().map(|cells| cells - 2).sum();
@@ -40,14 +40,13 @@ pub(super) fn two_kinds(values: Vec<f64>) -> Option<Kinds> {
     (z >= critical && fits && distance >= DISTANCE).then_some(Kinds { share, distance })
 }
 
-/// The deepest valley of a histogram: by how many standard errors it is one,
-/// and where.
+/// The deepest valley of a histogram: its depth in standard errors, and where it is.
 fn valley(order: &[f64], cells: usize) -> Option<(f64, f64)> {
     let edge = order.len() / 20;
     let inner = &order[edge..order.len() - edge];
     let (least, most) = (*inner.first()?, *inner.last()?);
     let width = (most - least) / cells as f64;
-    // A coarse clock's or a counter's steps have nothing between them.
+    // There is nothing between the steps of a coarse clock or a counter.
     if !(width > 0.0 && (is_fine(inner, width) || is_two_valued(inner))) {
         return None;
     }
@@ -67,8 +66,7 @@ fn valley(order: &[f64], cells: usize) -> Option<(f64, f64)> {
     deepest
 }
 
-/// Whether the usual step from a value to the next other one is well below
-/// the width of a cell.
+/// Whether the median step between different values is well below the width of a cell.
 fn is_fine(order: &[f64], width: f64) -> bool {
     let steps = order.windows(2).map(|two| two[1] - two[0]).filter(|step| *step > 0.0);
     let steps = sorted(steps);

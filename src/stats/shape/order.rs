@@ -1,6 +1,6 @@
-//! What the order of the runs does to them.
+//! Effects of the order of the runs.
 //!
-//! Everything goes by ranks and medians: the noise of a shared machine has outliers
+//! Everything goes by ranks and medians, since the noise of a shared machine has outliers
 //! that would hide or feign a difference of means.
 //!
 //! # References
@@ -9,78 +9,78 @@
 //!   case based on serial correlation*, Ann. Math. Stat. 14:378; on ranks.
 
 use super::ranks::{median, ranks, shift};
-use super::{CHANCE, Entry, Finding};
+use super::{CHANCE, Finding, LogPair};
 use crate::stats::quantile;
 
 /// The least effect of the slot.
 const SLOT: f64 = 0.005;
-/// The least drift of the level. Pairs cancel it, so only a large one matters.
+/// The least drift of the level. It cancels within pairs, so only a large one matters.
 const DRIFT: f64 = 0.05;
-/// The least drift of the difference, which nothing cancels.
+/// The least drift of the difference, which does not cancel.
 const DIFFERENCE_DRIFT: f64 = 0.01;
-/// The least correlation. At 0.2 the variance of a mean is half as much again as
-/// the pairs make believe. A negative one only makes intervals too wide.
+/// The least correlation. At 0.2 the variance of a mean is half as large again as
+/// independent pairs would have it. A negative one only makes intervals too wide.
 const CORRELATION: f64 = 0.2;
 
-pub(super) fn findings(entries: &[Entry]) -> Vec<Finding> {
+pub(super) fn findings(pairs: &[LogPair]) -> Vec<Finding> {
     let Some(critical) = quantile::normal(1.0 - CHANCE / 2.0) else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    let drifted = drift(entries, Entry::difference, critical)
+    let drifted = drift(pairs, LogPair::difference, critical)
         .filter(|change| change.abs() >= DIFFERENCE_DRIFT)
         .map(|change| Finding::DifferenceDrift { change });
-    // Neighbours in a drift are alike: that needs no saying twice.
-    found.extend(drifted.or_else(|| correlation(entries, critical)));
-    found.extend(slot(entries, critical));
+    // Neighbours in a drift are alike, which need not be said too.
+    found.extend(drifted.or_else(|| correlation(pairs, critical)));
+    found.extend(slot(pairs, critical));
     found.extend(
-        drift(entries, Entry::level, critical)
+        drift(pairs, LogPair::level, critical)
             .filter(|change| change.abs() >= DRIFT)
             .map(|change| Finding::Drift { change }),
     );
     found
 }
 
-/// How much longer the second run takes: half of what the order makes of the
-/// differences, so that a change between the sides is none of it.
-fn slot(entries: &[Entry], critical: f64) -> Option<Finding> {
-    let [base_first, head_first] = by_order(entries);
+/// How much longer the second run takes: half of the effect of the order on the
+/// differences, which a change between the sides does not affect.
+fn slot(pairs: &[LogPair], critical: f64) -> Option<Finding> {
+    let [base_first, head_first] = by_order(pairs);
     let z = shift(&head_first, &base_first);
     let effect = ((median(base_first) - median(head_first)) / 2.0).exp_m1();
     (z.abs() >= critical && effect.abs() >= SLOT && effect.is_finite())
         .then_some(Finding::Slot { effect, z })
 }
 
-/// The differences of the pairs in which the base went first, and of the others.
-fn by_order(entries: &[Entry]) -> [Vec<f64>; 2] {
+/// The differences of the pairs whose base ran first, and of the others.
+fn by_order(pairs: &[LogPair]) -> [Vec<f64>; 2] {
     [true, false].map(|first| {
-        let of_order = entries.iter().filter(|entry| entry.base_first == first);
-        of_order.map(Entry::difference).collect()
+        let of_order = pairs.iter().filter(|pair| pair.base_first == first);
+        of_order.map(LogPair::difference).collect()
     })
 }
 
 /// The change from the first third to the last, if it is significant.
-fn drift(entries: &[Entry], value: impl Fn(&Entry) -> f64, critical: f64) -> Option<f64> {
-    let third = entries.len() / 3;
-    let first: Vec<f64> = entries[..third].iter().map(&value).collect();
-    let last: Vec<f64> = entries[entries.len() - third..].iter().map(&value).collect();
+fn drift(pairs: &[LogPair], value: impl Fn(&LogPair) -> f64, critical: f64) -> Option<f64> {
+    let third = pairs.len() / 3;
+    let first: Vec<f64> = pairs[..third].iter().map(&value).collect();
+    let last: Vec<f64> = pairs[pairs.len() - third..].iter().map(&value).collect();
     let z = shift(&first, &last);
     let change = (median(last) - median(first)).exp_m1();
     (z.abs() >= critical && change.is_finite()).then_some(change)
 }
 
-/// The correlation of neighbours, without what the slot does to each.
-fn correlation(entries: &[Entry], critical: f64) -> Option<Finding> {
-    let [base_first, head_first] = by_order(entries).map(median);
-    let centre = |entry: &Entry| if entry.base_first { base_first } else { head_first };
-    let values: Vec<f64> = entries.iter().map(|entry| entry.difference() - centre(entry)).collect();
+/// The correlation of neighbours, corrected for the effect of the slot.
+fn correlation(pairs: &[LogPair], critical: f64) -> Option<Finding> {
+    let [base_first, head_first] = by_order(pairs).map(median);
+    let centre = |pair: &LogPair| if pair.base_first { base_first } else { head_first };
+    let values: Vec<f64> = pairs.iter().map(|pair| pair.difference() - centre(pair)).collect();
     let (ranks, _) = ranks(&values);
-    let count = entries.len() as f64;
+    let count = pairs.len() as f64;
     let middle = (count + 1.0) / 2.0;
     let squares: f64 = ranks.iter().map(|rank| (rank - middle) * (rank - middle)).sum();
     let (mut products, mut neighbours) = (0.0, 0.0);
-    for place in 1..entries.len() {
-        if entries[place].number == entries[place - 1].number + 1 {
+    for place in 1..pairs.len() {
+        if pairs[place].number == pairs[place - 1].number + 1 {
             products += (ranks[place - 1] - middle) * (ranks[place] - middle);
             neighbours += 1.0;
         }
@@ -88,8 +88,8 @@ fn correlation(entries: &[Entry], critical: f64) -> Option<Finding> {
     if !(squares > 0.0 && neighbours > 0.0) {
         return None;
     }
-    // Of neighbours in random order the expectation is -1/n, and the deviation
-    // a little below 1/sqrt(n).
+    // In random order its expectation is -1/n, and its deviation a little below
+    // 1/sqrt(n).
     let correlation = products / neighbours / (squares / count);
     let z = (correlation + 1.0 / count) * f64::sqrt(neighbours);
     (z >= critical && correlation >= CORRELATION).then_some(Finding::Correlated { correlation })
@@ -99,10 +99,10 @@ fn correlation(entries: &[Entry], critical: f64) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Entries whose base never changes.
-    fn entries(heads: impl Iterator<Item = (u64, f64, bool)>) -> Vec<Entry> {
+    /// Pairs whose base never changes.
+    fn log_pairs(heads: impl Iterator<Item = (u64, f64, bool)>) -> Vec<LogPair> {
         heads
-            .map(|(number, head, base_first)| Entry { number, base: 0.0, head, base_first })
+            .map(|(number, head, base_first)| LogPair { number, base: 0.0, head, base_first })
             .collect()
     }
 
@@ -112,7 +112,7 @@ mod tests {
             let sign = |number: u64| if number.is_multiple_of(2) { 1.0 } else { -1.0 };
             let head =
                 |i: u64| (i, 0.3 + sign(i) * effect + 1e-4 * (i % 7) as f64, i.is_multiple_of(2));
-            slot(&entries((0..pairs).map(head)), 3.29)
+            slot(&log_pairs((0..pairs).map(head)), 3.29)
         };
         let Some(Finding::Slot { effect, z }) = found(100, 0.02) else { panic!("no slot") };
         assert!((effect - 0.02f64.exp_m1()).abs() < 1e-3, "{effect}");
@@ -135,7 +135,7 @@ mod tests {
                 _ => 0.1 + step,
             };
             let head = |i: u64| (i, level(i) + 1e-5 * (i % 5) as f64, i.is_multiple_of(2));
-            drift(&entries((0..count).map(head)), Entry::difference, 3.29)
+            drift(&log_pairs((0..count).map(head)), LogPair::difference, 3.29)
         };
         for step in [0.04, -0.3] {
             assert!((found(90, step).unwrap() - f64::exp_m1(step)).abs() < 1e-12, "{step}");
@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn small_drifts_are_named_for_the_difference_and_not_for_the_level() {
         let found = |base: f64, head: f64| {
-            let entry = |number: u64| {
+            let pair = |number: u64| {
                 let (slow, noise) = (number as f64 / 60.0, 1e-5 * ((number * 7) % 11) as f64);
                 let base_first = (number / 2 + number).is_multiple_of(2);
-                Entry { number, base: base * slow, head: head * slow + noise, base_first }
+                LogPair { number, base: base * slow, head: head * slow + noise, base_first }
             };
-            findings(&(0..60).map(entry).collect::<Vec<_>>())
+            findings(&(0..60).map(pair).collect::<Vec<_>>())
         };
         // From third to third it is two thirds of the whole way.
         let both = found(0.09, 0.09);
@@ -176,7 +176,7 @@ mod tests {
                 let sign = if (i / length).is_multiple_of(2) { 1.0 } else { -1.0 };
                 (numbers(i), sign * (1.0 + 0.01 * (i % 3) as f64), (i / 2 + i).is_multiple_of(2))
             };
-            correlation(&entries((0..240).map(head)), 3.29)
+            correlation(&log_pairs((0..240).map(head)), 3.29)
         };
         let Some(Finding::Correlated { correlation }) = alike(|i| i, 4) else { panic!("alike") };
         assert!((correlation - 0.5 * 0.75).abs() < 0.05, "{correlation}");
@@ -185,12 +185,12 @@ mod tests {
         assert_eq!(alike(|i| 2 * i, 4), None);
         // What the slot does to each is taken away first.
         let slotted = |slot: f64| {
-            let entry = |i: u64| {
+            let pair = |i: u64| {
                 let (base_first, high) = ((i / 2 + i).is_multiple_of(2), (i / 4).is_multiple_of(2));
                 let level = f64::from(u8::from(high)) + slot * f64::from(u8::from(base_first));
                 (i, level + 0.001 * ((i * i) % 29) as f64, base_first)
             };
-            match super::correlation(&entries((0..240).map(entry)), 3.29) {
+            match super::correlation(&log_pairs((0..240).map(pair)), 3.29) {
                 Some(Finding::Correlated { correlation }) => correlation,
                 other => panic!("{other:?}"),
             }

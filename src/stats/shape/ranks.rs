@@ -1,4 +1,4 @@
-//! Medians and ranks, which no outlier can move far.
+//! Medians and ranks, which outliers can't move far.
 //!
 //! # References
 //!
@@ -18,8 +18,8 @@ pub(super) fn middle(sorted: &[f64]) -> f64 {
     empirical::median(sorted).unwrap_or(0.0)
 }
 
-/// The rank of each value from 1, the mean rank among equals, and the sum of
-/// `t^3 - t` over the groups of `t` equals.
+/// The rank of each value, from 1, with the mean rank for ties; and the sum of `t^3 - t`
+/// over the groups of `t` ties.
 pub(super) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -37,9 +37,9 @@ pub(super) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     (ranks, ties)
 }
 
-/// How many standard errors `second` tends to be above `first`: the statistic of Mann
-/// and Whitney, corrected for continuity; 0 where all are equal or one is
-/// empty.
+/// By how many standard errors `second` tends to be above `first`: the statistic of Mann
+/// and Whitney with a correction for continuity; 0 if all values are equal or one sample
+/// is empty.
 pub(super) fn shift(first: &[f64], second: &[f64]) -> f64 {
     let (m, n) = (first.len() as f64, second.len() as f64);
     let all = m + n;

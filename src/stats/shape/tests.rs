@@ -1,40 +1,44 @@
-//! Made noise with each trait, and noise with none.
+//! Simulated noise with each trait, and without any.
 
 use super::*;
 use crate::model::estimator::Estimator;
-use crate::stats::noise::Noise;
+use crate::stats::noise::TestNoise;
 
-/// Which run it is.
-struct Turn {
+/// Which run is simulated.
+struct SimulatedRun {
     /// The number of its pair.
     number: u64,
     head: bool,
     second: bool,
 }
 
-/// What is found in `pairs` pairs of runs, each block of two in both orders.
-fn made(seed: u64, pairs: u64, mut run: impl FnMut(&mut Noise, Turn) -> f64) -> Vec<Finding> {
-    let mut noise = Noise::seeded(seed);
-    let mut shape = Shape::new();
+/// The findings in `pairs` pairs of runs, where each two pairs are in both orders.
+fn simulate(
+    seed: u64,
+    pairs: u64,
+    mut run: impl FnMut(&mut TestNoise, SimulatedRun) -> f64,
+) -> Vec<Finding> {
+    let mut noise = TestNoise::seeded(seed);
+    let mut shape = NoiseShape::new();
     let mut base_first = false;
     for number in 0..pairs {
         base_first = if number % 2 == 0 { noise.uniform() < 0.5 } else { !base_first };
-        let base = run(&mut noise, Turn { number, head: false, second: !base_first });
-        let head = run(&mut noise, Turn { number, head: true, second: base_first });
+        let base = run(&mut noise, SimulatedRun { number, head: false, second: !base_first });
+        let head = run(&mut noise, SimulatedRun { number, head: true, second: base_first });
         shape.push(base, head, base_first);
     }
     shape.findings()
 }
 
-fn normal(noise: &mut Noise) -> f64 {
+fn normal(noise: &mut TestNoise) -> f64 {
     1.0 + 0.03 * noise.normal()
 }
 
 /// How many of `times` comparisons of 20 to 500 pairs have a finding.
-fn alarms(times: u64, mut run: impl FnMut(&mut Noise) -> f64) -> usize {
+fn alarms(times: u64, mut run: impl FnMut(&mut TestNoise) -> f64) -> usize {
     let sizes = [20, 30, 50, 100, 200, 500].into_iter().cycle();
     let seeded = (0..times).zip(sizes);
-    seeded.filter(|&(seed, pairs)| !made(seed, pairs, |noise, _| run(noise)).is_empty()).count()
+    seeded.filter(|&(seed, pairs)| !simulate(seed, pairs, |noise, _| run(noise)).is_empty()).count()
 }
 
 #[test]
@@ -56,14 +60,14 @@ fn noise_of_many_forms_alike_on_both_sides_is_no_finding() {
 
 #[test]
 fn no_modes_no_skewness_in_noise_with_tails() {
-    let tails: [fn(&mut Noise) -> f64; 3] = [
+    let tails: [fn(&mut TestNoise) -> f64; 3] = [
         |noise| normal(noise) * if noise.uniform() < 0.05 { 1.6 } else { 1.0 },
         |noise| noise.uniform().powf(-0.4),
         |noise| (0.02 * (std::f64::consts::PI * (noise.uniform() - 0.5)).tan()).exp(),
     ];
     for tail in tails {
         let wrong = |seed: &u64| {
-            let found = made(*seed, 60 + 2 * seed, |noise, _| tail(noise));
+            let found = simulate(*seed, 60 + 2 * seed, |noise, _| tail(noise));
             let named =
                 |f: &Finding| matches!(f, Finding::TwoKinds { .. } | Finding::Skewed { .. });
             found.iter().any(named)
@@ -75,7 +79,7 @@ fn no_modes_no_skewness_in_noise_with_tails() {
 
 #[test]
 fn outliers_are_counted_with_their_share() {
-    let found = made(1, 200, |noise, Turn { number, head, .. }| {
+    let found = simulate(1, 200, |noise, SimulatedRun { number, head, .. }| {
         normal(noise) * if head == (number % 40 < 20) && number % 20 == 3 { 2.0 } else { 1.0 }
     });
     let [Finding::Outliers { one_in, share }] = found[..] else { panic!("{found:?}") };
@@ -86,7 +90,7 @@ fn outliers_are_counted_with_their_share() {
 #[test]
 fn an_outlier_is_found_among_twelve_pairs_and_not_among_eleven() {
     for (pairs, count) in [(11, 0), (12, 1), (13, 1)] {
-        let found = made(1, pairs, |noise, Turn { number, head, .. }| {
+        let found = simulate(1, pairs, |noise, SimulatedRun { number, head, .. }| {
             normal(noise) * if head && number == 5 { 3.0 } else { 1.0 }
         });
         let outliers = found.iter().filter(|one| matches!(one, Finding::Outliers { .. }));
@@ -96,7 +100,7 @@ fn an_outlier_is_found_among_twelve_pairs_and_not_among_eleven() {
 
 #[test]
 fn a_change_of_the_tail_alone_is_skewed() {
-    let found = made(2, 300, |noise, Turn { head, .. }| {
+    let found = simulate(2, 300, |noise, SimulatedRun { head, .. }| {
         normal(noise) * if head && noise.uniform() < 0.08 { 1.6 } else { 1.0 }
     });
     let skewed = found.iter().find_map(|finding| match *finding {
@@ -109,8 +113,8 @@ fn a_change_of_the_tail_alone_is_skewed() {
 
 #[test]
 fn two_kinds_of_runs_are_told_with_share_and_distance() {
-    let kind = |noise: &mut Noise| if noise.uniform() < 0.3 { 1.2 } else { 1.0 };
-    let found = made(3, 150, |noise, Turn { head, .. }| {
+    let kind = |noise: &mut TestNoise| if noise.uniform() < 0.3 { 1.2 } else { 1.0 };
+    let found = simulate(3, 150, |noise, SimulatedRun { head, .. }| {
         (1.0 + 0.01 * noise.normal()) * if head { kind(noise) } else { 1.0 }
     });
     let kinds = found.iter().find_map(|finding| match *finding {
@@ -120,17 +124,18 @@ fn two_kinds_of_runs_are_told_with_share_and_distance() {
     let Some((None, Some(Kinds { share, distance }))) = kinds else { panic!("{found:?}") };
     assert!((0.2..0.4).contains(&share) && (distance - 0.2).abs() < 0.01, "{found:?}");
     // Of exact values, too.
-    let found = made(4, 100, |noise, _| kind(noise));
+    let found = simulate(4, 100, |noise, _| kind(noise));
     assert!(matches!(found[..], [.., Finding::TwoKinds { base: Some(_), head: Some(_) }]));
 }
 
 #[test]
 fn drift_is_told_apart_from_drift_of_the_difference() {
-    let found =
-        made(5, 120, |noise, Turn { number, .. }| normal(noise) * (1.0 + 0.001 * number as f64));
+    let found = simulate(5, 120, |noise, SimulatedRun { number, .. }| {
+        normal(noise) * (1.0 + 0.001 * number as f64)
+    });
     let [Finding::Drift { change }] = found[..] else { panic!("{found:?}") };
     assert!((change - 0.08).abs() < 0.02, "{change}");
-    let found = made(6, 120, |noise, Turn { number, head, .. }| {
+    let found = simulate(6, 120, |noise, SimulatedRun { number, head, .. }| {
         normal(noise) * (1.0 - if head { 0.001 * number as f64 } else { 0.0 })
     });
     let [Finding::DifferenceDrift { change }] = found[..] else { panic!("{found:?}") };
@@ -140,7 +145,7 @@ fn drift_is_told_apart_from_drift_of_the_difference() {
 #[test]
 fn a_slow_second_slot_is_found_whatever_the_change() {
     for factor in [0.8, 1.0, 1.3] {
-        let found = made(7, 100, |noise, Turn { head, second, .. }| {
+        let found = simulate(7, 100, |noise, SimulatedRun { head, second, .. }| {
             let slot = if second { 1.03 } else { 1.0 };
             normal(noise) * slot * if head { factor } else { 1.0 }
         });
@@ -153,7 +158,7 @@ fn a_slow_second_slot_is_found_whatever_the_change() {
 fn resembling_neighbours_are_correlated_opposite_ones_are_not() {
     let walk = |sign: f64| {
         let mut state = 0.0;
-        made(8, 300, |noise, Turn { head, .. }| {
+        simulate(8, 300, |noise, SimulatedRun { head, .. }| {
             if head {
                 state = 0.5 * sign * state + 0.02 * noise.normal();
             }
@@ -169,7 +174,7 @@ fn resembling_neighbours_are_correlated_opposite_ones_are_not() {
 #[test]
 fn a_form_without_a_name_is_not_normal() {
     // Half of the pairs quiet, half of them noisy: no outliers any more.
-    let found = made(9, 200, |noise, Turn { number, .. }| {
+    let found = simulate(9, 200, |noise, SimulatedRun { number, .. }| {
         1.0 + noise.normal() * if number % 4 < 2 { 0.05 } else { 0.01 }
     });
     assert!(matches!(found[..], [Finding::NotNormal { fit }] if fit < 0.95), "{found:?}");
@@ -177,20 +182,20 @@ fn a_form_without_a_name_is_not_normal() {
 
 #[test]
 fn memory_is_bounded_and_time_evenly_covered() {
-    let mut noise = Noise::seeded(10);
-    let mut shape = Shape::new();
+    let mut noise = TestNoise::seeded(10);
+    let mut shape = NoiseShape::new();
     for number in 0..100_000u64 {
         let level = 1.0 + number as f64 / 100_000.0;
         shape.push(level * normal(&mut noise), level * normal(&mut noise), number % 2 == 0);
-        assert!(shape.entries.len() <= MOST_PAIRS);
-        assert!(number >= 4096 || shape.entries.len() as u64 == number + 1);
+        assert!(shape.kept.len() <= MOST_PAIRS);
+        assert!(number >= 4096 || shape.kept.len() as u64 == number + 1);
     }
-    assert!(shape.entries.len() >= MOST_PAIRS / 2);
-    assert!(shape.entries.is_sorted_by_key(|entry| entry.number));
-    let half = shape.entries.iter().filter(|entry| entry.number < 50_000).count();
-    assert!(half.abs_diff(shape.entries.len() / 2) <= 16, "{half}");
-    let neighbours = shape.entries.windows(2).filter(|two| two[0].number + 1 == two[1].number);
-    assert_eq!(neighbours.count(), shape.entries.len() / 16 * 15);
+    assert!(shape.kept.len() >= MOST_PAIRS / 2);
+    assert!(shape.kept.is_sorted_by_key(|pair| pair.number));
+    let half = shape.kept.iter().filter(|pair| pair.number < 50_000).count();
+    assert!(half.abs_diff(shape.kept.len() / 2) <= 16, "{half}");
+    let neighbours = shape.kept.windows(2).filter(|two| two[0].number + 1 == two[1].number);
+    assert_eq!(neighbours.count(), shape.kept.len() / 16 * 15);
     let found = shape.findings();
     let [Finding::Drift { change }] = found[..] else { panic!("{found:?}") };
     assert!((change - 11.0 / 7.0 + 1.0).abs() < 0.02, "{change}");
@@ -200,10 +205,13 @@ fn memory_is_bounded_and_time_evenly_covered() {
 fn odd_values_make_no_odd_numbers() {
     let odd = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MAX, 5e-324, 1.0, 1.0 + f64::EPSILON];
     for seed in 0..50 {
-        let found = made(seed, 40 + seed, |noise, _| odd[(8.0 * noise.uniform()) as usize]);
+        let found = simulate(seed, 40 + seed, |noise, _| odd[(8.0 * noise.uniform()) as usize]);
         let shown = format!("{found:?}");
         assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
     }
-    assert_eq!(Shape::new().findings(), []);
-    assert_eq!(made(1, 11, |noise, Turn { number, .. }| noise.uniform() + number as f64), []);
+    assert_eq!(NoiseShape::new().findings(), []);
+    assert_eq!(
+        simulate(1, 11, |noise, SimulatedRun { number, .. }| noise.uniform() + number as f64),
+        []
+    );
 }

@@ -1,7 +1,7 @@
-//! Against a sorted list.
+//! Comparison with a sorted list.
 
 use super::*;
-use crate::stats::noise::Noise;
+use crate::stats::noise::TestNoise;
 
 const ROOM: usize = 1 << 10;
 
@@ -9,9 +9,9 @@ fn small() -> Sketch {
     Sketch { most: ROOM, ..Sketch::default() }
 }
 
-/// Orders that a sketch may get its numbers in, none of them kind.
+/// Orders in which a sketch may get its numbers, the hard ones too.
 fn orders(count: usize) -> Vec<Vec<f64>> {
-    let mut noise = Noise::seeded(51);
+    let mut noise = TestNoise::seeded(51);
     let normal: Vec<f64> = (0..count).map(|_| noise.normal()).collect();
     let mut ascending = normal.clone();
     ascending.sort_by(f64::total_cmp);
@@ -72,8 +72,8 @@ fn bounds_hold_the_truth_in_whatever_order_and_fences_are_exact() {
         for (n, value) in numbers.into_iter().enumerate() {
             sketch.insert(value);
             naive.push(value);
-            if let Kept::Groups(groups) = &sketch.kept {
-                assert!(groups.entries() <= ROOM / 2 + 1);
+            if let Numbers::Buckets(buckets) = &sketch.numbers {
+                assert!(buckets.elements() <= ROOM / 2 + 1);
                 bounded += 1;
             }
             if n % 3001 != 0 {
@@ -89,10 +89,10 @@ fn bounds_hold_the_truth_in_whatever_order_and_fences_are_exact() {
             for candidate in fences.into_iter().chain([value, -0.1, 0.7, 1e3]) {
                 let below = naive.iter().filter(|other| **other < candidate).count();
                 let above = naive.iter().filter(|other| **other > candidate).count();
-                let said = (sketch.below(candidate), sketch.above(candidate));
-                assert!(holds(said.0, below) && holds(said.1, above), "{order}: {candidate}");
+                let counts = (sketch.below(candidate), sketch.above(candidate));
+                assert!(holds(counts.0, below) && holds(counts.1, above), "{order}: {candidate}");
                 if fences.contains(&candidate) {
-                    assert_eq!(said, (exactly(below), exactly(above)), "{order}: {candidate}");
+                    assert_eq!(counts, (exactly(below), exactly(above)), "{order}: {candidate}");
                 }
             }
         }
@@ -102,7 +102,7 @@ fn bounds_hold_the_truth_in_whatever_order_and_fences_are_exact() {
 
 #[test]
 fn few_different_numbers_stay_exact() {
-    let mut noise = Noise::seeded(52);
+    let mut noise = TestNoise::seeded(52);
     let mut sketch = small();
     let mut counts = [0; 7];
     for _ in 0..20_000 {
@@ -140,7 +140,7 @@ fn turned_round_it_says_the_same() {
 
 #[test]
 fn on_normal_noise_the_bounds_are_outward_by_a_thousandth_at_most() {
-    let mut noise = Noise::seeded(53);
+    let mut noise = TestNoise::seeded(53);
     let mut sketch = Sketch::default();
     let mut naive = Vec::new();
     for _ in 0..400_000 {
@@ -151,7 +151,7 @@ fn on_normal_noise_the_bounds_are_outward_by_a_thousandth_at_most() {
     naive.sort_by(f64::total_cmp);
     let median = sketch.median().unwrap();
     assert_eq!(median.least, median.most);
-    // An interval at any sensible level ends within this distance.
+    // The interval at any sensible level ends within this distance.
     for distance in (0..4000).step_by(50) {
         for rank in [200_000 - distance, 200_000 + distance] {
             let between = sketch.get(rank).unwrap();

@@ -1,15 +1,18 @@
-//! Differences of `+1` or `-1` with equal chance: the hard case, computed exactly.
+//! Differences of `+1` or `-1` with equal probability: the hardest noise, computed
+//! exactly.
 //!
-//! The sum of such differences says all about them, so the chance that a rule ever
-//! decides wrongly follows from the distribution of the sum among the paths on
-//! which it has not decided yet.
+//! The sum of such differences says everything about them. So the probability that a
+//! rule ever decides wrongly follows from the distribution of the sum over the paths
+//! that are not decided yet.
 
-/// The exact chance that fair signs decide on the positive side within `pairs`,
-/// where a sum of at least `boundary(n)` decides after `n` signs, on either side.
-/// The boundary has to grow by less than 1 a pair once it is below `n`.
-pub fn ever_wrong(pairs: u64, boundary: impl Fn(u64) -> f64) -> f64 {
-    // `alive[i]` is the chance of the sum `2 i - edge` and no decision yet.
-    let (mut alive, mut edge, mut wrong) = (vec![1.0], 0_i64, 0.0);
+/// The exact probability that fair signs decide on the positive side within `pairs`,
+/// if a sum of at least `boundary(n)` on either side decides after `n` signs. The
+/// boundary has to grow by less than 1 with each pair once it is below `n`.
+pub(crate) fn ever_wrong(pairs: u64, boundary: impl Fn(u64) -> f64) -> f64 {
+    // `alive[i]` is the probability of the sum `2 i - edge` without a decision so far.
+    let mut alive = vec![1.0];
+    let mut edge = 0_i64;
+    let mut wrong = 0.0;
     for n in 1..=pairs {
         alive.push(0.0);
         for i in (1..alive.len()).rev() {
