@@ -162,7 +162,7 @@ pub struct Summary {
 /// Serialized, it is an array: lower bound, estimate, upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 3]", into = "[f64; 3]")]
-pub struct Difference {
+pub struct MeanDifference {
     /// Its lower bound.
     pub lower: f64,
     /// Mean of the head minus mean of the base.
@@ -171,15 +171,15 @@ pub struct Difference {
     pub upper: f64,
 }
 
-impl From<Difference> for [f64; 3] {
-    fn from(Difference { lower, estimate, upper }: Difference) -> Self {
+impl From<MeanDifference> for [f64; 3] {
+    fn from(MeanDifference { lower, estimate, upper }: MeanDifference) -> Self {
         [lower, estimate, upper]
     }
 }
 
-impl From<[f64; 3]> for Difference {
+impl From<[f64; 3]> for MeanDifference {
     fn from([lower, estimate, upper]: [f64; 3]) -> Self {
-        Difference { lower, estimate, upper }
+        MeanDifference { lower, estimate, upper }
     }
 }
 
@@ -215,7 +215,7 @@ pub struct MetricResult {
     pub mean: Option<Summary>,
     /// The difference of the means, of samples that are looked at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub difference: Option<Difference>,
+    pub difference: Option<MeanDifference>,
     /// BenchmarkTools' word, where that decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,

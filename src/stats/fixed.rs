@@ -14,7 +14,7 @@ use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
 use super::ratio::{paired, unpaired};
 use super::welch::Welch;
-use crate::model::outcome::Difference;
+use crate::model::outcome::MeanDifference;
 
 /// Two samples, as far as their sums go.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Samples<'_> {
 
     /// The difference of the means; none where a sample has fewer than two values
     /// or nothing varies.
-    pub(crate) fn difference(&self, confidence: Confidence) -> Option<Difference> {
+    pub(crate) fn difference(&self, confidence: Confidence) -> Option<MeanDifference> {
         let (estimate, error, dof) = match self {
             Samples::Apart(base, head) => {
                 let welch = Welch::new(base, head).ok()?;
@@ -61,7 +61,7 @@ impl Samples<'_> {
             }
         };
         let radius = |p| Some(student_t(p, dof)? * error);
-        let difference = Difference {
+        let difference = MeanDifference {
             estimate,
             lower: estimate - radius(confidence.lower)?,
             upper: estimate + radius(confidence.upper)?,
