@@ -16,7 +16,7 @@ use crate::stats::moments::Moments;
 
 /// The sums of one metric of one label.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sums {
+pub(super) struct MetricSums {
     /// Of the values, or of their logarithms where those are asked for.
     pub(super) moments: Moments,
     pub(super) least: f64,
@@ -24,9 +24,9 @@ pub(super) struct Sums {
     pub(super) undefined: bool,
 }
 
-impl Sums {
+impl MetricSums {
     fn new() -> Self {
-        Sums { moments: Moments::new(), least: f64::INFINITY, undefined: false }
+        MetricSums { moments: Moments::new(), least: f64::INFINITY, undefined: false }
     }
 
     fn push(&mut self, value: f64, logarithms: bool) {
@@ -55,7 +55,7 @@ impl Sums {
 #[derive(Clone, Debug)]
 struct LabelSums {
     /// For each metric.
-    sums: Vec<Sums>,
+    sums: Vec<MetricSums>,
     /// The first row.
     first: Vec<Option<f64>>,
 }
@@ -143,7 +143,7 @@ impl Analysis {
         name: &str,
         wait: &mut dyn FnMut(&Analysis) -> Flow,
     ) -> Result<Flow, Error> {
-        rows::read(source, name, &mut Reading { analysis: self, file: name, wait })
+        rows::read(source, name, &mut FileReading { analysis: self, file: name, wait })
     }
 
     /// Checks that there is a result at all.
@@ -355,13 +355,13 @@ impl RowSink for Scout {
 }
 
 /// Reads one file.
-struct Reading<'a, 'b> {
+struct FileReading<'a, 'b> {
     analysis: &'a mut Analysis,
     file: &'a str,
     wait: &'a mut (dyn FnMut(&Analysis) -> Flow + 'b),
 }
 
-impl RowSink for Reading<'_, '_> {
+impl RowSink for FileReading<'_, '_> {
     fn header(&mut self, names: &[String]) -> Result<Vec<bool>, Error> {
         let Analysis { spec, metrics, labels, sums, comparisons, columns, levels, .. } =
             &mut *self.analysis;
@@ -378,7 +378,7 @@ impl RowSink for Reading<'_, '_> {
         spec.let_stand_in(metrics);
         labels.check_number(metrics.len())?;
         labels.next_file();
-        sums.iter_mut().for_each(|label| label.sums.resize(metrics.len(), Sums::new()));
+        sums.iter_mut().for_each(|label| label.sums.resize(metrics.len(), MetricSums::new()));
         comparisons.iter_mut().for_each(|one| one.widen(spec, metrics, *levels));
         self.analysis.values = vec![None; metrics.len()];
         self.analysis.begun += 1;
@@ -402,7 +402,7 @@ impl RowSink for Reading<'_, '_> {
         let number = analysis.labels.number(label, line);
         if number == analysis.sums.len() {
             analysis.labels.check_number(analysis.metrics.len())?;
-            let sums = vec![Sums::new(); analysis.metrics.len()];
+            let sums = vec![MetricSums::new(); analysis.metrics.len()];
             analysis.sums.push(LabelSums { sums, first: Vec::new() });
             if analysis.labels.pairs.len() > analysis.comparisons.len() {
                 let place = || Position { file: self.file.to_owned(), line };

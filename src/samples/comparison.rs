@@ -2,7 +2,7 @@
 //! make.
 
 use super::Spec;
-use super::analysis::Sums;
+use super::analysis::MetricSums;
 use crate::engine::test::MetricTest;
 use crate::model::estimator::Estimator;
 use crate::model::metric::Metric;
@@ -153,7 +153,7 @@ impl Comparison {
         spec: &Spec,
         metrics: &[Metric],
         levels: Levels,
-        sums: Pair<&[Sums]>,
+        sums: Pair<&[MetricSums]>,
     ) -> Vec<MetricResult> {
         let of = |number: usize| Pair { base: &sums.base[number], head: &sums.head[number] };
         let metrics_and_sums = metrics.iter().enumerate().map(|(n, metric)| (metric, of(n)));
@@ -210,7 +210,7 @@ fn push(tests: &mut [MetricTest], first: Side, base: &[Option<f64>], head: &[Opt
 }
 
 /// BenchmarkTools' judgement of two estimates.
-fn judged(spec: &Spec, metric: &Metric, sums: Pair<&Sums>) -> MetricResult {
+fn judged(spec: &Spec, metric: &Metric, sums: Pair<&MetricSums>) -> MetricResult {
     let estimate = sums.map(|sums| sums.estimate(spec.policy.estimator));
     let threshold = spec.threshold(&metric.name);
     let both = estimate.base.zip(estimate.head);
@@ -235,7 +235,7 @@ fn measured(
     spec: &Spec,
     metric: &Metric,
     levels: Levels,
-    sums: Pair<&Sums>,
+    sums: Pair<&MetricSums>,
     samples: TwoSamples<'_>,
 ) -> MetricResult {
     let threshold = spec.threshold(&metric.name);

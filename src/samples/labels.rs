@@ -19,14 +19,14 @@ const MOST_SUMS: usize = 1_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) name: String,
-    seen: Seen,
+    seen: RowsSeen,
     /// The pairs of labels that it is in, by number, and as what.
     pub(super) pairs: Vec<(usize, Side)>,
 }
 
 /// The rows of a label so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+enum RowsSeen {
     None,
     /// One, in the file that is being read.
     One,
@@ -113,7 +113,7 @@ impl Labels {
         let number = self.all.len();
         self.numbers.insert(label.to_vec(), number);
         let name = String::from_utf8_lossy(label).into_owned();
-        self.all.push(Label { name, seen: Seen::None, pairs: Vec::new() });
+        self.all.push(Label { name, seen: RowsSeen::None, pairs: Vec::new() });
         self.pair_up(number, line);
         number
     }
@@ -158,9 +158,9 @@ impl Labels {
             label.pairs.push((self.pairs.len(), side));
             // The rows that the earlier label had before the later one came.
             match label.seen {
-                Seen::None => {}
-                Seen::One => pair.half = Some(side),
-                Seen::Several => pair.broken = Some(line),
+                RowsSeen::None => {}
+                RowsSeen::One => pair.half = Some(side),
+                RowsSeen::Several => pair.broken = Some(line),
             }
         }
         self.pairs.push(pair);
@@ -169,15 +169,15 @@ impl Labels {
     /// Counts a row of a label, and says whether it is the label's first.
     pub(super) fn count(&mut self, number: usize) -> bool {
         let seen = &mut self.all[number].seen;
-        let is_first = *seen == Seen::None;
-        *seen = if is_first { Seen::One } else { Seen::Several };
+        let is_first = *seen == RowsSeen::None;
+        *seen = if is_first { RowsSeen::One } else { RowsSeen::Several };
         is_first
     }
 
     /// A further file begins: no pair reaches over that.
     pub(super) fn next_file(&mut self) {
-        for label in self.all.iter_mut().filter(|label| label.seen == Seen::One) {
-            label.seen = Seen::Several;
+        for label in self.all.iter_mut().filter(|label| label.seen == RowsSeen::One) {
+            label.seen = RowsSeen::Several;
         }
         for pair in &mut self.pairs {
             pair.half = None;

@@ -288,9 +288,9 @@ mod tests {
 
     /// Writes down what it takes.
     #[derive(Default)]
-    struct Notes(Vec<String>);
+    struct Written(Vec<String>);
 
-    impl RowSink for Notes {
+    impl RowSink for Written {
         fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
             self.0.push(metrics.join("|"));
             Ok(vec![false; metrics.len()])
@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn notes(text: &[u8], size: usize) -> Vec<String> {
-        let mut notes = Notes::default();
+        let mut notes = Written::default();
         read(&mut Drops(text, size), "it", &mut notes).unwrap();
         notes.0
     }
@@ -346,7 +346,7 @@ mod tests {
         let text = format!("benchmark,t\nx,{blanks}1\ny,2\nx,{blanks}3");
         assert_eq!(notes(text.as_bytes(), CHUNK).len(), 4);
         let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
-        let mut notes = Notes::default();
+        let mut notes = Written::default();
         let error = read(&mut endless.as_bytes(), "it", &mut notes).unwrap_err();
         assert_eq!(error.to_string(), "it, line 2, column 1 (`benchmark`): the line does not end");
     }

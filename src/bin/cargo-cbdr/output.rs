@@ -18,11 +18,11 @@ use crate::ui::{Failure, about};
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
-    target: Target,
+    target: Destination,
 }
 
 #[derive(Debug)]
-enum Target {
+enum Destination {
     /// A file that is replaced in one step, so that nobody reads a part of it.
     File(Place),
     /// A pipe or a device, which is written to directly.
@@ -35,10 +35,10 @@ impl OutputFile {
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
-            Target::Stream(stream(&place, path, interrupt)?)
+            Destination::Stream(stream(&place, path, interrupt)?)
         } else {
             place.check().map_err(|error| unwritten(path, &error))?;
-            Target::File(place)
+            Destination::File(place)
         };
         Ok(OutputFile { path: path.to_owned(), target })
     }
@@ -46,8 +46,8 @@ impl OutputFile {
     /// Writes the content.
     pub(crate) fn write(self, content: &str) -> io::Result<()> {
         let written = match self.target {
-            Target::File(place) => place.replace(content.as_bytes()),
-            Target::Stream(mut stream) => stream.write_all(content.as_bytes()),
+            Destination::File(place) => place.replace(content.as_bytes()),
+            Destination::Stream(mut stream) => stream.write_all(content.as_bytes()),
         };
         written.map_err(|error| unwritten(&self.path, &error))
     }

@@ -20,7 +20,7 @@ use cargo_cbdr::settings::{Written, options};
 use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
 use crate::render;
-use crate::render::outputs::{self, Outputs, Wanted};
+use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// How often the result so far is shown.
@@ -35,10 +35,10 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     if args.combine {
         return super::combine::run(args, &spec, interrupt);
     }
-    let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
-    let sources = sources(args)?;
+    let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
+    let inputs = inputs(args)?;
     let mut ui = Ui::new();
-    let result = analyse(&spec, &sources, interrupt, &mut ui);
+    let result = analyse(&spec, &inputs, interrupt, &mut ui);
     ui.end();
     let outcome = match result {
         // There is no result yet.
@@ -65,7 +65,7 @@ pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Resul
 }
 
 /// Something to read.
-struct Source {
+struct Input {
     /// The name in messages.
     name: String,
     file: File,
@@ -73,9 +73,9 @@ struct Source {
     regular: bool,
 }
 
-fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
-    let standard = || -> Result<Source, Failure> {
-        Ok(Source { name: STANDARD_INPUT.to_owned(), file: standard()?, regular: false })
+fn inputs(args: &Analyze) -> Result<Vec<Input>, Failure> {
+    let standard = || -> Result<Input, Failure> {
+        Ok(Input { name: STANDARD_INPUT.to_owned(), file: standard()?, regular: false })
     };
     let open = |path: &PathBuf| {
         if path == Path::new("-") {
@@ -83,7 +83,7 @@ fn sources(args: &Analyze) -> Result<Vec<Source>, Failure> {
         }
         let file = fs_err::File::open(path)?;
         let regular = file.metadata()?.is_file();
-        Ok(Source { name: quoted(path), file: file.into_parts().0, regular })
+        Ok(Input { name: quoted(path), file: file.into_parts().0, regular })
     };
     match args.samples.files.as_slice() {
         [] => Ok(vec![standard()?]),
@@ -164,36 +164,36 @@ pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
 
 fn analyse(
     spec: &Spec,
-    sources: &[Source],
+    inputs: &[Input],
     interrupt: &Interrupt,
     ui: &mut Ui,
 ) -> Result<Outcome, Failure> {
-    let mut analysis = Analysis::new(spec.clone(), sources.len());
-    if analysis.wants_scouting() && sources.iter().all(|source| source.regular) {
-        for source in sources {
-            (&source.file).rewind()?;
+    let mut analysis = Analysis::new(spec.clone(), inputs.len());
+    if analysis.wants_scouting() && inputs.iter().all(|input| input.regular) {
+        for input in inputs {
+            (&input.file).rewind()?;
         }
-        let files = sources.iter().map(|source| (source.name.as_str(), &source.file));
+        let files = inputs.iter().map(|input| (input.name.as_str(), &input.file));
         analysis.scout(files).map_err(Error::from)?;
     }
     let mut stopped_by = StoppedBy::MaxPairs;
-    for source in sources {
-        if source.regular {
-            (&source.file).rewind()?;
+    for input in inputs {
+        if input.regular {
+            (&input.file).rewind()?;
         }
         let mut drawn = Instant::now();
         let mut wait = |analysis: &Analysis| {
-            if !source.regular && ui.is_live() && drawn.elapsed() >= REDRAW {
+            if !input.regular && ui.is_live() && drawn.elapsed() >= REDRAW {
                 ui.samples(&analysis.outcome(StoppedBy::MaxPairs));
                 drawn = Instant::now();
             }
-            match interrupt.wait_readable(&source.file) {
+            match interrupt.wait_readable(&input.file) {
                 Ok(false) => Flow::Stop,
                 // If waiting fails, reading gives the error.
                 Ok(true) | Err(_) => Flow::Go,
             }
         };
-        let flow = analysis.read(&mut &source.file, &source.name, &mut wait);
+        let flow = analysis.read(&mut &input.file, &input.name, &mut wait);
         if flow.map_err(Error::from)? == Flow::Stop {
             stopped_by = StoppedBy::Interrupt;
             break;

@@ -10,13 +10,13 @@ use cargo_cbdr::samples::{self, Companion, Misfit, Part, Recording, Spec};
 use super::analyze;
 use crate::cli::Analyze;
 use crate::exit::Exit;
-use crate::render::outputs::{Outputs, Wanted};
+use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Gives the verdict of the shards that several machines measured, by the settings
 /// that they were measured with; only `--on-inconclusive` may be another.
 pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let outputs = Outputs::new(args.format, Wanted::default(), interrupt)?;
+    let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let parts: Vec<Part> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;

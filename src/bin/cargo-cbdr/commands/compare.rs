@@ -12,7 +12,7 @@ use super::request::request;
 use crate::cli::{Compare, From};
 use crate::exit::Exit;
 use crate::render;
-use crate::render::outputs::{self, Outputs, Wanted};
+use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison that the arguments ask for.
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Res
     }
     let samples = args.samples.as_deref();
     let wanted =
-        Wanted { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
+        WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
     let outputs = Outputs::new(args.format, wanted, interrupt)?;
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);

@@ -13,7 +13,7 @@ use super::analyze::{self, STANDARD_INPUT, quoted, standard};
 use crate::cli::{Analyze, Format, Plot, Rule};
 use crate::exit::Exit;
 use crate::plot;
-use crate::render::outputs::{Outputs, Wanted};
+use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::Failure;
 
 /// The width without a terminal.
@@ -22,7 +22,7 @@ const COLUMNS: usize = 80;
 /// Draws the samples.
 pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let page = args.html.as_deref();
-    let wanted = Wanted { page, inputs: &args.samples.files, ..Wanted::default() };
+    let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
     let texts = texts(&args.samples.files)?;
     let units = analyze::units(&args.samples.files)?;

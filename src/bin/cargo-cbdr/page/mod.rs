@@ -15,7 +15,7 @@ use cargo_cbdr::samples::Recording;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
-use crate::render::scale::Scale;
+use crate::render::scale::ChangeScale;
 use crate::render::words::{self, facts, rank};
 use crate::ui::text;
 
@@ -127,7 +127,7 @@ fn glance(outcome: &Outcome) -> Markup {
     let all: Vec<(&BenchmarkResult, &MetricResult)> = outcome.metrics().collect();
     let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
-    let scale = Scale::of(&results);
+    let scale = ChangeScale::of(&results);
     html! {
         @if !all.is_empty() {
             section {
@@ -166,7 +166,7 @@ fn glance(outcome: &Outcome) -> Markup {
 
 fn row(
     outcome: &Outcome,
-    scale: &Scale,
+    scale: &ChangeScale,
     benchmark: &BenchmarkResult,
     result: &MetricResult,
 ) -> Markup {
@@ -184,7 +184,7 @@ fn row(
 }
 
 /// An interval on the scale, in percent of the width.
-fn bar(scale: &Scale, result: &MetricResult) -> Markup {
+fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
     let at = |change: f64| 100.0 * scale.part(change);
     let summary = &result.summary;
     let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::ui::{GOOD, WARNING, text};
 
 /// A sentence about one thing.
-struct Line {
+struct Observation {
     about: &'static str,
     text: String,
     /// Whether it makes measurements worse, or some impossible.
@@ -21,11 +21,11 @@ struct Line {
 
 /// The sentences, in their order.
 #[derive(Default)]
-struct Lines(Vec<Line>);
+struct Observations(Vec<Observation>);
 
-impl Lines {
+impl Observations {
     fn add(&mut self, about: &'static str, warns: bool, text: impl Into<String>) {
-        self.0.push(Line { about, text: text.into(), warns });
+        self.0.push(Observation { about, text: text.into(), warns });
     }
 
     fn fine(&mut self, about: &'static str, text: impl Into<String>) {
@@ -40,7 +40,7 @@ impl Lines {
 /// Prints the sentences.
 pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    for Line { about, text, warns } in lines(checkup) {
+    for Observation { about, text, warns } in observations(checkup) {
         let style: Style = if warns { WARNING } else { GOOD };
         writeln!(out, "{style}{about:>12}{style:#} {}", text::clean(&text))?;
     }
@@ -68,7 +68,7 @@ fn object(checkup: &Checkup) -> Value {
             "thresholds": thresholds.collect::<Vec<_>>(),
         })
     };
-    let warnings = lines(checkup).into_iter().filter(|line| line.warns);
+    let warnings = observations(checkup).into_iter().filter(|one| one.warns);
     json!({
         "schema": 1,
         "machine": {
@@ -98,60 +98,60 @@ fn object(checkup: &Checkup) -> Value {
         "stolen_since_start": checkup.stolen[0],
         "stolen_while_measuring": checkup.stolen[1],
         "noise": checkup.noise.iter().map(noise).collect::<Vec<_>>(),
-        "warnings": warnings.map(|line| line.text).collect::<Vec<_>>(),
+        "warnings": warnings.map(|one| one.text).collect::<Vec<_>>(),
     })
 }
 
-fn lines(checkup: &Checkup) -> Vec<Line> {
-    let mut lines = Lines::default();
-    hardware(&mut lines, &checkup.machine);
-    processors(&mut lines, &checkup.machine);
-    clock_rates(&mut lines, &checkup.machine);
-    environment(&mut lines, checkup);
-    clocks(&mut lines, checkup);
-    meters(&mut lines, checkup);
+fn observations(checkup: &Checkup) -> Vec<Observation> {
+    let mut observations = Observations::default();
+    hardware(&mut observations, &checkup.machine);
+    processors(&mut observations, &checkup.machine);
+    clock_rates(&mut observations, &checkup.machine);
+    environment(&mut observations, checkup);
+    clocks(&mut observations, checkup);
+    meters(&mut observations, checkup);
     for noise in &checkup.noise {
-        self::noise(&mut lines, noise);
+        self::noise(&mut observations, noise);
     }
-    lines.0
+    observations.0
 }
 
-fn hardware(lines: &mut Lines, machine: &Machine) {
+fn hardware(observations: &mut Observations, machine: &Machine) {
     let name = machine.processor.name.clone().unwrap_or("a processor without a name".to_owned());
     let memory = machine.memory.map(|bytes| text::value(bytes as f64, &Unit::Bytes));
     let memory = memory.map_or(String::new(), |memory| format!(", {memory} of memory"));
     let kernel =
         machine.kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
-    lines.fine("machine", format!("{name}{memory}{kernel}"));
+    observations.fine("machine", format!("{name}{memory}{kernel}"));
 }
 
-fn processors(lines: &mut Lines, machine: &Machine) {
+fn processors(observations: &mut Observations, machine: &Machine) {
     let online = machine.online.map(|count| text::count(count, "processor"));
     match (machine.allowed, online) {
-        (Some(1), _) => lines.warning(
+        (Some(1), _) => observations.warning(
             "processors",
             "only one may be used, so that everything else that runs interrupts the benchmark",
         ),
         (Some(allowed), Some(online)) if Some(allowed) == machine.online => {
-            lines.fine("processors", format!("{online}, all of which may be used"));
+            observations.fine("processors", format!("{online}, all of which may be used"));
         }
         (Some(allowed), Some(online)) => {
-            lines.fine("processors", format!("{online}, {allowed} of which may be used"));
+            observations.fine("processors", format!("{online}, {allowed} of which may be used"));
         }
-        (None, Some(online)) => lines.fine("processors", online),
-        (_, None) => lines.fine("processors", "how many is not told here"),
+        (None, Some(online)) => observations.fine("processors", online),
+        (_, None) => observations.fine("processors", "how many is not told here"),
     }
     match machine.smt {
-        Some(true) => lines.fine(
+        Some(true) => observations.fine(
             "threads",
             "two share a core (SMT), so that one slows the other: keep the second one idle, or \
              `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
         ),
-        Some(false) => lines.fine("threads", "each has a core of its own"),
+        Some(false) => observations.fine("threads", "each has a core of its own"),
         None => {}
     }
     if let Some(limit) = machine.limits.processors {
-        lines.warning(
+        observations.warning(
             "limits",
             format!(
                 "the control group may use the time of {limit} processors and is stopped when \
@@ -162,19 +162,19 @@ fn processors(lines: &mut Lines, machine: &Machine) {
     }
     if let Some(limit) = machine.limits.memory {
         let limit = text::value(limit as f64, &Unit::Bytes);
-        lines.fine("limits", format!("the control group may use {limit} of memory"));
+        observations.fine("limits", format!("the control group may use {limit} of memory"));
     }
 }
 
-fn clock_rates(lines: &mut Lines, machine: &Machine) {
+fn clock_rates(observations: &mut Observations, machine: &Machine) {
     let names = machine.governors.join(", ");
     match machine.governors.as_slice() {
-        [] => lines.fine(
+        [] => observations.fine(
             "governor",
             "what chooses the clock rate is not told here, as is usual in virtual machines",
         ),
-        [only] if only == "performance" => lines.fine("governor", names),
-        _ => lines.warning(
+        [only] if only == "performance" => observations.fine("governor", names),
+        _ => observations.warning(
             "governor",
             format!(
                 "{names}: the clock rate follows the load; `sudo cpupower frequency-set -g \
@@ -183,28 +183,27 @@ fn clock_rates(lines: &mut Lines, machine: &Machine) {
         ),
     }
     match machine.turbo {
-        Some(true) => lines.warning(
+        Some(true) => observations.warning(
             "turbo",
             "on: the clock rate depends on heat and on what the other cores do; \
              `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 into \
              `cpufreq/boost`, turns it off",
         ),
-        Some(false) => lines.fine("turbo", "off"),
+        Some(false) => observations.fine("turbo", "off"),
         None => {}
     }
     match machine.on_battery {
-        Some(true) => {
-            lines.warning("power", "from the battery: clock rates may fall at any time; plug it in")
-        }
-        Some(false) => lines.fine("power", "from outside"),
+        Some(true) => observations
+            .warning("power", "from the battery: clock rates may fall at any time; plug it in"),
+        Some(false) => observations.fine("power", "from outside"),
         None => {}
     }
 }
 
-fn environment(lines: &mut Lines, checkup: &Checkup) {
+fn environment(observations: &mut Observations, checkup: &Checkup) {
     let machine = &checkup.machine;
     if machine.processor.is_virtual {
-        lines.fine(
+        observations.fine(
             "host",
             "this is a virtual machine: what else its host does is part of the noise",
         );
@@ -216,47 +215,45 @@ fn environment(lines: &mut Lines, checkup: &Checkup) {
             share(always)
         );
         let warns = now > 0.01 || always > 0.05;
-        lines.add("stolen time", warns, text);
+        observations.add("stolen time", warns, text);
     }
     if let Some(load) = machine.load {
         let text = format!("{load} processes ran or could, over the last minute");
         let busy = load > 0.5 * machine.allowed.unwrap_or(1) as f64;
         match busy {
-            true => {
-                lines.warning("load", format!("{text}: something else is busy, let it end first"))
-            }
-            false => lines.fine("load", text),
+            true => observations
+                .warning("load", format!("{text}: something else is busy, let it end first")),
+            false => observations.fine("load", text),
         }
     }
     match machine.randomisation {
-        Some(0) => lines.fine(
+        Some(0) => observations.fine(
             "addresses",
             "not randomised: every run of a side has the same layout, which may be a lucky one",
         ),
-        Some(_) => {
-            lines.fine("addresses", "randomised: a part of the noise, which many pairs even out")
-        }
+        Some(_) => observations
+            .fine("addresses", "randomised: a part of the noise, which many pairs even out"),
         None => {}
     }
 }
 
-fn clocks(lines: &mut Lines, checkup: &Checkup) {
+fn clocks(observations: &mut Observations, checkup: &Checkup) {
     let step = text::value(checkup.clock_step, &Unit::Seconds);
     let source = checkup.machine.clock_source.as_ref();
     let source = source.map_or(String::new(), |source| format!(" ({source})"));
     let text = format!("wall time steps by {step}{source}");
-    lines.add("clock", checkup.clock_step > 1e-6, text);
+    observations.add("clock", checkup.clock_step > 1e-6, text);
     if let Some(step) = checkup.processor_clock_step {
         let warns = step > 0.5e-3;
         let text = text::value(step, &Unit::Seconds);
         let advice =
             if warns { ": too coarse for runs shorter than a hundred of them" } else { "" };
         let text = format!("processor time steps by {text}{advice}");
-        lines.add("clock", warns, text);
+        observations.add("clock", warns, text);
     }
 }
 
-fn meters(lines: &mut Lines, checkup: &Checkup) {
+fn meters(observations: &mut Observations, checkup: &Checkup) {
     let names = |wanted: Option<&str>| {
         let all = checkup.meters.iter();
         let named = all.filter(|(_, refusal)| refusal.as_ref().map(|r| &*r.why) == wanted);
@@ -266,10 +263,10 @@ fn meters(lines: &mut Lines, checkup: &Checkup) {
         true => "times, memory, faults and switches of every run",
         false => "times and memory of every run",
     };
-    lines.fine("metrics", usual);
+    observations.fine("metrics", usual);
     let more = names(None);
     if !more.is_empty() {
-        lines.fine("metrics", format!("when they are asked for, {more}"));
+        observations.fine("metrics", format!("when they are asked for, {more}"));
     }
     let mut seen: Vec<&str> = Vec::new();
     for refusal in checkup.meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
@@ -277,19 +274,19 @@ fn meters(lines: &mut Lines, checkup: &Checkup) {
             seen.push(&refusal.why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
             let names = names(Some(&refusal.why));
-            lines.warning("metrics", format!("not {names}: {}{hint}", refusal.why));
+            observations.warning("metrics", format!("not {names}: {}{hint}", refusal.why));
         }
     }
 }
 
-fn noise(lines: &mut Lines, noise: &Noise) {
+fn noise(observations: &mut Observations, noise: &Noise) {
     let run = text::value(noise.run, &Unit::Seconds);
     let Some(deviation) = noise.deviation else {
-        return lines.warning("noise", format!("runs of {run}: too few to say anything"));
+        return observations.warning("noise", format!("runs of {run}: too few to say anything"));
     };
     let pairs = text::count(noise.pairs, "pair");
     let differ = share(deviation);
-    lines.fine(
+    observations.fine(
         "noise",
         format!(
             "runs of {run}: the two of a pair differ by {differ} (standard deviation, {pairs})"
@@ -308,7 +305,7 @@ fn noise(lines: &mut Lines, noise: &Noise) {
         "for runs of {run}, no change is told from a threshold {}, or from a larger one",
         can.join(", ")
     );
-    lines.add("verdicts", usual.is_none_or(|least| least > 0.02), text);
+    observations.add("verdicts", usual.is_none_or(|least| least > 0.02), text);
 }
 
 /// A fraction of at least 0 in percent.

@@ -12,7 +12,7 @@ use super::{bencher, benchmark_action, conbench};
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ExportKind {
     /// Bencher's metric format.
     Bencher,
     /// github-action-benchmark's custom format, of metrics of which less is
@@ -24,15 +24,15 @@ pub(crate) enum Kind {
     Conbench,
 }
 
-const KINDS: [(&str, Kind); 4] = [
-    ("bencher", Kind::Bencher),
-    ("github-action-benchmark", Kind::Action),
-    ("github-action-benchmark-bigger", Kind::ActionBigger),
-    ("conbench", Kind::Conbench),
+const KINDS: [(&str, ExportKind); 4] = [
+    ("bencher", ExportKind::Bencher),
+    ("github-action-benchmark", ExportKind::Action),
+    ("github-action-benchmark-bigger", ExportKind::ActionBigger),
+    ("conbench", ExportKind::Conbench),
 ];
 
 /// Parses `KIND=FILE`. An error says what is wrong.
-pub(crate) fn parse(text: &str) -> Result<(Kind, PathBuf), String> {
+pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
     let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
         return Err(format!("`--export {text}` is not KIND=FILE"));
     };
@@ -49,16 +49,16 @@ pub(crate) fn parse(text: &str) -> Result<(Kind, PathBuf), String> {
         };
         return Err(format!("nothing is exported for `{name}`; {hint}"));
     };
-    if *kind == Kind::Conbench {
+    if *kind == ExportKind::Conbench {
         conbench::repository()?;
     }
     Ok((*kind, path.into()))
 }
 
-impl Kind {
+impl ExportKind {
     /// Whether the file holds every run.
     pub(crate) fn wants_runs(self) -> bool {
-        self == Kind::Conbench
+        self == ExportKind::Conbench
     }
 
     /// The file's content.
@@ -68,10 +68,10 @@ impl Kind {
         recording: &Recording,
     ) -> Result<String, String> {
         let value: Value = match self {
-            Kind::Bencher => bencher::value(outcome),
-            Kind::Action => benchmark_action::value(outcome, Better::Lower),
-            Kind::ActionBigger => benchmark_action::value(outcome, Better::Higher),
-            Kind::Conbench => conbench::value(outcome, recording)?,
+            ExportKind::Bencher => bencher::value(outcome),
+            ExportKind::Action => benchmark_action::value(outcome, Better::Lower),
+            ExportKind::ActionBigger => benchmark_action::value(outcome, Better::Higher),
+            ExportKind::Conbench => conbench::value(outcome, recording)?,
         };
         Ok(format!("{value:#}\n"))
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_an_error_that_suggests_one() {
-        assert_eq!(parse("bencher=a=b").unwrap(), (Kind::Bencher, PathBuf::from("a=b")));
+        assert_eq!(parse("bencher=a=b").unwrap(), (ExportKind::Bencher, PathBuf::from("a=b")));
         assert!(parse("bensher=f").unwrap_err().contains("did you mean `bencher`?"));
         assert!(parse("qqq=f").unwrap_err().contains("there is `bencher`, `github-action"));
         for text in ["bencher", "bencher=", ""] {

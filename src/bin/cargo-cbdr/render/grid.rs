@@ -32,18 +32,18 @@ impl<'a> Column<'a> {
 }
 
 /// A row of cells, and how it looks.
-pub(crate) type Row<const N: usize> = ([String; N], Option<Style>);
+pub(crate) type TableRow<const N: usize> = ([String; N], Option<Style>);
 
 /// Prints the headings and the rows, whatever stands in their cells. Each column is
 /// as wide as its widest cell; words stand to the left, numbers to the right.
 pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],
-    rows: impl Iterator<Item = Row<N>>,
+    rows: impl Iterator<Item = TableRow<N>>,
 ) -> io::Result<()> {
     let headings = columns.each_ref().map(|column| column.heading.to_owned());
     let rows = std::iter::once((headings, None)).chain(rows);
-    let rows: Vec<Row<N>> =
+    let rows: Vec<TableRow<N>> =
         rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
     let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

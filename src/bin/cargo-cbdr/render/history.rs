@@ -262,7 +262,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
 }
 
 /// The rows of a commit: one for each result, and its annotations.
-fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<grid::Row<6>> {
+fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<grid::TableRow<6>> {
     let short = abbreviated(&commit.id).to_owned();
     let subject: String = line(&commit.summary).chars().take(50).collect();
     let row = |cells: [String; 3], mark: &str, style| {

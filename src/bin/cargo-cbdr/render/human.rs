@@ -137,11 +137,11 @@ fn difference(metric: &MetricResult) -> String {
 }
 
 /// One row of the overview: a benchmark, and a metric of it where one gates.
-type Row<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
+type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
 /// The table of several benchmarks: a row for each metric that gates.
 fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<()> {
-    let rows: Vec<Row<'_>> = benchmarks.iter().flat_map(rows).collect();
+    let rows: Vec<OverviewRow<'_>> = benchmarks.iter().flat_map(rows).collect();
     let gating = || rows.iter().filter_map(|(_, metric)| *metric);
     let metrics = distinct(gating().map(|result| result.name.clone()));
     let limits = distinct(gating().filter_map(MetricResult::limit).map(text::percent));
@@ -168,13 +168,13 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
 }
 
 /// The rows of a benchmark: at least one.
-fn rows(benchmark: &BenchmarkResult) -> Vec<Row<'_>> {
+fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
     let gating = benchmark.metrics.iter().filter(|result| result.gates);
-    let rows: Vec<Row<'_>> = gating.map(|result| (benchmark, Some(result))).collect();
+    let rows: Vec<OverviewRow<'_>> = gating.map(|result| (benchmark, Some(result))).collect();
     if rows.is_empty() { vec![(benchmark, None)] } else { rows }
 }
 
-fn overview_cells((benchmark, metric): Row<'_>) -> ([String; 9], Option<Style>) {
+fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 9], Option<Style>) {
     let name = line(&benchmark.name);
     let dash = || "-".to_owned();
     let Some(result) = metric else {

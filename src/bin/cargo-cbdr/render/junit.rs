@@ -12,7 +12,7 @@ use super::escape::{line, xml};
 use super::words::{self, facts, sentence};
 
 /// What became of a case.
-enum Case {
+enum TestCase {
     Passed,
     Skipped(String),
     /// The type of the failure, and why.
@@ -36,8 +36,8 @@ fn suite(
     benchmark: &BenchmarkResult,
 ) -> fmt::Result {
     let cases = cases(outcome, benchmark);
-    let failures = cases.iter().filter(|(_, case)| matches!(case, Case::Failed(..))).count();
-    let skipped = cases.iter().filter(|(_, case)| matches!(case, Case::Skipped(_))).count();
+    let failures = cases.iter().filter(|(_, case)| matches!(case, TestCase::Failed(..))).count();
+    let skipped = cases.iter().filter(|(_, case)| matches!(case, TestCase::Skipped(_))).count();
     let name = attribute(&benchmark.name);
     let time = seconds(benchmark);
     writeln!(
@@ -60,11 +60,11 @@ fn suite(
             attribute(metric)
         )?;
         match case {
-            Case::Passed => writeln!(out, "/>")?,
-            Case::Skipped(why) => {
+            TestCase::Passed => writeln!(out, "/>")?,
+            TestCase::Skipped(why) => {
                 writeln!(out, "><skipped message=\"{}\"/></testcase>", xml(&line(why)))?;
             }
-            Case::Failed(kind, why) => {
+            TestCase::Failed(kind, why) => {
                 let why = xml(&line(why));
                 writeln!(
                     out,
@@ -79,12 +79,12 @@ fn suite(
     writeln!(out, "  </testsuite>")
 }
 
-fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, Case)> {
+fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, TestCase)> {
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
     let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
     // A benchmark of which nothing was measured has a case of its own.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
-        (Status::Compared, true) => Some(Case::Passed),
+        (Status::Compared, true) => Some(TestCase::Passed),
         (Status::New, _) => {
             let why = "the base has no such benchmark, or does not build".to_owned();
             Some(doubtful(outcome.policy.on_no_baseline, Verdict::NoBaseline, why))
@@ -100,31 +100,31 @@ fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, Case)> 
     cases
 }
 
-fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -> Case {
+fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -> TestCase {
     let why = sentence(benchmark, metric);
     match metric.verdict {
         _ if metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
-        Some(Verdict::Regression) => Case::Failed(Verdict::Regression.to_string(), why),
+        Some(Verdict::Regression) => TestCase::Failed(Verdict::Regression.to_string(), why),
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
         }
         // A shard gives no verdict.
-        None => Case::Skipped(why),
-        _ => Case::Passed,
+        None => TestCase::Skipped(why),
+        _ => TestCase::Passed,
     }
 }
 
-fn removed(policy: OnDoubt, why: String) -> Case {
+fn removed(policy: OnDoubt, why: String) -> TestCase {
     match policy {
-        OnDoubt::Fail => Case::Failed(Status::Removed.to_string(), why),
-        OnDoubt::Pass => Case::Skipped(why),
+        OnDoubt::Fail => TestCase::Failed(Status::Removed.to_string(), why),
+        OnDoubt::Pass => TestCase::Skipped(why),
     }
 }
 
-fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> Case {
+fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> TestCase {
     match policy {
-        OnDoubt::Fail => Case::Failed(verdict.to_string(), why),
-        OnDoubt::Pass => Case::Skipped(format!("{verdict}: {why}")),
+        OnDoubt::Fail => TestCase::Failed(verdict.to_string(), why),
+        OnDoubt::Pass => TestCase::Skipped(format!("{verdict}: {why}")),
     }
 }
 

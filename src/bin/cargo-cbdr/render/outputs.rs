@@ -8,7 +8,7 @@ use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::Recording;
 
-use super::export::{self, Kind};
+use super::export::{self, ExportKind};
 use super::github;
 use crate::cli::Format;
 use crate::output::{self, OutputFile};
@@ -22,12 +22,12 @@ pub(crate) struct Outputs {
     /// The summary of a GitHub job.
     summary: Option<File>,
     page: Option<OutputFile>,
-    exports: Vec<(Kind, OutputFile)>,
+    exports: Vec<(ExportKind, OutputFile)>,
 }
 
 /// Which files are wanted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedOutputs<'a> {
     /// The page.
     pub(crate) page: Option<&'a Path>,
     /// `KIND=FILE` each.
@@ -42,7 +42,7 @@ impl Outputs {
     /// Checks that all of them can be written, each to a path of its own.
     pub(crate) fn new(
         format: Format,
-        wanted: Wanted<'_>,
+        wanted: WantedOutputs<'_>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         let parsed = wanted.exports.iter().map(|text| export::parse(text));
@@ -56,7 +56,8 @@ impl Outputs {
             paths.splice(0..0, output::files_of_rows(samples)?);
         }
         output::distinct(&paths, wanted.inputs)?;
-        let open = |(kind, path): (Kind, PathBuf)| Ok((kind, OutputFile::new(&path, interrupt)?));
+        let open =
+            |(kind, path): (ExportKind, PathBuf)| Ok((kind, OutputFile::new(&path, interrupt)?));
         Ok(Outputs {
             summary: summary.map(|path| github::open_summary(&path)).transpose()?,
             page: wanted.page.map(|path| OutputFile::new(path, interrupt)).transpose()?,

@@ -11,12 +11,12 @@ const WIDTH: usize = 41;
 const FAR: f64 = 12.0;
 
 /// What the scale shows, from its left end to its right one.
-pub(crate) struct Scale {
+pub(crate) struct ChangeScale {
     pub(crate) from: f64,
     pub(crate) to: f64,
 }
 
-impl Scale {
+impl ChangeScale {
     /// A scale with zero, all thresholds and changes, and the finite ends of the
     /// intervals as far as these do not make the rest tiny.
     pub(crate) fn of(results: &[&MetricResult]) -> Self {
@@ -38,7 +38,7 @@ impl Scale {
             (from, to) = (from.max(-FAR * largest), to.min(FAR * largest));
         }
         let margin = 0.04 * (to - from).max(0.001);
-        Scale { from: from - margin, to: to + margin }
+        ChangeScale { from: from - margin, to: to + margin }
     }
 
     /// Where a change is, from 0 at the left end to 1 at the right one. A change out of
@@ -104,7 +104,7 @@ pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
     if shown.is_empty() {
         return Vec::new();
     }
-    let scale = Scale::of(&shown.iter().map(|(_, result)| *result).collect::<Vec<_>>());
+    let scale = ChangeScale::of(&shown.iter().map(|(_, result)| *result).collect::<Vec<_>>());
     let width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let (from, to) = (percent(scale.from), percent(scale.to));
     let gap = WIDTH.saturating_sub(from.chars().count() + to.chars().count());
