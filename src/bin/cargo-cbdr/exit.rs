@@ -55,8 +55,8 @@ impl Exit {
     }
 
     /// How a check of the history ends: a result that failed is none.
-    pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::Report) -> Self {
-        let failed = report.results.iter().any(|judged| judged.error.is_some());
+    pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::CheckReport) -> Self {
+        let failed = report.results.iter().any(|result| result.error.is_some());
         match report.verdict {
             Verdict::Regression => Exit::Regression,
             _ if failed => Exit::Failed,

@@ -9,42 +9,42 @@ use std::time::Duration;
 
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::flows::init::{
-    Candidate, Proposal, Trial, edited, propose, request_of, try_out, write,
-};
+use cargo_cbdr::flows::init::{Candidate, Proposal, Trial, propose, try_out, write};
 use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::table::Table;
-use cargo_cbdr::workspace;
-use cargo_cbdr::workspace::Request;
+use cargo_cbdr::workspace::{self, Request};
 
 use super::request::{checked, request};
 use crate::cli::Init;
 use crate::exit::Exit;
 use crate::output;
 use crate::ui::{Failure, Ui, text};
-use patch::patch;
 
 /// Runs below this many seconds are mostly the start of a process.
 const SHORT: f64 = 0.005;
 
-/// How long one run may take in a trial, unless the user says otherwise.
+/// How long one run may take in a trial, unless the user sets it.
 const RUN_TIMEOUT: &str = "2m";
 
+/// The threshold without a trial.
+const THRESHOLD: &str = "2%";
+
 /// A file to be written.
-struct Change {
+struct FileChange {
     path: PathBuf,
-    /// What is there; `None` where nothing is.
+    /// The text that is there; none of a new file.
     before: Option<String>,
     after: String,
 }
 
 pub(crate) fn run(args: &Init, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
-    let done = set_up(args, helper, interrupt, &mut ui);
+    let outcome = set_up(args, helper, interrupt, &mut ui);
     ui.end();
-    match done {
+    match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        done => done.map(|()| Exit::Success),
+        outcome => outcome.map(|()| Exit::Success),
     }
 }
 
@@ -62,129 +62,122 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     let mut proposal = propose(&request, helper, interrupt)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
-    // Refused, or found to be impossible, before anything is built. Where a table is there, a
-    // workflow may be asked for, but nothing that would have to go into the table.
-    let is_new =
-        proposal.there.is_none() || workflow.is_none() || !request.flags.entries().is_empty();
-    if is_new {
-        edited(&proposal)?;
-        if !args.dry_run {
-            output::check(&proposal.manifest)?;
+    match proposal.existing {
+        // A workflow can be added to a table that is there, but nothing that would have to
+        // go into the table.
+        Some(owner) if workflow.is_some() && request.flags.entries().is_empty() => {
+            ui.status("Keeping", &format!("[{}], which is there already", owner.table()));
         }
-        say_chosen(ui, &proposal);
-        if !time.is_zero() {
-            let request = request_of(&request, &proposal);
-            let trial = trial(&request, time, helper, interrupt, ui)?;
-            say_tried(ui, &trial, &proposal.table);
-            settle(&mut proposal.table, Some(&trial));
+        _ => {
+            // What can't be written is refused before anything is built.
+            proposal.edited_manifest()?;
+            if !args.dry_run {
+                output::check(&proposal.manifest)?;
+            }
+            choose_values(&mut proposal, &request, time, helper, interrupt, ui)?;
+            let (before, after) = proposal.edited_manifest()?;
+            let path = proposal.manifest.clone();
+            changes.push(FileChange { path, before: Some(before), after });
         }
-        settle(&mut proposal.table, None);
-        let (before, after) = edited(&proposal)?;
-        changes.push(Change { path: proposal.manifest.clone(), before: Some(before), after });
-    } else if let Some(there) = &proposal.there {
-        ui.status("Keeping", &format!("[{there}], which is there already"));
     }
+    let has_new_table = !changes.is_empty();
     changes.extend(workflow);
     if args.dry_run {
         let mut out = std::io::stdout().lock();
-        for Change { path, before, after } in &changes {
+        for FileChange { path, before, after } in &changes {
             let name = shown(path, &proposal.root);
-            out.write_all(patch(&name, before.as_deref(), after).as_bytes())?;
+            out.write_all(patch::patch(&name, before.as_deref(), after).as_bytes())?;
         }
         return Ok(());
     }
-    for Change { path, after, .. } in &changes {
+    for FileChange { path, after, .. } in &changes {
         write(path, after)?;
         ui.status("Wrote", &format!("`{}`", shown(path, &proposal.root)));
     }
-    say_next(ui, args, &proposal, is_new);
+    if has_new_table {
+        let table = proposal.owner.table();
+        ui.status("Next", &format!("commit [{table}]; on a branch: `cargo cbdr compare`"));
+    }
+    if let Some(service) = args.ci {
+        ui.status("Then", workflow::next(service));
+    }
     Ok(())
 }
 
-/// Tries the benchmark out, with what is being done shown.
-fn trial(
-    request: &Request,
-    time: Duration,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    ui: &mut Ui,
-) -> Result<Trial, Failure> {
-    let mut request = request.clone();
-    request.flags.run_timeout.get_or_insert(RUN_TIMEOUT.to_owned());
-    let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
-        Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
-            ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
-        }
-        event => ui.show(&event),
-    })?;
-    Ok(trial)
-}
-
-/// What the trial decides, where the user did not; and without one the usual
-/// threshold, so that it is there to be seen.
-fn settle(table: &mut Table, trial: Option<&Trial>) {
-    if table.threshold.is_none() && table.thresholds.is_none() {
-        match trial {
-            Some(trial) => table.threshold = Some(percent(trial.threshold)),
-            None => table.threshold = Some("2%".to_owned()),
-        }
-    }
-    if let (None, Some(minutes)) = (&table.time_limit, trial.and_then(minutes_needed)) {
-        table.time_limit = Some(format!("{minutes}m"));
-    }
-}
-
-/// The time limit, in minutes, that a benchmark needs for whose verdict the
-/// usual one leaves little room.
-fn minutes_needed(trial: &Trial) -> Option<u64> {
-    let needed = 2.0 * trial.least;
-    (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{}%", text::rounded(100.0 * fraction))
-}
-
+/// A path in the repository.
 fn shown(path: &Path, root: &Path) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     canonical.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-fn named(candidate: &Candidate) -> String {
-    let nightly = if candidate.is_unstable { ", for nightly compilers" } else { "" };
-    format!("{} ({}{nightly})", candidate.target, candidate.harness)
-}
-
-fn say_chosen(ui: &mut Ui, proposal: &Proposal) {
-    let Some(chosen) = &proposal.chosen else { return };
-    ui.status("Choosing", &format!("{} of `{}`", named(chosen), chosen.package));
-    if !proposal.others.is_empty() {
-        let other = |other: &Candidate| match other.package == chosen.package {
-            true => named(other),
-            false => format!("{} of `{}`", named(other), other.package),
-        };
-        let shown = proposal.others.iter().take(10).map(other).collect::<Vec<_>>().join(", ");
-        let more = match proposal.others.len() {
-            0..=10 => String::new(),
-            all => format!(" and {} more", all - 10),
-        };
-        ui.status("Leaving", &format!("{shown}{more}; `-p` and `--bench` choose another"));
+/// Says which benchmark was chosen, tries it out, and puts the threshold and the time limit
+/// that it needs into the table, unless the user has set them.
+fn choose_values(
+    proposal: &mut Proposal,
+    request: &Request,
+    time: Duration,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    if let Some(chosen) = &proposal.chosen {
+        show_chosen(ui, chosen, &proposal.others);
     }
+    let mut threshold = THRESHOLD.to_owned();
+    if !time.is_zero() {
+        let mut request = proposal.request(request);
+        request.flags.run_timeout.get_or_insert(RUN_TIMEOUT.to_owned());
+        let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
+            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
+                ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
+            }
+            event => ui.show(&event),
+        })?;
+        show_trial(ui, &trial, &proposal.table);
+        threshold = percent(trial.threshold);
+        if let (None, Some(minutes)) = (&proposal.table.time_limit, minutes_needed(&trial)) {
+            proposal.table.time_limit = Some(format!("{minutes}m"));
+        }
+    }
+    let table = &mut proposal.table;
+    if table.threshold.is_none() && table.thresholds.is_none() {
+        table.threshold = Some(threshold);
+    }
+    Ok(())
 }
 
-fn say_tried(ui: &mut Ui, trial: &Trial, table: &Table) {
-    let benchmarks = match trial.harness {
-        Dialect::Plain => String::new(),
-        harness => {
-            let count = text::count(trial.benchmarks as u64, "benchmark");
-            format!(", {count} of {}", harness.name())
-        }
+fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
+    let name = |Candidate { target, harness, is_unstable, .. }: &Candidate| {
+        let nightly = if *is_unstable { ", for nightly compilers" } else { "" };
+        format!("{target} ({}{nightly})", harness.name())
     };
+    ui.status("Choosing", &format!("{} of `{}`", name(chosen), chosen.package));
+    if others.is_empty() {
+        return;
+    }
+    let other = |other: &Candidate| match other.package == chosen.package {
+        true => name(other),
+        false => format!("{} of `{}`", name(other), other.package),
+    };
+    let mut shown = others.iter().take(10).map(other).collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = others.len().checked_sub(10) {
+        shown += &format!(" and {more} more");
+    }
+    ui.status("Leaving", &format!("{shown}; `-p` and `--bench` choose another"));
+}
+
+fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let runs = text::count(trial.runs, "run");
-    let run = text::value(trial.run, &cargo_cbdr::model::metric::Unit::Seconds);
-    ui.status("Measured", &format!("{runs} of {run}{benchmarks}"));
+    let run = text::value(trial.run, &Unit::Seconds);
     let limit = text::roughly(trial.limit);
     let least = text::roughly(trial.least);
+    if trial.harness == Dialect::Plain {
+        ui.status("Measured", &format!("{runs} of {run}"));
+    } else {
+        let benchmarks = text::count(trial.benchmarks as u64, "benchmark");
+        let harness = trial.harness.name();
+        ui.status("Measured", &format!("{runs} of {run}, {benchmarks} of {harness}"));
+    }
     if trial.harness == Dialect::Plain && trial.run < SHORT {
         ui.warn(&format!(
             "a run of {run} is mostly the start of a process: let it do its work more often or \
@@ -200,21 +193,16 @@ fn say_tried(ui: &mut Ui, trial: &Trial, table: &Table) {
     } else {
         ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
     }
-    match trial.reach {
-        None => ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does"),
-        Some(reach) => say_reach(ui, trial, reach, table),
-    }
-}
-
-fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
+    let Some(reach) = trial.reach else {
+        ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does");
+        return;
+    };
     let nine = if trial.benchmarks > 1 { " for nine of ten benchmarks" } else { "" };
-    let limit = text::roughly(trial.limit);
     let told = text::percent(reach);
     let told = told.trim_start_matches('+');
     let known = format!("at this noise {limit} tell{nine} a change that is {told} away from it");
-    let given = table.threshold.is_some() || table.thresholds.is_some();
     let threshold = percent(trial.threshold);
-    if given {
+    if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
     } else if reach <= trial.threshold {
         ui.status("Threshold", &format!("{threshold}; {known}"));
@@ -226,12 +214,13 @@ fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
     }
 }
 
-fn say_next(ui: &mut Ui, args: &Init, proposal: &Proposal, is_new: bool) {
-    if is_new {
-        let table = format!("[{}.metadata.cbdr]", proposal.owner);
-        ui.status("Next", &format!("commit {table}; on a branch: `cargo cbdr compare`"));
-    }
-    if let Some(service) = args.ci {
-        ui.status("Then", workflow::next(service));
-    }
+/// The time limit, in minutes, that a benchmark needs if the usual one leaves its verdict
+/// little room.
+fn minutes_needed(trial: &Trial) -> Option<u64> {
+    let needed = 2.0 * trial.least;
+    (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{}%", text::rounded(100.0 * fraction))
 }

@@ -1,7 +1,7 @@
 //! A benchmark result as Conbench's interface takes it.
 
 use cargo_cbdr::exec::machine::Description;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The units that Conbench takes.
 const UNITS: [&str; 5] = ["B", "B/s", "s", "ns", "i/s"];
@@ -21,78 +21,59 @@ pub(super) struct Payload<'a> {
     pub(super) time: &'a str,
     /// What a series of results has in common: the benchmark and the metric.
     pub(super) tags: Value,
-    /// Facts about the build, beside the language.
+    /// Facts about the build.
     pub(super) context: Value,
-    /// Facts for readers, beside the version of this program.
+    /// Facts for readers.
     pub(super) info: Value,
     /// From [`machine`].
     pub(super) machine: Value,
     /// The repository and the commit.
     pub(super) github: Value,
-    /// The measured values, or why there are none.
-    pub(super) outcome: Result<Stats<'a>, &'a str>,
+    /// From [`stats`], or why there are no values.
+    pub(super) outcome: Result<Value, &'a str>,
     /// What Conbench stores and does not read.
     pub(super) optional: Option<Value>,
-}
-
-/// The values of a metric.
-pub(super) struct Stats<'a> {
-    pub(super) values: &'a [f64],
-    pub(super) unit: &'a str,
-    pub(super) iterations: usize,
 }
 
 impl Payload<'_> {
     /// The JSON object of the result.
     pub(super) fn json(self) -> Value {
-        let mut context = json!({ "benchmark_language": "Rust" });
-        let mut info = json!({ "cargo_cbdr": env!("CARGO_PKG_VERSION") });
-        for (object, more) in [(&mut context, self.context), (&mut info, self.info)] {
-            if let (Value::Object(object), Value::Object(more)) = (object, more) {
-                object.extend(more);
-            }
+        let mut object = json!({
+            "run_id": self.run,
+            "batch_id": self.run,
+            "run_reason": self.reason,
+            "run_tags": {},
+            "timestamp": self.time,
+            "tags": self.tags,
+            "context": self.context,
+            "info": self.info,
+            "machine_info": self.machine,
+            "github": self.github,
+        });
+        match self.outcome {
+            Ok(stats) => object["stats"] = stats,
+            Err(message) => object["error"] = json!({ "message": message }),
         }
-        let mut result = Map::from_iter(
-            [
-                ("run_id", json!(self.run)),
-                ("batch_id", json!(self.run)),
-                ("run_reason", json!(self.reason)),
-                ("run_tags", json!({})),
-                ("timestamp", json!(self.time)),
-                ("tags", self.tags),
-                ("context", context),
-                ("info", info),
-                ("machine_info", self.machine),
-                ("github", self.github),
-            ]
-            .map(|(name, value)| (name.to_owned(), value)),
-        );
-        let (name, value) = match self.outcome {
-            Ok(stats) => ("stats", stats.json()),
-            Err(message) => ("error", json!({ "message": message })),
-        };
-        result.insert(name.to_owned(), value);
         if let Some(optional) = self.optional {
-            result.insert("optional_benchmark_info".to_owned(), optional);
+            object["optional_benchmark_info"] = optional;
         }
-        Value::Object(result)
+        object
     }
 }
 
-impl Stats<'_> {
-    fn json(&self) -> Value {
-        json!({
-            "data": self.values,
-            "unit": self.unit,
-            "times": [],
-            "time_unit": "s",
-            "iterations": self.iterations,
-        })
-    }
+/// The values of a metric, of so many runs each.
+pub(super) fn stats(values: &[f64], unit: &str, iterations: usize) -> Value {
+    json!({
+        "data": values,
+        "unit": unit,
+        "times": [],
+        "time_unit": "s",
+        "iterations": iterations,
+    })
 }
 
-/// A machine in Conbench's words, all of which it insists on: 0 or an empty
-/// text stands for what is not known.
+/// A machine in Conbench's words. Conbench insists on all of them: 0 or an empty text
+/// stands for what is not known.
 pub(super) fn machine(name: &str, arch: &str, os: &str, machine: &Description) -> Value {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let [l1d, l1i, l2, l3] = machine.caches.map(|size| size.unwrap_or(0));

@@ -9,6 +9,11 @@ use super::escape::line;
 /// A row of cells, and how it looks.
 pub(crate) type Row = (Vec<String>, Option<Style>);
 
+/// The row of the columns' names.
+pub(crate) fn header<const COLUMNS: usize>(names: [&str; COLUMNS]) -> Row {
+    (names.map(str::to_owned).to_vec(), None)
+}
+
 /// The rows without some of their columns.
 pub(crate) fn without(
     mut rows: Vec<Row>,

@@ -2,14 +2,10 @@
 
 use cargo_cbdr::Report;
 use cargo_cbdr::engine::plan::Plan;
-use cargo_cbdr::flows::bisect::Progress;
-use cargo_cbdr::flows::bisect::state::Step;
-use cargo_cbdr::flows::history::record::Recorded;
 use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::outcome::{MetricResult, Removed, Verdict};
 use cargo_cbdr::samples::{MetricFinding, Versus};
 use cargo_cbdr::workspace::git::base::{Origin, Rule, Sides};
-use cargo_cbdr::workspace::git::line::Commit;
 use cargo_cbdr::workspace::git::{Revision, abbreviated};
 
 pub(crate) use super::calm::{clean, is_hidden, line};
@@ -228,51 +224,6 @@ pub(crate) fn outcome(report: &Report) -> String {
     let changes = gating.collect::<Vec<_>>().join(", ");
     let pairs = count(report.sampled.pairs(), "pair");
     format!("{}, {changes}, {pairs}, {}", report.verdict, seconds(report.sampled.elapsed))
-}
-
-/// What was recorded, in a line.
-pub(crate) fn recorded(recorded: &Recorded) -> String {
-    let count = count(recorded.results.len() as u64, "result");
-    format!("{count} of {}", revision(&recorded.revision))
-}
-
-/// How a search stands: a verb, and the rest.
-pub(crate) fn bisecting(progress: &Progress<'_>) -> (&'static str, String) {
-    match progress {
-        Progress::Begins(commits, 0) => ("Bisecting", count(*commits as u64, "commit")),
-        Progress::Begins(commits, known) => {
-            let (commits, known) =
-                (count(*commits as u64, "commit"), count(*known as u64, "verdict"));
-            ("Resuming", format!("{commits}, {known} from before"))
-        }
-        Progress::Trying(commit, suspects, tries) => {
-            let (suspects, tries) =
-                (count(*suspects as u64, "suspect"), count(u64::from(*tries), "halving"));
-            ("Trying", format!("{}; {suspects}, {tries} left", described(commit)))
-        }
-        Progress::Tried(commit, step) => {
-            ("Tried", format!("{}: {}", abbreviated(&commit.id), tried(step)))
-        }
-    }
-}
-
-/// A commit by its first letters and its subject.
-pub(crate) fn described(commit: &Commit) -> String {
-    let subject: String = commit.summary.chars().take(60).collect();
-    format!("{} {subject}", abbreviated(&commit.id))
-}
-
-/// What became of a commit in a search.
-pub(crate) fn tried(step: &Step) -> String {
-    let name = step.outcome.name();
-    let measured = step.measured.as_ref().map(|measured| {
-        let change = measured.change.map_or("?".to_owned(), percent);
-        let interval = interval(measured.lower, measured.upper);
-        let pairs = count(measured.pairs, "pair");
-        format!(", {change} {interval}, {pairs}, {}", seconds(measured.seconds))
-    });
-    let why = step.why.as_ref().map(|why| format!(": {why}"));
-    format!("{name}{}{}", measured.unwrap_or_default(), why.unwrap_or_default())
 }
 
 /// A commit as it is named, and its first letters.

@@ -9,7 +9,7 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use serde_json::{Value, json};
 
-use crate::report::conbench::{self, Payload, Stats};
+use crate::report::conbench::{self, Payload};
 use crate::report::outcome::Outcome;
 
 /// The repository that the results belong to, which Conbench insists on.
@@ -90,11 +90,14 @@ fn result(
         reason: "cargo cbdr compare",
         time: &common.time,
         tags: json!({ "name": benchmark.name, "metric": result.metric.name }),
-        context: json!({}),
-        info: json!({ "toolchain": outcome.toolchain }),
+        context: json!({ "benchmark_language": "Rust" }),
+        info: json!({
+            "cargo_cbdr": env!("CARGO_PKG_VERSION"),
+            "toolchain": outcome.toolchain,
+        }),
         machine: common.machine.clone(),
         github: common.github.clone(),
-        outcome: Ok(Stats { values: &values, unit: result.metric.unit.symbol(), iterations: 1 }),
+        outcome: Ok(conbench::stats(&values, result.metric.unit.symbol(), 1)),
         optional: Some(json!({
             "base_commit": outcome.sides.map(|sides| &sides.base.commit),
             "base": summary.base,
