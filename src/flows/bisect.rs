@@ -20,7 +20,8 @@ use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt, RunError};
+use crate::exec::execution::Context;
+use crate::exec::process::RunError;
 use crate::exec::system::{Place, digest};
 use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
@@ -160,15 +161,14 @@ pub struct BisectReport {
 /// is an error, too; the results so far are kept in the cache.
 pub fn bisect(
     options: &BisectOptions,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(BisectEvent<'_>),
 ) -> Result<BisectReport, Error> {
     let repo = Repo::discover(&options.request.folder)?;
     let good = repo.at(Some(&options.good))?;
     let bad = repo.at(Some(&options.bad))?;
     let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
-    let request = comparison_with(&good, &options.request, helper, interrupt)?;
+    let request = comparison_with(&good, &options.request, context)?;
     let (policy, _) = options::limits(std::iter::once(&request.flags))?;
     let question =
         (&good.commit, &bad.commit, options.parents, &request.flags, Fingerprint::here());
@@ -184,8 +184,7 @@ pub fn bisect(
         search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
         nodes,
         saved,
-        helper,
-        interrupt,
+        context,
     };
     let last = bisection.try_commit(bisection.nodes.len() - 1, on_event)?;
     let verdict = match last.outcome {
@@ -222,10 +221,9 @@ pub fn bisect(
 fn comparison_with(
     good: &Revision,
     request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
 ) -> Result<Request, Error> {
-    let mut flags = workspace::table(request, helper, interrupt)?;
+    let mut flags = workspace::table(request, context.helper, context.interrupt)?;
     flags.base = Some(good.commit.clone());
     // The named benchmarks are those of each commit's own table, unless one is chosen.
     flags.benchmarks = None;
@@ -254,8 +252,7 @@ struct Bisection<'a> {
     total_level: f64,
     /// How many comparisons are expected to share it.
     expected: u32,
-    helper: &'a Helper,
-    interrupt: &'a Interrupt,
+    context: Context<'a>,
 }
 
 impl Bisection<'_> {
@@ -278,7 +275,8 @@ impl Bisection<'_> {
         request.flags.confidence = Some(format!("{}%", 100.0 * (1.0 - level)));
         let seed = (self.seed + self.saved.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
-        let compared = compare(&options, self.helper, self.interrupt, &mut |event| {
+        let Context { helper, interrupt } = self.context;
+        let compared = compare(&options, helper, interrupt, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });
         let step = match compared {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::exec::system::{Place, canonical};
 use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
@@ -127,12 +127,8 @@ impl Proposal {
 ///
 /// # Errors
 /// When there is no repository or no workspace, or nothing that can be chosen.
-pub fn propose(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Proposal, Error> {
-    let (workspace, root) = workspace::workspace(request, helper, interrupt)?;
+pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Error> {
+    let (workspace, root) = workspace::workspace(request, context.helper, context.interrupt)?;
     let flags = &request.flags;
     let (chosen, others) = choose(&workspace, &request.folder, flags)?;
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());

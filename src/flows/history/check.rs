@@ -6,7 +6,7 @@ use super::fingerprint::Fingerprint;
 use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
 use crate::settings::options;
@@ -130,14 +130,10 @@ pub struct MetricScore {
 ///
 /// # Errors
 /// When there is no such commit or no result of it.
-pub fn check(
-    options: &CheckOptions,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<CheckReport, Error> {
+pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
-    let table = workspace::table(request, helper, interrupt)?;
+    let table = workspace::table(request, context.helper, context.interrupt)?;
     let (policy, _) = options::limits(std::iter::once(&table))?;
     let revision = repo.at(request.head.as_deref())?;
     let mut notes = NoteReader::open(&repo)?;

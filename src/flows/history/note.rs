@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::fingerprint::Fingerprint;
 use crate::model::metric::{Better, Metric, Unit};
@@ -142,39 +143,6 @@ impl StoredResult {
         let metric = self.metrics.iter().find(|metric| metric.name == name);
         metric.filter(|metric| self.error.is_none() && !metric.values.is_empty())
     }
-
-    /// The texts in it, or why it can't be a result.
-    fn check(&self) -> Result<Vec<&str>, String> {
-        let StoredResult { repository, case, hardware, context, metrics, error, .. } = self;
-        let lists = [&case.args, &context.features, &context.flags];
-        if lists.iter().any(|list| list.len() > MAX_ITEMS) || metrics.len() > MAX_ITEMS {
-            return Err(format!("a list in it has more than {MAX_ITEMS} items"));
-        }
-        if error.is_none() && metrics.is_empty() {
-            return Err("it has neither values nor an error".to_owned());
-        }
-        if metrics.iter().flat_map(|metric| &metric.values).any(|value| !value.is_finite()) {
-            return Err("a value in it is no finite number".to_owned());
-        }
-        let single = [
-            repository,
-            &case.benchmark,
-            &case.name,
-            &case.harness,
-            &case.package,
-            &case.subject,
-            &hardware.cpu,
-            &hardware.os,
-            &hardware.arch,
-            &context.rustc,
-            &context.host,
-            &context.profile,
-        ];
-        let of_metrics = metrics.iter().flat_map(|metric| [&metric.name, &metric.unit]);
-        let listed = lists.into_iter().flatten();
-        let texts = single.into_iter().chain(listed).chain(of_metrics).chain(error);
-        Ok(texts.map(String::as_str).collect())
-    }
 }
 
 /// A line of a note. It holds exactly one of a result, a change and a removal.
@@ -250,18 +218,30 @@ impl NoteLine {
         if held.into_iter().filter(|is_held| *is_held).count() != 1 {
             return Err("it is not one of `result`, `change` and `removes`".to_owned());
         }
-        let mut texts: Vec<&str> = vec![&self.id];
-        texts.extend(self.change.iter().chain(&self.removes).map(String::as_str));
         if let Some(result) = &self.result {
             if result.commit != commit {
                 return Err("it is of another commit".to_owned());
             }
-            texts.extend(result.check()?);
+            if result.error.is_none() && result.metrics.is_empty() {
+                return Err("it has neither values nor an error".to_owned());
+            }
         }
-        if texts.iter().any(|text| text.len() > MAX_TEXT) {
-            return Err(format!("a text in it is longer than {MAX_TEXT} bytes"));
+        check_lengths(&serde_json::to_value(self).map_err(|error| error.to_string())?)
+    }
+}
+
+/// Refuses texts and lists that are too long. A list of numbers may have any length.
+fn check_lengths(value: &Value) -> Result<(), String> {
+    match value {
+        Value::String(text) if text.len() > MAX_TEXT => {
+            Err(format!("a text in it is longer than {MAX_TEXT} bytes"))
         }
-        Ok(())
+        Value::Array(items) if items.len() > MAX_ITEMS && !items[0].is_number() => {
+            Err(format!("a list in it has more than {MAX_ITEMS} items"))
+        }
+        Value::Array(items) => items.iter().try_for_each(check_lengths),
+        Value::Object(fields) => fields.values().try_for_each(check_lengths),
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
-use crate::exec::process::{Helper, Interrupt, may_write};
+use crate::exec::process::may_write;
 use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
@@ -46,20 +46,19 @@ pub struct RecordReport {
 /// an interrupted recording.
 pub fn record(
     options: &RecordOptions,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RecordReport, Error> {
     let repo = Repo::discover(&options.request.folder)?;
     // To be known before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let side = workspace::alone(&options.request, helper, interrupt, &mut |event| {
-        on_event(event.into());
-    })?;
+    let side =
+        workspace::alone(&options.request, context.helper, context.interrupt, &mut |event| {
+            on_event(event.into());
+        })?;
     let mut notices = side.notices.clone();
     let mut programs = programs(&side, options.request.filter.as_deref())?;
-    let context = Context { helper, interrupt };
     let recordings = with_hooks(&mut programs, context, |programs| {
         let mut recordings = Vec::new();
         for program in &mut *programs {

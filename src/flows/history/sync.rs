@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
 use crate::workspace::{Request, Tools};
@@ -25,14 +25,9 @@ pub struct Pushed {
 ///
 /// # Errors
 /// When the remote can't be read or the notes can't be written.
-pub fn pull(
-    request: &Request,
-    remote: &str,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Merged, Error> {
+pub fn pull(request: &Request, remote: &str, context: Context<'_>) -> Result<Merged, Error> {
     let repo = Repo::discover(&request.folder)?;
-    let remote = Remote::new(&repo, request, remote, helper, interrupt)?;
+    let remote = Remote::new(&repo, request, remote, context)?;
     let (merged, _) = remote.pull()?;
     Ok(merged)
 }
@@ -42,14 +37,9 @@ pub fn pull(
 ///
 /// # Errors
 /// When the remote can't be read or written.
-pub fn push(
-    request: &Request,
-    remote: &str,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Pushed, Error> {
+pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pushed, Error> {
     let repo = Repo::discover(&request.folder)?;
-    let remote = Remote::new(&repo, request, remote, helper, interrupt)?;
+    let remote = Remote::new(&repo, request, remote, context)?;
     let mut merged = Merged::default();
     let mut attempt = 0;
     loop {
@@ -69,7 +59,7 @@ pub fn push(
         if attempt == ATTEMPTS || !is_locked && remote.tip()? == theirs {
             return Err(error);
         }
-        interrupt.check()?;
+        context.interrupt.check()?;
         attempt += 1;
     }
 }
@@ -88,8 +78,7 @@ impl<'a> Remote<'a> {
         repo: &'a Repo,
         request: &Request,
         name: &'a str,
-        helper: &'a Helper,
-        interrupt: &'a Interrupt,
+        context: Context<'a>,
     ) -> Result<Self, Error> {
         // Git would take it for an option.
         if name.is_empty() || name.starts_with('-') {
@@ -98,6 +87,7 @@ impl<'a> Remote<'a> {
         let scratch =
             tempfile::tempdir().map_err(Error::io("make a folder in", &std::env::temp_dir()))?;
         let env = repo.remote_env(&request.env);
+        let Context { helper, interrupt } = context;
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
         Ok(Remote { repo, name, tools, _scratch: scratch })
     }
@@ -130,20 +120,9 @@ impl<'a> Remote<'a> {
         }
         let fetched = format!("refs/cbdr/fetched-{}", std::process::id());
         let refspec = format!("+{REFERENCE}:{fetched}");
-        self.git(
-            "fetch",
-            &[
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-                "--refmap=",
-                "--",
-                self.name,
-                &refspec,
-            ],
-        )?;
+        let options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
+        let rest = ["--refmap=", "--", self.name, &refspec];
+        self.git("fetch", &[&["fetch"], &options[..], &rest].concat())?;
         let theirs = self.repo.tip(&fetched)?;
         let merged = self.repo.merge_notes(&fetched);
         self.repo.forget(&fetched)?;
@@ -152,20 +131,9 @@ impl<'a> Remote<'a> {
 
     fn push(&self, commit: &str) -> Result<(), Error> {
         let refspec = format!("{commit}:{REFERENCE}");
-        self.git(
-            "push",
-            &[
-                "push",
-                "--quiet",
-                // The pre-push hook gates code, and notes are none.
-                "--no-verify",
-                "--no-follow-tags",
-                "--recurse-submodules=no",
-                "--",
-                self.name,
-                &refspec,
-            ],
-        )?;
+        // The pre-push hook gates code, and notes are none.
+        let options = ["--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
+        self.git("push", &[&["push"], &options[..], &["--", self.name, &refspec]].concat())?;
         Ok(())
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use crate::engine::test::{MetricTest, estimator};
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
-use crate::exec::process::{Helper, Interrupt};
 use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
@@ -60,18 +59,18 @@ pub struct Trial {
 pub fn try_out(
     request: &Request,
     time: Duration,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let side = workspace::alone(request, helper, interrupt, &mut |event| on_event(event.into()))?;
+    let side = workspace::alone(request, context.helper, context.interrupt, &mut |event| {
+        on_event(event.into())
+    })?;
     let (policy, limits) = limits(std::iter::once(&request.flags))?;
     let Some(subject) = side.subjects.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };
     let program = OneSided::new(subject, side.scratch.path(), 0, request.filter.as_deref())?;
     on_event(Event::WarmingUp(&subject.benchmark.name));
-    let context = Context { helper, interrupt };
     with_hooks(&mut [program], context, |programs| {
         try_program(&mut programs[0], &policy, &limits, time, context)
     })

@@ -1,6 +1,7 @@
 //! `cargo cbdr bisect`.
 
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::Error;
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::bisect::{BisectEvent, BisectOptions, bisect};
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::settings::table::Table;
@@ -17,7 +18,7 @@ use crate::report::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit that the arguments ask for.
-pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> {
     let table = Table { on_inconclusive: args.on_inconclusive.clone(), ..Table::default() };
     let table = checked(table, &args.subject, Some(&args.question))?;
     let options = BisectOptions {
@@ -29,15 +30,12 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         seed: args.seed.unwrap_or_else(random_seed),
     };
     let mut ui = Ui::new();
-    let outcome = bisect(&options, helper, interrupt, &mut |event| show(&mut ui, event));
+    let outcome = bisect(&options, context, &mut |event| show(&mut ui, event));
     ui.end();
-    let report = match outcome {
-        Err(error) if error.is_interrupt() => {
-            ui.status("Interrupted", "what was found is kept; the same command goes on from there");
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outcome => outcome?,
-    };
+    if outcome.as_ref().is_err_and(Error::is_interrupt) {
+        ui.status("Interrupted", "what was found is kept; the same command goes on from there");
+    }
+    let report = outcome?;
     printed(match args.format {
         Printed::Human => print(&report),
         Printed::Json => print_json(&report),

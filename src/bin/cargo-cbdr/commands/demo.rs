@@ -4,16 +4,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::exec::process::environment;
 use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
-use cargo_cbdr::model::side::Side;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::capture;
 use super::observe::{observed, random_seed};
+use super::request::request_in;
 use crate::exit::Exit;
 use crate::report;
 use crate::ui::{Failure, Ui, about};
@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
 /// Makes the repository, compares, and says what to do next.
-pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not make a folder for the demo", &error))?;
@@ -43,41 +43,26 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
          well and made room for all words first, which takes a second pass over the text. The\n\
          benchmark is `words`, the threshold +5%. `cargo cbdr compare main` on that branch:\n"
     )?;
+    let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
-        folder: repository,
-        flags: Table { base: Some("main".to_owned()), ..Table::default() },
-        head: None,
-        instead: None,
-        exact_base: false,
-        dirty: false,
-        fetch: false,
-        aa: false,
-        always_run: false,
-        filter: None,
-        policy_from: Side::Base,
         cache: Some(folder.path().join("cache")),
         env: environment(),
-        capture: capture()?,
+        ..request_in(repository, flags)?
     };
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
-    let outcome = observed(&options, None, None, helper, interrupt, &mut ui);
+    let outcome = observed(&options, None, None, context.helper, context.interrupt, &mut ui);
     ui.end();
-    let (report, kept) = match outcome {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outcome => outcome?,
-    };
+    let (report, kept) = outcome?;
     let printed = writeln!(out).and_then(|()| report::human::print(&report));
     // After a hangup there may be no terminal to print to.
     if report.sampled.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(interrupt));
+        return Ok(Exit::interrupted(context.interrupt));
     }
     kept?;
     printed?;
     if report.verdict != Verdict::Regression {
         let what = format!("the demo planted a slowdown, but found: {}", report.verdict);
-        return Err(Failure::Demo(what));
+        return Err(Failure::Refused(what));
     }
     writeln!(
         out,
@@ -90,7 +75,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     Ok(Exit::Success)
 }
 
-/// Writes the repository: `main`, and on top of it the slower branch.
+/// Makes the repository: `main`, and on top of it the slower branch.
 fn make(path: &Path) -> Result<(), Failure> {
     for (name, content) in FILES {
         let file = path.join(name);

@@ -1,59 +1,46 @@
 //! `cargo cbdr doctor`.
 
-use std::time::Duration;
-
-use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
-use cargo_cbdr::flows::doctor::{Request, examine};
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::exec::process::environment;
+use cargo_cbdr::flows::doctor::{DoctorOptions, examine};
 use cargo_cbdr::settings::options;
 use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::{Doctor, Shape};
 use crate::exit::Exit;
-use crate::report;
+use crate::report::doctor::{print, print_json};
 use crate::ui::{Failure, Ui, text};
 
 /// The word by which this program makes itself work.
 const WORK: &str = "__work";
 
-/// The rounds that this process was started to work, if it was.
+/// The rounds of work that this process was started for, if it was.
 pub(crate) fn asked_to_work() -> Option<u64> {
     let mut args = std::env::args().skip(1);
     args.next().filter(|word| word == WORK)?;
     args.next()?.parse().ok()
 }
 
-/// Looks at the machine and says what it saw.
-pub(crate) fn run(args: &Doctor, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
-    let time = time(&args.time_limit)?;
-    let request = Request {
+/// Examines the machine and prints what it is like.
+pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<Exit, Failure> {
+    let table = Table { time_limit: Some(args.time_limit.clone()), ..Table::default() };
+    let (_, limits) = options::limits(std::iter::once(&table)).map_err(Failure::usage)?;
+    let options = DoctorOptions {
         work: vec![std::env::current_exe()?.into(), WORK.into()],
         env: environment(),
-        time,
+        time: limits.time,
         seed: random_seed(),
         confidence: 0.95,
     };
     let mut ui = Ui::new();
-    let outcome = examine(&request, helper, interrupt, &mut || {
-        let time = text::seconds(time.as_secs_f64());
+    let checkup = examine(&options, context, &mut || {
+        let time = text::seconds(limits.time.as_secs_f64());
         ui.status("Measuring", &format!("the noise of this machine, for {time}"));
-    });
-    ui.end();
-    match outcome {
-        Err(error) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        outcome => {
-            let checkup = outcome?;
-            match args.format {
-                Shape::Human => report::doctor::print(&checkup)?,
-                Shape::Json => report::doctor::print_json(&checkup)?,
-            }
-            Ok(Exit::Success)
-        }
+    })?;
+    match args.format {
+        Shape::Human => print(&checkup)?,
+        Shape::Json => print_json(&checkup)?,
     }
-}
-
-fn time(text: &str) -> Result<Duration, Failure> {
-    let table = Table { time_limit: Some(text.to_owned()), ..Table::default() };
-    let (_, limits) = options::limits(std::iter::once(&table)).map_err(Failure::usage)?;
-    Ok(limits.time)
+    Ok(Exit::Success)
 }

@@ -1,6 +1,6 @@
 //! `cargo cbdr history`.
 
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::history::note::SkippedLines;
 use cargo_cbdr::flows::history::{self, check, list, record, sync};
@@ -21,23 +21,15 @@ use crate::report::{history as report, history_export};
 use crate::ui::{Failure, Ui, text};
 
 /// Does what the arguments ask for.
-pub(crate) fn run(
-    args: &cli::History,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Exit, Failure> {
-    let outcome = match args {
-        cli::History::Record(args) => record(args, helper, interrupt),
-        cli::History::Check(args) => check(args, helper, interrupt),
-        cli::History::List(args) => list(args, interrupt),
+pub(crate) fn run(args: &cli::History, context: Context<'_>) -> Result<Exit, Failure> {
+    match args {
+        cli::History::Record(args) => record(args, context),
+        cli::History::Check(args) => check(args, context),
+        cli::History::List(args) => list(args, context),
         cli::History::Annotate(args) => annotate(args),
         cli::History::Export(args) => export(args),
-        cli::History::Push(args) => push(args, helper, interrupt),
-        cli::History::Pull(args) => pull(args, helper, interrupt),
-    };
-    match outcome {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        outcome => outcome,
+        cli::History::Push(args) => push(args, context),
+        cli::History::Pull(args) => pull(args, context),
     }
 }
 
@@ -49,13 +41,13 @@ fn parents(all: bool) -> Parents {
     if all { Parents::All } else { Parents::First }
 }
 
-fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn record(args: &cli::Record, context: Context<'_>) -> Result<Exit, Failure> {
     let table = Table { metrics: names(&args.metric), show: names(&args.show), ..Table::default() };
     let table = checked(table, &args.subject, None)?;
     let request = request(table, args.rev.clone(), args.subject.filter.clone())?;
     let options = record::RecordOptions { request, runs: args.runs };
     let mut ui = Ui::new();
-    let outcome = record::record(&options, helper, interrupt, &mut |event| match event {
+    let outcome = record::record(&options, context, &mut |event| match event {
         Event::Round { number, .. } => ui.rounds(number, args.runs.into()),
         Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
             ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
@@ -74,7 +66,7 @@ fn record(args: &cli::Record, helper: &Helper, interrupt: &Interrupt) -> Result<
     Ok(if has_failed { Exit::Failed } else { Exit::Success })
 }
 
-fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn check(args: &cli::Check, context: Context<'_>) -> Result<Exit, Failure> {
     let flags = Table {
         base: args.base.clone(),
         metrics: names(&args.metric),
@@ -90,7 +82,7 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
         parents: parents(args.all_parents),
         all_machines: args.all_machines,
     };
-    let checked = check::check(&options, helper, interrupt)?;
+    let checked = check::check(&options, context)?;
     warn_of_skipped(&checked.skipped);
     printed(match args.format {
         Printed::Human => report::print_check(&checked),
@@ -99,7 +91,7 @@ fn check(args: &cli::Check, helper: &Helper, interrupt: &Interrupt) -> Result<Ex
     Ok(Exit::of_check(&checked))
 }
 
-fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn list(args: &cli::List, context: Context<'_>) -> Result<Exit, Failure> {
     let flags = Table { metrics: names(&args.metric), ..Table::default() };
     let options = list::ListOptions {
         request: request(flags, args.rev.clone(), None)?,
@@ -108,7 +100,7 @@ fn list(args: &cli::List, interrupt: &Interrupt) -> Result<Exit, Failure> {
         benchmark: args.benchmark.clone(),
     };
     let html = match &args.html {
-        Some(path) => Some((path, Whole::new(path, interrupt)?)),
+        Some(path) => Some((path, Whole::new(path, context.interrupt)?)),
         None => None,
     };
     let listing = list::list(&options)?;
@@ -147,17 +139,17 @@ fn export(args: &cli::Export) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn push(args: &cli::Sync, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn push(args: &cli::Sync, context: Context<'_>) -> Result<Exit, Failure> {
     let request = request(Table::default(), None, None)?;
-    let pushed = sync::push(&request, &args.remote, helper, interrupt)?;
+    let pushed = sync::push(&request, &args.remote, context)?;
     let had_all = if pushed.is_pushed { "" } else { ", which had them all" };
     print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
     Ok(Exit::Success)
 }
 
-fn pull(args: &cli::Sync, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn pull(args: &cli::Sync, context: Context<'_>) -> Result<Exit, Failure> {
     let request = request(Table::default(), None, None)?;
-    let merged = sync::pull(&request, &args.remote, helper, interrupt)?;
+    let merged = sync::pull(&request, &args.remote, context)?;
     print_merged("Pulled", &args.remote, merged);
     Ok(Exit::Success)
 }

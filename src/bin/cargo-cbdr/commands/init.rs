@@ -1,19 +1,19 @@
 //! `cargo cbdr init`.
 
-mod patch;
 mod workflow;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::init::{Candidate, Proposal, Trial, propose, try_out, write};
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::{self, Request};
+use similar::TextDiff;
 
 use super::request::{checked, request};
 use crate::cli::Init;
@@ -38,17 +38,14 @@ struct FileChange {
     after: String,
 }
 
-pub(crate) fn run(args: &Init, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
-    let outcome = set_up(args, helper, interrupt, &mut ui);
+    let outcome = set_up(args, context, &mut ui);
     ui.end();
-    match outcome {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(interrupt)),
-        outcome => outcome.map(|()| Exit::Success),
-    }
+    outcome.map(|()| Exit::Success)
 }
 
-fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> Result<(), Failure> {
+fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.subject.filter.is_some() {
         let what = "a table has no filter: give the harness its own, after `--`";
         return Err(Failure::Arguments(what.to_owned()));
@@ -59,7 +56,7 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     let measuring = Table { measuring: args.measuring.table(), ..Table::default() };
     let flags = checked(measuring, &args.subject, Some(&args.question))?;
     let request = request(flags, None, None)?;
-    let mut proposal = propose(&request, helper, interrupt)?;
+    let mut proposal = propose(&request, context)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
     match proposal.existing {
@@ -74,7 +71,7 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
             if !args.dry_run {
                 output::check(&proposal.manifest)?;
             }
-            choose_values(&mut proposal, &request, time, helper, interrupt, ui)?;
+            choose_values(&mut proposal, &request, time, context, ui)?;
             let (before, after) = proposal.edited_manifest()?;
             let path = proposal.manifest.clone();
             changes.push(FileChange { path, before: Some(before), after });
@@ -86,7 +83,7 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
         let mut out = std::io::stdout().lock();
         for FileChange { path, before, after } in &changes {
             let name = shown(path, &proposal.root);
-            out.write_all(patch::patch(&name, before.as_deref(), after).as_bytes())?;
+            out.write_all(patch(&name, before.as_deref(), after).as_bytes())?;
         }
         return Ok(());
     }
@@ -104,6 +101,19 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
     Ok(())
 }
 
+/// The change of the file `name` as a patch that `git apply` takes.
+fn patch(name: &str, before: Option<&str>, after: &str) -> String {
+    let mut patch = format!("diff --git a/{name} b/{name}\n");
+    let mut source = format!("a/{name}");
+    if before.is_none() {
+        let mode = if after.starts_with("#!") { "100755" } else { "100644" };
+        patch += &format!("new file mode {mode}\n");
+        source = "/dev/null".to_owned();
+    }
+    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
+    patch + &diff.unified_diff().header(&source, &format!("b/{name}")).to_string()
+}
+
 /// A path in the repository.
 fn shown(path: &Path, root: &Path) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -116,8 +126,7 @@ fn choose_values(
     proposal: &mut Proposal,
     request: &Request,
     time: Duration,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<(), Failure> {
     if let Some(chosen) = &proposal.chosen {
@@ -127,7 +136,7 @@ fn choose_values(
     if !time.is_zero() {
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert(RUN_TIMEOUT.to_owned());
-        let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
+        let trial = try_out(&request, time, context, &mut |event| match event {
             Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
                 ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
             }
@@ -223,4 +232,33 @@ fn minutes_needed(trial: &Trial) -> Option<u64> {
 
 fn percent(fraction: f64) -> String {
     format!("{}%", text::rounded(100.0 * fraction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_insertion_has_its_surroundings() {
+        let before = "1\n2\n3\n4\n5\n6\n7\n8\n";
+        let after = before.replace("5\n", "5\nnew\n");
+        assert_eq!(
+            patch("f", Some(before), &after),
+            "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -3,6 +3,7 @@\n 3\n 4\n 5\n+new\n 6\n 7\n 8\n"
+        );
+    }
+
+    #[test]
+    fn a_new_file_and_a_last_line_without_an_end() {
+        assert_eq!(
+            patch("d/f", None, "#!x\n"),
+            "diff --git a/d/f b/d/f\nnew file mode 100755\n--- /dev/null\n+++ b/d/f\n\
+             @@ -0,0 +1 @@\n+#!x\n"
+        );
+        assert_eq!(
+            patch("f", Some("a"), "a\nb\n"),
+            "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\
+             \\ No newline at end of file\n+a\n+b\n"
+        );
+    }
 }

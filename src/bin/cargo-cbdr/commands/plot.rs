@@ -24,12 +24,7 @@ const COLUMNS: usize = 80;
 pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let page = args.html.as_deref();
     let wanted = Wanted { page, inputs: &args.samples.files, ..Wanted::default() };
-    let outputs = match Outputs::new(Format::Human, wanted, interrupt) {
-        Err(Failure::Library(error)) if error.is_interrupt() => {
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outputs => outputs?,
-    };
+    let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
     let texts = texts(&args.samples.files)?;
     let units = analyze::units(&args.samples.files)?;
     let mut recording = Recording::new(args.samples.base.clone(), units);

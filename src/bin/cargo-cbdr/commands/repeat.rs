@@ -52,7 +52,7 @@ pub(crate) fn run(
         }
         options.seed = (options.seed + 1) % SEEDS;
         // From now on all is built.
-        ui.hush();
+        ui.show_live_only();
     }
     // What was done counts, whatever became of the rest.
     let printed = match format {

@@ -18,12 +18,17 @@ pub(super) fn request(
     head: Option<String>,
     filter: Option<String>,
 ) -> Result<Request, Failure> {
+    Ok(Request { head, filter, ..request_in(super::current_folder()?, flags)? })
+}
+
+/// A request of HEAD in a folder.
+pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failure> {
     Ok(Request {
-        folder: super::current_folder()?,
+        folder,
         flags,
-        head,
+        head: None,
         instead: None,
-        filter,
+        filter: None,
         exact_base: false,
         dirty: false,
         fetch: false,

@@ -84,16 +84,8 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let mut rows = vec![grid::header([
-            "metric",
-            "value",
-            "mean",
-            "deviation",
-            "z",
-            "commits",
-            "outliers",
-            "verdict",
-        ])];
+        let names = ["metric", "value", "mean", "deviation", "z", "commits", "outliers", "verdict"];
+        let mut rows = vec![grid::header(names)];
         for score in &result.metrics {
             let MetricScore { metric, past, verdict, .. } = score;
             let cells = vec![

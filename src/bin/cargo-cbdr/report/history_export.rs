@@ -56,36 +56,17 @@ fn rfc3339(seconds: f64) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// The columns that are the same in all rows of a result.
-const OF_RESULT: [&str; 17] = [
-    "commit",
-    "time",
-    "id",
-    "repository",
-    "benchmark",
-    "package",
-    "subject",
-    "args",
-    "cpu",
-    "cores",
-    "memory_mib",
-    "os",
-    "rustc",
-    "host",
-    "profile",
-    "features",
-    "error",
-];
-
-/// The columns of a repetition.
-const OF_REPETITION: [&str; 5] = ["metric", "unit", "better", "repetition", "value"];
+/// The columns of the rows: those of a result, and five of a repetition.
+const COLUMNS: &str = "commit,time,id,repository,benchmark,package,subject,args,\
+                       cpu,cores,memory_mib,os,rustc,host,profile,features,error,\
+                       metric,unit,better,repetition,value";
 
 fn csv(notes: &BTreeMap<String, CommitNote>) -> std::io::Result<()> {
     let mut out = csv::Writer::from_writer(std::io::stdout().lock());
-    out.write_record(OF_RESULT.iter().chain(&OF_REPETITION))?;
+    out.write_record(COLUMNS.split(','))?;
     for noted in notes.values().flat_map(|note| &note.results) {
         let NotedResult { id, time, result } = noted;
-        let of_result: [&str; OF_RESULT.len()] = [
+        let of_result: [&str; 17] = [
             &result.commit,
             &rfc3339(*time),
             id,
@@ -105,11 +86,11 @@ fn csv(notes: &BTreeMap<String, CommitNote>) -> std::io::Result<()> {
             result.error.as_deref().unwrap_or_default(),
         ];
         let of_result = of_result.map(cell);
-        let mut write = |of_repetition: [&str; OF_REPETITION.len()]| {
+        let mut write = |of_repetition: [&str; 5]| {
             out.write_record(of_result.iter().map(String::as_str).chain(of_repetition))
         };
         if result.metrics.is_empty() {
-            write([""; OF_REPETITION.len()])?;
+            write([""; 5])?;
         }
         for metric in &result.metrics {
             let (name, unit) = (cell(&metric.name), cell(&metric.unit));

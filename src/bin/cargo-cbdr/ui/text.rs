@@ -1,4 +1,4 @@
-//! The words: numbers, commits and notices as a person reads them.
+//! Numbers, commits and results as a person reads them.
 
 use cargo_cbdr::Report;
 use cargo_cbdr::engine::plan::Plan;
@@ -8,13 +8,7 @@ use cargo_cbdr::samples::{MetricFinding, Versus};
 use cargo_cbdr::workspace::git::base::{Origin, Rule, Sides};
 use cargo_cbdr::workspace::git::{Revision, abbreviated};
 
-pub(crate) use super::calm::{clean, is_hidden, line};
-
-/// The last lines of a longer text.
-pub(crate) fn last_lines(text: &str, count: usize) -> impl Iterator<Item = &str> {
-    let lines: Vec<&str> = text.lines().collect();
-    lines.into_iter().rev().take(count).collect::<Vec<_>>().into_iter().rev()
-}
+pub(crate) use super::sanitize::{clean, is_hidden, line};
 
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
@@ -34,13 +28,13 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
-/// What became of a metric that was decided, held against its threshold:
-/// `changed by +5.00%, more than +2.00%`. Where higher is better a threshold
-/// allows a fall, and that is said.
+/// A decided metric against its threshold: `changed by +5.00%, more than +2.00%`. If higher
+/// is better, a threshold allows a fall.
 pub(crate) fn against_threshold(result: &MetricResult) -> String {
-    let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
-    let regressed = result.verdict == Some(Verdict::Regression);
-    let beyond = if regressed { "more" } else { "less" };
+    let change = result.summary.change;
+    let limit = result.limit().unwrap_or_default();
+    let has_regressed = result.verdict == Some(Verdict::Regression);
+    let beyond = if has_regressed { "more" } else { "less" };
     let size = |fraction: f64| percent(fraction.abs()).trim_start_matches('+').to_owned();
     let threshold = size(result.threshold.unwrap_or_default());
     match (result.metric.better, change) {
@@ -61,17 +55,20 @@ pub(crate) fn against_threshold(result: &MetricResult) -> String {
     }
 }
 
-/// How much was removed: `1 benchmark removed`; none where nothing was.
+/// How much was removed: `1 benchmark removed`; none if nothing was.
 pub(crate) fn removed_count(removed: &[Removed]) -> Option<String> {
     let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
     let benchmarks = removed.len() as u64 - metrics;
-    let some = |number: u64, noun| (number > 0).then(|| count(number, noun));
-    let parts: Vec<_> =
-        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
+    let counted = match (benchmarks, metrics) {
+        (0, 0) => return None,
+        (benchmarks, 0) => count(benchmarks, "benchmark"),
+        (0, metrics) => count(metrics, "metric"),
+        _ => format!("{} and {}", count(benchmarks, "benchmark"), count(metrics, "metric")),
+    };
+    Some(format!("{counted} removed"))
 }
 
-/// What was removed, by name, at most `most` of it.
+/// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     let one = |removed: &Removed| match &removed.metric {
         Some(metric) => format!("`{}` of `{}`", line(metric), line(&removed.benchmark)),
@@ -84,19 +81,19 @@ pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     names.join(", ")
 }
 
-/// What a verdict is not about, to be said behind it: what was removed, and the
-/// keys of the tables that differ and change which benchmarks run.
+/// What a verdict is not about, to stand behind it: what was removed, and the keys of the
+/// tables that differ and change which benchmarks run.
 pub(crate) fn not_asked(removed: &[Removed], selecting: &[&str]) -> String {
     const MOST: usize = 10;
-    let mut said = String::new();
+    let mut text = String::new();
     if let Some(count) = removed_count(removed) {
-        said += &format!("; {count}: {}", removed_names(removed, MOST));
+        text += &format!("; {count}: {}", removed_names(removed, MOST));
     }
     if !selecting.is_empty() {
         let keys = list(selecting.iter().map(|key| format!("`{}`", line(key))));
-        said += &format!("; base and head set what is run differently: {keys}");
+        text += &format!("; base and head set what is run differently: {keys}");
     }
-    said
+    text
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -109,7 +106,7 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval, whose ends there may be none of.
+/// An interval; an end that is missing or infinite is an infinity.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
     match (finite(lower), finite(upper)) {
@@ -148,9 +145,9 @@ const BYTES: &[(f64, &str)] =
 const NUMBERS: &[(f64, &str)] =
     &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
 
-/// The prefixes of a unit, with their factors, largest first, and what follows
-/// the prefix: seconds, bytes, counts and what is counted per second are scaled,
-/// others (`ms`, say) are shown as they are.
+/// The prefixes of a unit with their factors, largest first, and what follows the prefix.
+/// Seconds, bytes, counts and what is counted per second are scaled; other units, such as
+/// `ms`, are shown as they are.
 pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
     match unit {
         Unit::Seconds => (TIMES, ""),
@@ -182,20 +179,19 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     line(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
 }
 
-/// How many verdicts there are to be had, how, and how long that takes at
-/// least.
+/// How many verdicts a comparison is to give, how, and how long that takes at least.
 pub(crate) fn plan(plan: &Plan) -> String {
-    let (benchmarks, questions) = (plan.benchmarks.len(), plan.tests());
     let seed = plan.seed;
     if !plan.decides {
         let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));
         let time = humantime::format_duration(plan.time_limit);
         return format!("in pairs, to the limit of {most}{time}, seed {seed}");
     }
-    if questions == 1 {
+    let verdicts = plan.tests();
+    if verdicts == 1 {
         return format!("in pairs, seed {seed}");
     }
-    let of = match benchmarks {
+    let of = match plan.benchmarks.len() {
         1 => String::new(),
         several => format!(" on {several} benchmarks"),
     };
@@ -204,7 +200,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
         time => format!(", about {}", roughly(time)),
     };
     let least = plan.least_pairs();
-    format!("for {questions} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
+    format!("for {verdicts} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
 }
 
 /// A percentage without the noise of its last digits.
@@ -293,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_change_is_held_against_its_threshold_in_the_direction_that_is_worse() {
-        let said = |better, change, verdict| {
+        let text = |better, change, verdict| {
             let summary = Summary { change, ..Summary::default() };
             let metric = Metric { better, ..Metric::named("rate") };
             against_threshold(&MetricResult::new(metric, Some(0.02), summary, Some(verdict)))
@@ -329,7 +325,7 @@ mod tests {
             ),
         ];
         for (better, change, verdict, expected) in table {
-            assert_eq!(said(better, change, verdict), expected);
+            assert_eq!(text(better, change, verdict), expected);
         }
     }
 
