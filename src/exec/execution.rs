@@ -32,10 +32,12 @@ use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
 
 /// What runs programs, and what may stop it.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) helper: &'a Helper,
-    pub(crate) interrupt: &'a Interrupt,
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Starts the programs.
+    pub helper: &'a Helper,
+    /// Ends them.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Why a measurement has no values.

@@ -1,6 +1,6 @@
 //! Runs programs and reads what they measured.
 
-pub(crate) mod execution;
+pub mod execution;
 pub mod harness;
 pub mod machine;
 pub mod meter;

@@ -1,29 +1,31 @@
-//! Which commit brought the regression? A binary search in which each try is
-//! the real comparison of a commit with the good one.
+//! Finds the commit that brought a regression: a binary search in which each try
+//! is the real comparison of a commit with the good one.
 //!
 //! # The promise
 //!
-//! If the change, once in, stays in, the answer is right with at least the
-//! confidence that is asked for: it is wrong only if a verdict on the way was
-//! wrong, and the chances of wrong verdicts that the comparisons are allowed
-//! add up to no more than 1 minus that confidence ([`level`]). They are shared
-//! out by number, before anything is measured, so it does not matter how many
-//! comparisons it takes, or that what is compared next depends on what was
-//! found before (Boole's inequality, each comparison being a fresh measurement
-//! whose chance of a wrong verdict holds given everything before it).
+//! If the regression stays in once it is in, the answer is right with at least the
+//! confidence that is asked for. It is wrong only if a verdict on the way is wrong,
+//! and the chances of wrong verdicts that the comparisons are allowed add up to no
+//! more than 1 minus that confidence ([`level`]). The chances are shared out by
+//! number, before anything is measured. So it does not matter how many comparisons
+//! the search takes, or that each one depends on the verdicts before it (Boole's
+//! inequality: each comparison is a fresh measurement, whose chance of a wrong
+//! verdict holds given everything before it).
 
-pub mod search;
-pub mod state;
+mod search;
 
-use search::{Search, steps};
-use state::{CommitOutcome, Measurement, State, Step};
+use std::path::PathBuf;
+
+use search::{Search, halvings};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt, RunError};
-use crate::exec::system::digest;
+use crate::exec::execution::Context;
+use crate::exec::process::RunError;
+use crate::exec::system::{Place, digest};
 use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
-use crate::flows::history::hardware::Hardware;
+use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
@@ -35,59 +37,270 @@ use crate::workspace::{self, Request, cargo};
 
 /// What to search for.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// What is compared and what decides; its base and head are not looked at.
-    /// The confidence is that of the answer.
+pub struct BisectOptions {
+    /// What is compared and what decides. Its base and head are ignored, and its
+    /// confidence is that of the answer.
     pub request: Request,
     /// The good commit.
     pub good: String,
     /// The bad commit.
     pub bad: String,
-    /// Which parents of merges are looked at.
+    /// Which parents of merges are searched.
     pub parents: Parents,
-    /// Forget what an earlier search for the same has found.
+    /// Forget the results of an earlier search for the same commit.
     pub restart: bool,
     /// The seed of the first comparison's order, below 2^53.
     pub seed: u64,
 }
 
-/// How a search stands.
+/// How a search gets on.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// It begins, among so many commits, with so many verdicts from before.
-    Begins(usize, usize),
-    /// A commit is to be tried; so many suspects and at most so many tries are
-    /// left, if none has to be skipped.
-    Trying(&'a Commit, usize, u32),
+pub enum BisectEvent<'a> {
+    /// The search begins.
+    Begins {
+        /// How many commits are searched.
+        commits: usize,
+        /// How many results of an earlier search are known.
+        known: usize,
+    },
+    /// A commit is about to be tried.
+    Trying {
+        /// The commit.
+        commit: &'a Commit,
+        /// How many suspects are left.
+        suspects: usize,
+        /// How many tries are left at most, if no commit has to be skipped.
+        tries_left: u32,
+    },
+    /// An event of the comparison of that commit.
+    Comparing(Event<'a>),
     /// A commit was tried.
-    Tried(&'a Commit, &'a Step),
+    Tried(&'a Commit, &'a BisectStep),
 }
 
-/// What came of it.
+/// What became of one commit. The cache and the JSON output hold it in this form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BisectStep {
+    /// The commit.
+    pub commit: String,
+    /// What it was found to be.
+    pub outcome: StepOutcome,
+    /// Why it could not be tried, or was not measured.
+    pub why: Option<String>,
+    /// The measurement, if there was one.
+    pub measured: Option<StepMeasurement>,
+}
+
+/// What a commit was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepOutcome {
+    /// It is not slower than the good commit by more than the threshold.
+    Good,
+    /// It is slower.
+    Bad,
+    /// The limit came before the verdict.
+    Inconclusive,
+    /// It does not build or does not run.
+    Unusable,
+}
+
+impl StepOutcome {
+    /// The word for it in the outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StepOutcome::Good => "good",
+            StepOutcome::Bad => "bad",
+            StepOutcome::Inconclusive => "inconclusive",
+            StepOutcome::Unusable => "unusable",
+        }
+    }
+}
+
+/// The measurement of a commit against the good one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepMeasurement {
+    /// The chance of a wrong verdict that it was allowed.
+    pub level: f64,
+    /// The change of the metric that decided, a fraction.
+    pub change: Option<f64>,
+    /// The lower bound of the change.
+    pub lower: Option<f64>,
+    /// The upper bound of the change.
+    pub upper: Option<f64>,
+    /// How many pairs there were.
+    pub pairs: u64,
+    /// How long sampling took, seconds.
+    pub seconds: f64,
+}
+
+/// The answer of a search.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct BisectReport {
     /// Whether the bad commit has a regression against the good one.
     pub verdict: Verdict,
     /// The good commit.
     pub good: Revision,
     /// The bad commit.
     pub bad: Revision,
-    /// The commit that brought it; several when those between could not be
-    /// tried; none without a regression.
+    /// The commit that brought the regression. Several commits if those between them
+    /// could not be tried, none without a regression.
     pub guilty: Vec<Commit>,
-    /// All that was tried, in order.
-    pub steps: Vec<Step>,
-    /// With which probability the answer is right, at least.
+    /// All commits that were tried, in order.
+    pub steps: Vec<BisectStep>,
+    /// The probability, at least, with which the answer is right.
     pub confidence: f64,
-    /// What doubt means.
+    /// What an inconclusive answer means.
     pub on_inconclusive: OnDoubt,
 }
 
-/// The chance of a wrong verdict that comparison number `number` (from 1) is
-/// allowed, when all of them together may have `total` and `expected` are
-/// expected: nine tenths are for those, in equal parts; the last tenth is for
-/// all that may follow, in parts of 1/i² (which sum to π²/6).
-pub fn level(total: f64, number: u32, expected: u32) -> f64 {
+/// Searches for the commit after `good` that brought the regression of `bad` against
+/// it.
+///
+/// # Errors
+/// When `good` is no ancestor of `bad`, has no such benchmark or does not build,
+/// and when a comparison fails for a reason that does not lie in its commit. A signal
+/// is an error, too; the results so far are kept in the cache.
+pub fn bisect(
+    options: &BisectOptions,
+    context: Context<'_>,
+    on_event: &mut dyn FnMut(BisectEvent<'_>),
+) -> Result<BisectReport, Error> {
+    let repo = Repo::discover(&options.request.folder)?;
+    let good = repo.at(Some(&options.good))?;
+    let bad = repo.at(Some(&options.bad))?;
+    let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
+    let request = comparison_with(&good, &options.request, context)?;
+    let (policy, _) = options::limits(&request.flags)?;
+    let question =
+        (&good.commit, &bad.commit, options.parents, &request.flags, Fingerprint::here());
+    let name = &digest(format!("{question:?}").as_bytes())[..16];
+    let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
+    let saved = SavedSteps::open(path, options.restart);
+    on_event(BisectEvent::Begins { commits: nodes.len(), known: saved.steps.len() });
+    let mut bisection = Bisection {
+        request,
+        seed: options.seed,
+        expected: 1 + halvings(nodes.len()),
+        total_level: 1.0 - policy.confidence,
+        search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
+        nodes,
+        saved,
+        context,
+    };
+    let last = bisection.try_commit(bisection.nodes.len() - 1, on_event)?;
+    let verdict = match last.outcome {
+        StepOutcome::Bad => Verdict::Regression,
+        StepOutcome::Good => Verdict::NoRegression,
+        StepOutcome::Inconclusive => Verdict::Inconclusive,
+        StepOutcome::Unusable => {
+            return Err(Kind::Bisect { which: "bad", why: last.why.unwrap_or_default() }.into());
+        }
+    };
+    let mut guilty = Vec::new();
+    if verdict == Verdict::Regression {
+        while let Some(next) = bisection.search.next() {
+            let step = bisection.try_commit(next, on_event)?;
+            bisection.search.mark(next, step.outcome);
+        }
+        let suspects = bisection.search.suspects().into_iter();
+        guilty = suspects.map(|number| bisection.nodes[number].commit.clone()).collect();
+    }
+    bisection.saved.remove();
+    Ok(BisectReport {
+        verdict,
+        good,
+        bad,
+        guilty,
+        steps: bisection.saved.steps,
+        confidence: policy.confidence,
+        on_inconclusive: policy.on_inconclusive,
+    })
+}
+
+/// The request of a comparison of any commit with the good one. All are judged by the
+/// table that the user has before them.
+fn comparison_with(
+    good: &Revision,
+    request: &Request,
+    context: Context<'_>,
+) -> Result<Request, Error> {
+    let mut flags = workspace::user_table(request, context.helper, context.interrupt)?;
+    flags.base = Some(good.commit.clone());
+    // The named benchmarks are those of each commit's own table, unless one is chosen.
+    flags.benchmarks = None;
+    // A waiver accepts a slowdown, but it is one all the same.
+    flags.waivers = Some(Vec::new());
+    Ok(Request {
+        flags,
+        exact_base: true,
+        dirty: false,
+        aa: false,
+        always_run: false,
+        policy_from: Side::Head,
+        ..request.clone()
+    })
+}
+
+/// A search under way.
+struct Bisection<'a> {
+    /// The comparisons, but for their heads.
+    request: Request,
+    seed: u64,
+    nodes: Vec<Node>,
+    search: Search,
+    saved: SavedSteps,
+    /// The chance of a wrong answer.
+    total_level: f64,
+    /// How many comparisons are expected to share it.
+    expected: u32,
+    context: Context<'a>,
+}
+
+impl Bisection<'_> {
+    /// Says what a commit is: from an earlier search, or by comparing it now.
+    fn try_commit(
+        &mut self,
+        number: usize,
+        on_event: &mut dyn FnMut(BisectEvent<'_>),
+    ) -> Result<BisectStep, Error> {
+        let commit = &self.nodes[number].commit;
+        if let Some(known) = self.saved.steps.iter().find(|step| step.commit == commit.id) {
+            return Ok(known.clone());
+        }
+        let suspects = self.search.suspects().len();
+        on_event(BisectEvent::Trying { commit, suspects, tries_left: halvings(suspects) });
+        let measured = self.saved.steps.iter().filter(|step| step.measured.is_some()).count();
+        let level = level(self.total_level, 1 + measured as u32, self.expected);
+        let mut request = self.request.clone();
+        request.head = Some(commit.id.clone());
+        request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
+        let seed = (self.seed + self.saved.steps.len() as u64) % (1 << 53);
+        let options = compare::Options { request, fail_fast: true, seed, shard: None };
+        let compared = compare(&options, self.context, &mut |event| {
+            on_event(BisectEvent::Comparing(event));
+        });
+        let step = match compared {
+            Ok(compared) => step(commit, &compared.outcome, level)?,
+            Err(error) if lies_in_the_commit(&error) => BisectStep {
+                commit: commit.id.clone(),
+                outcome: StepOutcome::Unusable,
+                why: Some(error.to_string()),
+                measured: None,
+            },
+            Err(error) => return Err(error),
+        };
+        self.saved.push(step.clone())?;
+        on_event(BisectEvent::Tried(commit, &step));
+        Ok(step)
+    }
+}
+
+/// The chance of a wrong verdict that the comparison `number` (from 1) is allowed if
+/// all of them together may have `total` and `expected` of them are expected. The
+/// expected ones share nine tenths in equal parts. All that may follow share the last
+/// tenth in parts of 1/i², which sum to π²/6.
+fn level(total: f64, number: u32, expected: u32) -> f64 {
     if number <= expected {
         return 0.9 * total / f64::from(expected);
     }
@@ -96,153 +309,28 @@ pub fn level(total: f64, number: u32, expected: u32) -> f64 {
     0.1 * total * share
 }
 
-/// Searches for the commit after `good` that brought the regression that `bad`
-/// has against it.
-///
-/// # Errors
-/// When `good` is no ancestor of `bad`, has no such benchmark or does not build,
-/// and when a comparison can't be made for a reason that is not the commit's.
-/// A signal is an error, too; what was found so far is kept.
-pub fn bisect(
-    options: &Options,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>),
-    follow: &mut dyn FnMut(Progress<'_>),
-) -> Result<Report, Error> {
-    let repo = Repo::discover(&options.request.folder)?;
-    let good = repo.at(Some(&options.good))?;
-    let bad = repo.at(Some(&options.bad))?;
-    let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
-    let request = request(options, &good, helper, interrupt)?;
-    let (policy, _) = options::limits(&request.flags)?;
-    let about = (&good.commit, &bad.commit, options.parents, &request.flags, Hardware::here());
-    let name = &digest(format!("{about:?}").as_bytes())[..16];
-    let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
-    let mut state = State::open(path);
-    if options.restart {
-        state.remove();
-        state.steps.clear();
-    }
-    follow(Progress::Begins(nodes.len(), state.steps.len()));
-    let expected = 1 + steps(nodes.len());
-    let total = 1.0 - policy.confidence;
-    let mut tries = Tries { request, options, state, total, expected, helper, interrupt };
-    let mut search = Search::new(nodes.iter().map(|node| node.parents.clone()).collect());
-    let last = nodes.len() - 1;
-    let verdict = match tries.of(&nodes, last, &search, tell, follow)? {
-        CommitOutcome::Bad => Verdict::Regression,
-        CommitOutcome::Good => Verdict::NoRegression,
-        CommitOutcome::Inconclusive => Verdict::Inconclusive,
-        CommitOutcome::Unusable => {
-            let why = tries.state.steps.last().and_then(|step| step.why.clone());
-            return Err(Kind::Bisect { which: "bad", why: why.unwrap_or_default() }.into());
-        }
-    };
-    while let Some(next) = search.next().filter(|_| verdict == Verdict::Regression) {
-        let outcome = tries.of(&nodes, next, &search, tell, follow)?;
-        search.mark(next, outcome.mark());
-    }
-    let guilty = search.suspects().into_iter().map(|at| nodes[at].commit.clone());
-    let guilty = guilty.filter(|_| verdict == Verdict::Regression).collect();
-    tries.state.remove();
-    let (confidence, on_inconclusive) = (policy.confidence, policy.on_inconclusive);
-    let steps = tries.state.steps;
-    Ok(Report { verdict, good, bad, guilty, steps, confidence, on_inconclusive })
-}
-
-/// The comparisons of a search: of each commit with the good one, all by the
-/// table that the user has before them.
-fn request(
-    options: &Options,
-    good: &Revision,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Request, Error> {
-    let mut flags = workspace::user_table(&options.request, helper, interrupt)?;
-    flags.base = Some(good.commit.clone());
-    // Those of each commit's own table count, unless one is chosen.
-    flags.benchmarks = None;
-    // A slowdown that was accepted is one all the same.
-    flags.waivers = Some(Vec::new());
-    let policy_from = Side::Head;
-    let (exact_base, dirty, aa, always_run) = (true, false, false, false);
-    let request = options.request.clone();
-    Ok(Request { flags, exact_base, dirty, aa, always_run, policy_from, ..request })
-}
-
-/// What tries commits.
-struct Tries<'a> {
-    request: Request,
-    options: &'a Options,
-    state: State,
-    /// The chance of a wrong answer, and the comparisons that are expected to
-    /// share it.
-    total: f64,
-    expected: u32,
-    helper: &'a Helper,
-    interrupt: &'a Interrupt,
-}
-
-impl Tries<'_> {
-    /// What a commit is: as was found before, or by comparing it now.
-    fn of(
-        &mut self,
-        nodes: &[Node],
-        at: usize,
-        search: &Search,
-        tell: &mut dyn FnMut(Event<'_>),
-        follow: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<CommitOutcome, Error> {
-        let commit = &nodes[at].commit;
-        if let Some(known) = self.state.steps.iter().find(|step| step.commit == commit.id) {
-            return Ok(known.outcome);
-        }
-        follow(Progress::Trying(commit, search.suspects().len(), search.tries_left()));
-        let measured = self.state.steps.iter().filter(|step| step.measured.is_some()).count();
-        let level = level(self.total, 1 + measured as u32, self.expected);
-        let mut request = self.request.clone();
-        request.head = Some(commit.id.clone());
-        request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
-        let seed = (self.options.seed + self.state.steps.len() as u64) % (1 << 53);
-        let options = compare::Options { request, fail_fast: true, seed, shard: None };
-        let step = match compare(&options, self.helper, self.interrupt, tell) {
-            Ok(compared) => step(commit, &compared.outcome, level)?,
-            Err(error) if is_the_commits(&error) => Step {
-                commit: commit.id.clone(),
-                outcome: CommitOutcome::Unusable,
-                why: Some(error.to_string()),
-                measured: None,
-            },
-            Err(error) => return Err(error),
-        };
-        self.state.push(step)?;
-        let step = &self.state.steps[self.state.steps.len() - 1];
-        follow(Progress::Tried(commit, step));
-        Ok(step.outcome)
-    }
-}
-
 /// What a comparison with the good commit says of a commit.
-fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<Step, Error> {
+fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, Error> {
     if compared.stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let (outcome, why) = match compared.verdict {
-        Some(Verdict::Regression) => (CommitOutcome::Bad, None),
-        Some(Verdict::NoRegression) => (CommitOutcome::Good, None),
+    let mut why = None;
+    let outcome = match compared.verdict {
+        Some(Verdict::Regression) => StepOutcome::Bad,
+        Some(Verdict::NoRegression) => StepOutcome::Good,
+        Some(Verdict::Inconclusive) | None => StepOutcome::Inconclusive,
         Some(Verdict::Identical) => {
-            (CommitOutcome::Good, Some("the same program as the good commit's".to_owned()))
+            why = Some("the same program as the good commit's".to_owned());
+            StepOutcome::Good
         }
-        Some(Verdict::Inconclusive) | None => (CommitOutcome::Inconclusive, None),
         Some(Verdict::NoBaseline) => {
             let why = "it has no such benchmark, or does not build".to_owned();
             return Err(Kind::Bisect { which: "good", why }.into());
         }
     };
-    let judged = || compared.metrics().filter(|(_, metric)| metric.verdict.is_some());
-    let decided = judged().find(|(_, metric)| metric.verdict == compared.verdict);
-    let measured = decided.or(judged().next()).map(|(_, metric)| Measurement {
+    let gating = || compared.metrics().filter(|(_, metric)| metric.verdict.is_some());
+    let decided = gating().find(|(_, metric)| metric.verdict == compared.verdict);
+    let measured = decided.or(gating().next()).map(|(_, metric)| StepMeasurement {
         level,
         change: metric.summary.change,
         lower: metric.summary.lower.filter(|bound| bound.is_finite()),
@@ -250,12 +338,12 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<Step, Error> 
         pairs: compared.pairs(),
         seconds: compared.elapsed_seconds.unwrap_or_default(),
     });
-    Ok(Step { commit: commit.id.clone(), outcome, why, measured })
+    Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured })
 }
 
-/// Whether a comparison failed because of what the commit is, so that others
-/// can still be tried.
-fn is_the_commits(error: &Error) -> bool {
+/// Whether a comparison failed because of what its commit is. Then other commits can
+/// still be tried.
+fn lies_in_the_commit(error: &Error) -> bool {
     match error.kind() {
         Kind::Build { side, .. }
         | Kind::Manifests { side, .. }
@@ -264,9 +352,42 @@ fn is_the_commits(error: &Error) -> bool {
         Kind::Settings(error) => {
             !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_))
         }
-        Kind::Cargo(cargo::Error::NoExecutable(_)) | Kind::NoBenchmark { .. } => true,
-        Kind::AllRemoved(_) => true,
+        Kind::Cargo(cargo::Error::NoExecutable(_))
+        | Kind::NoBenchmark { .. }
+        | Kind::AllRemoved(_) => true,
         _ => false,
+    }
+}
+
+/// The steps of a search in a file of the cache, from which an interrupted search goes
+/// on.
+struct SavedSteps {
+    path: PathBuf,
+    steps: Vec<BisectStep>,
+}
+
+impl SavedSteps {
+    /// Reads the file. One that can't be read counts as empty.
+    fn open(path: PathBuf, restart: bool) -> Self {
+        let mut saved = SavedSteps { path, steps: Vec::new() };
+        if restart {
+            saved.remove();
+        } else {
+            let text = std::fs::read(&saved.path).unwrap_or_default();
+            saved.steps = serde_json::from_slice(&text).unwrap_or_default();
+        }
+        saved
+    }
+
+    fn push(&mut self, step: BisectStep) -> Result<(), Error> {
+        self.steps.push(step);
+        let text = serde_json::to_vec(&self.steps).unwrap_or_default();
+        let written = Place::find(&self.path).and_then(|place| place.replace(&text));
+        written.map_err(Error::io("write", &self.path))
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -9,7 +9,6 @@ use std::time::Instant;
 use crate::engine::remarks::remarks;
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
-use crate::exec::process::{Helper, Interrupt};
 use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::notice::Notice;
@@ -48,20 +47,21 @@ pub struct Compared {
     pub gates: Vec<(String, Gate)>,
 }
 
-/// Compares the two sides. `tell` learns what happens, between runs only.
+/// Compares the two sides. `on_event` learns what happens, between runs only.
 ///
 /// # Errors
 /// When there is no result: see [`Error`]. A signal during sampling is no
 /// error: the outcome then says what is known so far.
 pub fn compare(
     options: &Options,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    tell: &mut dyn FnMut(Event<'_>),
+    context: Context<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Compared, Error> {
     let start = Instant::now();
-    let preparation =
-        workspace::prepare(&options.request, helper, interrupt, &mut |event| tell(event.into()))?;
+    let Context { helper, interrupt } = context;
+    let preparation = workspace::prepare(&options.request, helper, interrupt, &mut |event| {
+        on_event(event.into());
+    })?;
     let mut notices = preparation.notices.clone();
     let programs = programs(&preparation, options.request.filter.as_deref())?;
     let Measured { sampled, discoveries, gates, prepare_seconds } = if programs.is_empty() {
@@ -73,9 +73,9 @@ pub fn compare(
         let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let mut session = Session {
             programs,
-            context: Context { helper, interrupt },
+            context,
             known_repetitions: preparation.cache.file("repetitions-v1"),
-            on_event: &mut *tell,
+            on_event: &mut *on_event,
             start,
             notices: &mut notices,
             names: names.collect(),
@@ -83,7 +83,7 @@ pub fn compare(
         session.run(&preparation.settings, options)?
     };
     for notice in remarks(&sampled.benchmarks) {
-        tell(Event::Notice(&notice));
+        on_event(Event::Notice(&notice));
         notices.push(notice);
     }
     let verdict = match sampled.stopped_by {

@@ -1,72 +1,81 @@
-//! What this machine can measure, and how well: its facts, its meters, and the
-//! noise of a program of ours against itself.
+//! What this machine can measure, and how well: its facts, its meters, and the noise of a
+//! program against itself.
 
 use std::ffi::OsString;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use crate::engine::schedule::Schedule;
 use crate::engine::test::MetricTest;
 use crate::error::{Error, Kind};
+use crate::exec::execution::Context;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
-use crate::exec::process::{Command, Helper, Interrupt, RunFault, Sink};
+use crate::exec::process::{Command, RunFault, Sink};
 use crate::model::estimator::Estimator;
 use crate::model::metric::{DEFAULT_METRIC, Metric, Unit};
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::Levels;
 use crate::stats::moments::Moments;
 
-/// How the machine is looked at.
+/// How the machine is examined.
 #[derive(Clone, Debug)]
-pub struct Request {
-    /// The words that make this program do [`work`]; the number of rounds
-    /// follows them.
+pub struct DoctorOptions {
+    /// The words that make this program do [`work`]; the number of rounds follows them.
     pub work: Vec<OsString>,
-    /// Its environment.
+    /// The environment of the work.
     pub env: Vec<(OsString, OsString)>,
     /// How long the noise may be measured.
     pub time: Duration,
     /// The seed of the order, below 2^53.
     pub seed: u64,
-    /// 1 minus the chance of a wrong verdict, of which the forecasts are.
+    /// 1 minus the chance of a wrong verdict, for which thresholds are foreseen.
     pub confidence: f64,
 }
 
-/// What came of it.
+/// What is known of the machine.
 #[derive(Debug)]
 pub struct Checkup {
-    /// The machine's facts.
+    /// Its facts.
     pub machine: Machine,
-    /// The metrics that not every machine has; why not, where this one
-    /// doesn't.
+    /// The metrics that not every machine has, and why this one lacks them.
     pub meters: Vec<(Metric, Option<Refusal>)>,
     /// The least step of the clock that wall time is read from, seconds.
     pub clock_step: f64,
-    /// The least difference that two runs' processor times had, seconds:
-    /// where the kernel counts in ticks, a tick.
+    /// The least difference between the processor times of two runs, seconds: a tick if
+    /// the kernel counts in ticks.
     pub processor_clock_step: Option<f64>,
-    /// The share of the processors' time that went to other virtual machines,
-    /// 0 to 1: since the start, and while the noise was measured.
+    /// The share of the processors' time that went to other virtual machines, 0 to 1: since
+    /// the start, and while the noise was measured.
     pub stolen: [Option<f64>; 2],
     /// The noise, for runs of some lengths.
-    pub noise: Vec<Noise>,
+    pub noise: Vec<RunNoise>,
 }
 
 /// The noise of runs of one length.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Noise {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunNoise {
     /// How long a run took, on average, seconds of wall time.
-    pub run: f64,
-    /// How many pairs there were.
+    pub run_seconds: f64,
+    /// How many pairs were measured.
     pub pairs: u64,
-    /// The standard deviation of the logarithm of a pair's ratio: roughly the
-    /// fraction by which its members differ.
+    /// The standard deviation of the logarithm of a pair's ratio: roughly the fraction by
+    /// which its members differ.
     pub deviation: Option<f64>,
-    /// For times that a comparison may take (seconds), the least threshold
-    /// that no change at all can be told from, a fraction.
-    pub thresholds: Vec<(f64, Option<f64>)>,
+    /// What comparisons of some lengths can decide.
+    pub thresholds: Vec<LeastThreshold>,
+}
+
+/// The least threshold that no change at all can be told from in a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeastThreshold {
+    /// How long the comparison takes.
+    pub seconds: f64,
+    /// The threshold, a fraction.
+    pub least: Option<f64>,
 }
 
 /// The rounds of the runs: some 10 and 100 milliseconds.
@@ -90,149 +99,154 @@ pub fn work(rounds: u64) {
     black_box(table);
 }
 
-/// Looks at the machine. `tell` learns when the noise is about to be
-/// measured.
+/// Examines the machine. `on_noise` is called when its noise is about to be measured.
 ///
 /// # Errors
 /// When the work can't be run, or a signal came.
 pub fn examine(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    tell: &mut dyn FnMut(),
+    options: &DoctorOptions,
+    context: Context<'_>,
+    on_noise: &mut dyn FnMut(),
 ) -> Result<Checkup, Error> {
     let root = Path::new("/");
     let machine = Machine::read(root);
-    let path = request.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, value)| value.as_os_str());
-    let meters = meter::here(path, &machine);
+    let path = options.env.iter().find(|(name, _)| name == "PATH");
+    let meters = meter::here(path.map(|(_, value)| value.as_os_str()), &machine);
     let clock_step = clock_step();
-    tell();
-    let (noise, processor_clock_step) = noise(request, helper, interrupt)?;
+    on_noise();
+    let mut tests: Vec<NoiseTest> =
+        (0..).zip(ROUNDS).map(|(number, rounds)| NoiseTest::new(options, number, rounds)).collect();
+    let mut processor_times: Vec<f64> = Vec::new();
+    let start = Instant::now();
+    'pairs: loop {
+        for test in &mut tests {
+            processor_times.extend(test.run_pair(context)?);
+            if start.elapsed() >= options.time {
+                break 'pairs;
+            }
+        }
+    }
     let before = machine.ticks.unwrap_or_default();
     let after = Machine::read(root).ticks;
-    let since = |ticks| after.and_then(|after| after.stolen_since(ticks));
-    let stolen = [since(Default::default()), since(before)];
-    Ok(Checkup { machine, meters, clock_step, processor_clock_step, stolen, noise })
+    let stolen_since = |ticks| after.and_then(|after| after.stolen_since(ticks));
+    Ok(Checkup {
+        stolen: [stolen_since(Default::default()), stolen_since(before)],
+        machine,
+        meters,
+        clock_step,
+        processor_clock_step: least_step(processor_times),
+        noise: tests.iter().map(NoiseTest::noise).collect(),
+    })
 }
 
-/// The least difference of two readings of the clock that are not the same.
+/// The least difference between two readings of the clock that differ.
 fn clock_step() -> f64 {
     let step = |_| {
-        let begin = Instant::now();
+        let start = Instant::now();
         loop {
-            let step = begin.elapsed();
+            let step = start.elapsed();
             if !step.is_zero() {
                 return step;
             }
         }
     };
-    let least = (0..1000).map(step).min();
-    least.unwrap_or_default().as_secs_f64()
+    (0..1000).map(step).min().unwrap_or_default().as_secs_f64()
 }
 
-/// The runs of one length.
-struct Track {
-    command: Command,
-    schedule: Schedule,
-    question: MetricTest,
-    ratios: Moments,
-    runs: Moments,
-    /// With those that were not measured.
-    pairs: u64,
-    /// What a pair takes, all in all.
-    seconds: Moments,
-}
-
-/// Measures the noise, and the step of the processor's clock.
-fn noise(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<(Vec<Noise>, Option<f64>), Error> {
-    let mut tracks: Vec<Track> = (0..).zip(ROUNDS).map(|(n, r)| track(request, n, r)).collect();
-    let mut processor: Vec<f64> = Vec::new();
-    let begin = Instant::now();
-    'all: loop {
-        for track in &mut tracks {
-            let pair = Instant::now();
-            let mut walls = Pair { base: 0.0, head: 0.0 };
-            let first = track.schedule.first(track.pairs);
-            for side in [first, first.other()] {
-                let (wall, times) = run(track, helper, interrupt)?;
-                walls[side] = wall;
-                processor.extend(times);
-            }
-            // The first pair of each is a warm-up.
-            if track.pairs > 0 {
-                track.take(first, &walls, pair.elapsed().as_secs_f64());
-            }
-            track.pairs += 1;
-            if begin.elapsed() >= request.time {
-                break 'all;
-            }
-        }
-    }
-    Ok((tracks.iter().map(Track::noise).collect(), least_step(processor)))
-}
-
-fn track(request: &Request, number: u64, rounds: u64) -> Track {
-    let mut argv = request.work.clone();
-    argv.push(rounds.to_string().into());
-    let (stdout, stderr) = (Sink::Null, Sink::Null);
-    let cwd = PathBuf::from("/");
-    let env = request.env.clone();
-    let command = Command { argv, env, cwd, stdout, stderr, sweep: true, ..Command::default() };
-    let metric = Metric::cost(DEFAULT_METRIC, Unit::Seconds);
-    let levels = Levels::new(request.confidence, 1);
-    Track {
-        command,
-        schedule: Schedule::new(request.seed, number),
-        question: MetricTest::new(metric, None, Estimator::default(), levels),
-        ratios: Moments::new(),
-        runs: Moments::new(),
-        pairs: 0,
-        seconds: Moments::new(),
-    }
-}
-
-/// The wall time of a run, and its processor times.
-fn run(track: &Track, helper: &Helper, interrupt: &Interrupt) -> Result<(f64, [f64; 2]), Error> {
-    let outcome = helper.run(&track.command, interrupt)?;
-    if outcome.exit.success() {
-        return Ok((outcome.wall, [outcome.usage.user, outcome.usage.sys]));
-    }
-    let (label, command) = ("the work of doctor".to_owned(), track.command.shown());
-    let fault = RunFault::Exit(outcome.exit);
-    Err(Kind::Command { label, fault, command, stderr: String::new() }.into())
-}
-
-/// The least difference of any two times that differ.
+/// The least difference between two times that differ.
 fn least_step(mut times: Vec<f64>) -> Option<f64> {
     times.sort_by(f64::total_cmp);
     let steps = times.windows(2).map(|two| two[1] - two[0]);
-    // Seconds from microseconds: what is less than one of them is rounding.
+    // The seconds come from microseconds: what is less than one of them is rounding.
     let least = steps.filter(|step| *step > 0.5e-6).min_by(f64::total_cmp);
     least.map(|step| (step * 1e9).round() / 1e9)
 }
 
-impl Track {
-    fn take(&mut self, first: Side, walls: &Pair<f64>, seconds: f64) {
-        self.question.push(walls.base, walls.head, first);
+/// The pairs of runs of one length.
+struct NoiseTest {
+    command: Command,
+    schedule: Schedule,
+    test: MetricTest,
+    /// The logarithms of the pairs' ratios.
+    ratios: Moments,
+    /// The wall times of the runs.
+    runs: Moments,
+    /// How many pairs were run, the warm-up included.
+    pairs: u64,
+    /// How long each pair took all in all.
+    seconds: Moments,
+}
+
+impl NoiseTest {
+    fn new(options: &DoctorOptions, number: u64, rounds: u64) -> Self {
+        let mut argv = options.work.clone();
+        argv.push(rounds.to_string().into());
+        let command = Command {
+            argv,
+            env: options.env.clone(),
+            cwd: PathBuf::from("/"),
+            stdout: Sink::Null,
+            stderr: Sink::Null,
+            sweep: true,
+            ..Command::default()
+        };
+        let metric = Metric::cost(DEFAULT_METRIC, Unit::Seconds);
+        let levels = Levels::new(options.confidence, 1);
+        NoiseTest {
+            command,
+            schedule: Schedule::new(options.seed, number),
+            test: MetricTest::new(metric, None, Estimator::default(), levels),
+            ratios: Moments::new(),
+            runs: Moments::new(),
+            pairs: 0,
+            seconds: Moments::new(),
+        }
+    }
+
+    /// Runs a pair and returns the processor times of its runs. The first pair is a
+    /// warm-up, which is not measured.
+    fn run_pair(&mut self, context: Context<'_>) -> Result<Vec<f64>, Error> {
+        let start = Instant::now();
+        let first = self.schedule.first(self.pairs);
+        let mut walls = Pair { base: 0.0, head: 0.0 };
+        let mut processor_times = Vec::new();
+        for side in [first, first.other()] {
+            let outcome = context.helper.run(&self.command, context.interrupt)?;
+            if !outcome.exit.success() {
+                return Err(Kind::Command {
+                    label: "the work of doctor".to_owned(),
+                    fault: RunFault::Exit(outcome.exit),
+                    command: self.command.shown(),
+                    stderr: String::new(),
+                }
+                .into());
+            }
+            walls[side] = outcome.wall;
+            processor_times.extend([outcome.usage.user, outcome.usage.sys]);
+        }
+        if self.pairs > 0 {
+            self.push(first, &walls, start.elapsed().as_secs_f64());
+        }
+        self.pairs += 1;
+        Ok(processor_times)
+    }
+
+    fn push(&mut self, first: Side, walls: &Pair<f64>, seconds: f64) {
+        self.test.push(walls.base, walls.head, first);
         self.ratios.push((walls.head / walls.base).ln());
         self.runs.push(walls.base);
         self.runs.push(walls.head);
         self.seconds.push(seconds);
     }
 
-    fn noise(&self) -> Noise {
-        let run = self.runs.mean().unwrap_or(0.0);
-        let threshold = |time: f64| self.question.reach((time / self.seconds.mean()?) as u64);
-        Noise {
-            run,
+    fn noise(&self) -> RunNoise {
+        let reach = |seconds: f64| self.test.reach((seconds / self.seconds.mean()?) as u64);
+        let threshold = |seconds| LeastThreshold { seconds, least: reach(seconds) };
+        RunNoise {
+            run_seconds: self.runs.mean().unwrap_or(0.0),
             pairs: self.ratios.count(),
             deviation: self.ratios.variance().map(f64::sqrt),
-            thresholds: TIMES.map(|time| (time, threshold(time))).to_vec(),
+            thresholds: TIMES.map(threshold).to_vec(),
         }
     }
 }
@@ -251,7 +265,7 @@ mod tests {
 
     #[test]
     fn noise_that_is_twice_as_large_needs_a_larger_threshold() {
-        let request = Request {
+        let request = DoctorOptions {
             work: vec!["work".into()],
             env: Vec::new(),
             time: Duration::ZERO,
@@ -259,22 +273,22 @@ mod tests {
             confidence: 0.95,
         };
         let noise = |size: f64| {
-            let mut track = track(&request, 0, 1);
+            let mut test = NoiseTest::new(&request, 0, 1);
             for pair in 0..40 {
                 // Fixed patterns that no half of it shares.
                 let one = [1.0, -1.0, 0.5, -0.5, 0.2, -0.2, 1.5, -1.5][pair % 8] * size;
                 let other = [0.7, -0.7, -1.2, 1.2, 0.1][pair % 5] * size;
                 let walls = Pair { base: 0.1 + 0.1 * one, head: 0.1 + 0.1 * other };
-                track.take(Side::Base, &walls, 0.21);
+                test.push(Side::Base, &walls, 0.21);
             }
-            track.noise()
+            test.noise()
         };
         let (quiet, loud) = (noise(0.01), noise(0.02));
         assert_eq!(quiet.pairs, 40);
-        assert!((quiet.run - 0.1).abs() < 0.001);
+        assert!((quiet.run_seconds - 0.1).abs() < 0.001);
         assert!(loud.deviation > quiet.deviation);
-        let least = |noise: &Noise| -> Vec<f64> {
-            noise.thresholds.iter().map(|(_, least)| least.unwrap()).collect()
+        let least = |noise: &RunNoise| -> Vec<f64> {
+            noise.thresholds.iter().map(|threshold| threshold.least.unwrap()).collect()
         };
         let (quiet, loud) = (least(&quiet), least(&loud));
         assert!(quiet[0] > quiet[1] && loud[0] > loud[1]);

@@ -1,14 +1,16 @@
-//! The set-up: which benchmark, how long a run of it takes, which threshold
-//! that allows, and the table that says so.
+//! The set-up: which benchmark to compare, how long a run of it takes, which threshold its
+//! noise allows, and the table in `Cargo.toml` that says so.
 
 mod manifest;
 mod trial;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::exec::system::{Place, canonical};
+use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
 use crate::settings::choice::Choice;
 use crate::settings::options::{self, Subject};
@@ -21,61 +23,128 @@ pub use trial::{Trial, try_out};
 /// A target that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its package.
+    /// The name of its package.
     pub package: String,
-    /// Itself.
+    /// The target.
     pub target: Target,
     /// The harness that its source names, a guess.
-    pub harness: &'static str,
-    /// Whether only a nightly compiler takes it.
+    pub harness: Dialect,
+    /// Whether only a nightly compiler builds it.
     pub is_unstable: bool,
 }
 
-/// Where the table goes, and what it is to say.
+impl Candidate {
+    fn new(package: &Package, target: &Target) -> Self {
+        let source = package.sources.get(target);
+        let source = source.and_then(|path| fs_err::read_to_string(path).ok()).unwrap_or_default();
+        let marks = [
+            ("criterion", Dialect::Criterion),
+            ("divan", Dialect::Divan),
+            ("#[bench]", Dialect::Libtest),
+        ];
+        let marked = marks.into_iter().find(|(mark, _)| source.contains(mark));
+        Candidate {
+            package: package.name.clone(),
+            target: target.clone(),
+            harness: marked.map_or(Dialect::Plain, |(_, harness)| harness),
+            is_unstable: source.contains("#![feature("),
+        }
+    }
+}
+
+/// Whose metadata a table is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableOwner {
+    /// `[package.metadata.cbdr]`.
+    Package,
+    /// `[workspace.metadata.cbdr]`.
+    Workspace,
+}
+
+impl TableOwner {
+    /// The name of the table.
+    pub fn table(self) -> String {
+        format!("{self}.metadata.cbdr")
+    }
+}
+
+impl fmt::Display for TableOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TableOwner::Package => "package",
+            TableOwner::Workspace => "workspace",
+        })
+    }
+}
+
+/// Where the table goes, and what it is to hold.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The manifest.
     pub manifest: PathBuf,
-    /// The root of the repository, which holds it.
+    /// The root of the repository, which holds the manifest.
     pub root: PathBuf,
-    /// The folder in which to compare, from the repository's root; empty where
-    /// it is the root itself.
+    /// The folder in which to compare, from the repository's root; empty if it is the root
+    /// itself.
     pub folder: PathBuf,
-    /// Whose metadata: `package` or `workspace`.
-    pub owner: &'static str,
-    /// The name of a table that is there already.
-    pub there: Option<String>,
-    /// What is chosen; `None` where a command is run.
+    /// Where a new table goes.
+    pub owner: TableOwner,
+    /// Where there is a table already.
+    pub existing: Option<TableOwner>,
+    /// What is chosen; none for a command.
     pub chosen: Option<Candidate>,
-    /// Other bench targets that could have been.
+    /// Other bench targets that could have been chosen.
     pub others: Vec<Candidate>,
-    /// What the table sets.
+    /// The content of the table.
     pub table: Table,
 }
 
-/// Looks at the workspace of a request, whose flags go into the table, and
-/// chooses a benchmark where they don't.
+impl Proposal {
+    /// The request of this benchmark alone.
+    pub fn request(&self, request: &Request) -> Request {
+        let package = self.chosen.as_ref().map(|chosen| chosen.package.clone());
+        let mut flags = self.table.clone();
+        flags.package = package.or(flags.package);
+        Request { flags, ..request.clone() }
+    }
+
+    /// The text of the manifest as it is, and with the table.
+    ///
+    /// # Errors
+    /// When it can't be read or edited, or has such a table.
+    pub fn edited_manifest(&self) -> Result<(String, String), Error> {
+        let path = &self.manifest;
+        if let Some(owner) = self.existing {
+            return Err(Kind::Configured { path: path.clone(), table: owner.table() }.into());
+        }
+        let before = fs_err::read_to_string(path).map_err(Error::io("read", path))?;
+        let after = manifest::with_table(&before, self.owner, &self.table.entries());
+        let after = after.map_err(|why| Kind::Manifest { path: path.clone(), why })?;
+        Ok((before, after))
+    }
+}
+
+/// Looks at the workspace of a request, whose flags go into the table, and chooses a
+/// benchmark if the flags name none.
 ///
 /// # Errors
 /// When there is no repository or no workspace, or nothing that can be chosen.
-pub fn propose(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Proposal, Error> {
-    let (workspace, root) = workspace::user_workspace(request, helper, interrupt)?;
+pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Error> {
+    let (workspace, root) = workspace::user_workspace(request, context.helper, context.interrupt)?;
     let flags = &request.flags;
     let (chosen, others) = choose(&workspace, &request.folder, flags)?;
-    let mut table = flags.clone();
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
     let named = named.or(flags.package.clone());
     let package = match &named {
         Some(name) => workspace.package(name),
         None => workspace.package_around(&request.folder).or(workspace.packages.first()),
     };
-    let is_root = |package: &Package| package.folder == workspace.root;
-    let owner = if package.is_some_and(is_root) { "package" } else { "workspace" };
-    table.package = named.filter(|_| owner == "workspace");
+    let owner = match package {
+        Some(package) if package.folder == workspace.root => TableOwner::Package,
+        _ => TableOwner::Workspace,
+    };
+    let mut table = flags.clone();
+    table.package = named.filter(|_| owner == TableOwner::Workspace);
     if let Some(Candidate { target, .. }) = &chosen {
         let name = Some(target.name.clone());
         match target.kind {
@@ -84,28 +153,25 @@ pub fn propose(
             TargetKind::Example => table.example = name,
         }
     }
-    let has = |metadata: &serde_json::Value| metadata.get("cbdr").is_some();
-    let mut there = None;
-    if package.is_some_and(|package| has(&package.metadata)) {
-        there = Some("package.metadata.cbdr".to_owned());
-    } else if has(&workspace.metadata) {
-        there = Some("workspace.metadata.cbdr".to_owned());
-    }
-    let found = |path: &Path| canonical(path).map_err(Error::io("find", path));
-    let root = found(&root)?;
-    let folder = found(&workspace.root)?;
-    let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
-    let manifest = match (&there, package) {
-        (Some(name), Some(package)) if name.starts_with("package") => &package.folder,
-        _ => &workspace.root,
+    let has_table = |metadata: &serde_json::Value| metadata.get("cbdr").is_some();
+    let (existing, folder) = match package {
+        Some(package) if has_table(&package.metadata) => {
+            (Some(TableOwner::Package), &package.folder)
+        }
+        _ if has_table(&workspace.metadata) => (Some(TableOwner::Workspace), &workspace.root),
+        _ => (None, &workspace.root),
     };
-    let manifest = manifest.join("Cargo.toml");
-    Ok(Proposal { manifest, root, folder, owner, there, chosen, others, table })
+    let manifest = folder.join("Cargo.toml");
+    let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
+    let root = find(&root)?;
+    let folder = find(&workspace.root)?;
+    let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
+    Ok(Proposal { manifest, root, folder, owner, existing, chosen, others, table })
 }
 
-/// What the flags name; else the first bench target, of the package around
-/// `folder` if it has any, and those that every compiler takes before others;
-/// else the only binary or example.
+/// What the flags name; else the first bench target, one of the package around `folder` if
+/// it has any, and one that every compiler builds if there is one; else the only binary or
+/// example. Also returns the bench targets that were not chosen.
 fn choose(
     workspace: &Workspace,
     folder: &Path,
@@ -116,77 +182,31 @@ fn choose(
     }
     let here = workspace.package_around(folder);
     let choice = Choice { packages: &workspace.packages, here };
-    let mut found =
-        if flags.targets() > 0 { Vec::new() } else { benches(workspace, choice, flags)? };
-    if found.is_empty() {
-        let benchmark = options::benchmark(None, flags, choice)?;
-        let Subject::Target(target, _) = benchmark.subject else { return Ok((None, found)) };
-        let package = workspace.package(&benchmark.package);
-        return Ok((package.map(|package| candidate(package, &target)), found));
-    }
-    // Stable: of the rest, the manifest's order stands.
-    found.sort_by_key(|candidate| candidate.is_unstable);
-    Ok((Some(found.remove(0)), found))
-}
-
-fn benches(
-    workspace: &Workspace,
-    choice: Choice<'_>,
-    flags: &Table,
-) -> Result<Vec<Candidate>, Error> {
-    let of = |package: &Package| -> Vec<Candidate> {
+    let benches = |package: &Package| -> Vec<Candidate> {
         let benches = package.targets.iter().filter(|target| target.kind == TargetKind::Bench);
-        benches.map(|target| candidate(package, target)).collect()
+        benches.map(|target| Candidate::new(package, target)).collect()
     };
-    if flags.package.is_some() {
-        return Ok(of(choice.package(flags)?));
+    let mut candidates = if flags.targets() > 0 {
+        Vec::new()
+    } else if flags.package.is_some() {
+        benches(choice.package(flags)?)
+    } else {
+        let own = here.map(benches).filter(|own| !own.is_empty());
+        own.unwrap_or_else(|| workspace.packages.iter().flat_map(benches).collect())
+    };
+    if candidates.is_empty() {
+        let benchmark = options::benchmark(None, flags, choice)?;
+        let Subject::Target(target, _) = benchmark.subject else { return Ok((None, candidates)) };
+        let package = workspace.package(&benchmark.package);
+        return Ok((package.map(|package| Candidate::new(package, &target)), candidates));
     }
-    let own = choice.here.map(of).unwrap_or_default();
-    if !own.is_empty() {
-        return Ok(own);
-    }
-    Ok(workspace.packages.iter().flat_map(of).collect())
+    // A stable sort: otherwise the manifest's order stands.
+    candidates.sort_by_key(|candidate| candidate.is_unstable);
+    Ok((Some(candidates.remove(0)), candidates))
 }
 
-fn candidate(package: &Package, target: &Target) -> Candidate {
-    let source = package.sources.get(target);
-    let source = source.and_then(|path| fs_err::read_to_string(path).ok()).unwrap_or_default();
-    let marks = [("criterion", "criterion"), ("divan", "divan"), ("#[bench]", "libtest")];
-    let harness = marks.into_iter().find(|(mark, _)| source.contains(mark));
-    Candidate {
-        package: package.name.clone(),
-        target: target.clone(),
-        harness: harness.map_or("plain", |(_, harness)| harness),
-        is_unstable: source.contains("#![feature("),
-    }
-}
-
-/// A request of the proposal's benchmark alone.
-pub fn request_of(request: &Request, proposal: &Proposal) -> Request {
-    let package = proposal.chosen.as_ref().map(|chosen| chosen.package.clone());
-    let mut flags = proposal.table.clone();
-    flags.package = package.or(flags.package);
-    Request { flags, ..request.clone() }
-}
-
-/// The manifest's text as it is, and with the table.
-///
-/// # Errors
-/// When it can't be read or edited, or has such a table.
-pub fn edited(proposal: &Proposal) -> Result<(String, String), Error> {
-    let path = &proposal.manifest;
-    if let Some(table) = &proposal.there {
-        let (path, table) = (path.clone(), table.clone());
-        return Err(Kind::Configured { path, table }.into());
-    }
-    let before = fs_err::read_to_string(path).map_err(Error::io("read", path))?;
-    let after = manifest::with_table(&before, proposal.owner, &proposal.table.entries());
-    let after = after.map_err(|why| Kind::Manifest { path: path.clone(), why })?;
-    Ok((before, after))
-}
-
-/// Writes a file whole: in the place of the one that is there, with its
-/// permissions, or new. A new script can be executed.
+/// Writes a file, replacing the one that is there as a whole and keeping its permissions. A
+/// script can be executed.
 ///
 /// # Errors
 /// When it can't be written.

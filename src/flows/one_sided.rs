@@ -1,26 +1,29 @@
-//! The program of a benchmark on one side: what measures a single commit.
+//! The programs of a single commit: what `history record` measures and `init` tries out.
 
 use std::path::Path;
 
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop};
+use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
+use crate::exec::meter;
 use crate::exec::process::Interrupt;
 use crate::exec::program::Program;
 use crate::model::dialect::Dialect;
+use crate::model::gate::Gate;
+use crate::model::metric::Metric;
+use crate::model::notice::Notice;
 use crate::model::row::Reading;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
 
-/// The program of a benchmark on one side.
+/// The program of a benchmark without another one to compare it with.
 pub(super) struct OneSided<'a> {
     pub(super) execution: Execution<'a>,
-    pub(super) program: SideProgram,
-    /// What the harness is told to run.
+    program: SideProgram,
     filter: Option<&'a str>,
 }
 
 impl<'a> OneSided<'a> {
-    /// `number` tells its files in `scratch` from those of others.
+    /// `number` tells its files in `scratch` from those of other programs.
     pub(super) fn new(
         benchmark: &'a Benchmark,
         program: &Program,
@@ -36,15 +39,69 @@ impl<'a> OneSided<'a> {
         self.program.harness.dialect
     }
 
+    /// How many unmeasured runs come first.
+    pub(super) fn warmup(&self) -> u32 {
+        self.execution.warmup([&self.program])
+    }
+
     /// Runs the program once.
     pub(super) fn run(&mut self, context: Context<'_>) -> Result<Vec<Reading>, Error> {
         let OneSided { execution, program, filter } = self;
         execution.warm_up(program, *filter, context).map_err(Stop::into_error)
     }
+
+    /// Gives up the metrics that this machine does not have and that a run did not report,
+    /// and returns notices of them.
+    ///
+    /// # Errors
+    /// When one of them decides.
+    pub(super) fn take_refusals(&mut self, run: &[Reading]) -> Result<Vec<Notice>, Error> {
+        self.execution.take_refusals(&metric_names(run))
+    }
+
+    /// The values that are known without a run.
+    pub(super) fn exact_values(&self) -> Result<Vec<(Metric, f64)>, Error> {
+        let mut values = Vec::new();
+        for name in self.execution.benchmark.asked() {
+            values.extend(meter::size(name, &self.program.executable)?);
+        }
+        Ok(values)
+    }
+
+    /// What decides, as a run and the exact values show.
+    ///
+    /// # Errors
+    /// When there is no benchmark, or none of the metrics that are to decide.
+    pub(super) fn gates(
+        &self,
+        run: &[Reading],
+        exact: &[(Metric, f64)],
+    ) -> Result<Vec<Gate>, Error> {
+        let asked = self.execution.benchmark;
+        let benchmark = asked.name.clone();
+        if run.is_empty() {
+            let harness = self.dialect().name();
+            return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
+        }
+        let mut measured = metric_names(run);
+        measured.extend(exact.iter().map(|(metric, _)| metric.name.clone()));
+        measured.sort();
+        measured.dedup();
+        let gates = gates(asked, &measured, &[]);
+        if gates.is_empty() {
+            let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
+            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+        }
+        Ok(gates)
+    }
+}
+
+fn metric_names(run: &[Reading]) -> Vec<String> {
+    run.iter().flat_map(|reading| reading.values.metrics()).collect()
 }
 
 /// Does something with programs between the user's commands for the first and the last
-/// run. The last ones run also after an error or an interrupt.
+/// run. The commands for the last run are called also after an error or an interrupt.
 pub(super) fn with_hooks<'a, T>(
     programs: &mut [OneSided<'a>],
     context: Context<'_>,

@@ -1,4 +1,4 @@
-//! Any commands, run in turn: what `sample` does.
+//! Runs any commands in turn: what `sample` does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Failure, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
-use crate::exec::process::{Command, Helper, Interrupt};
+use crate::exec::process::Command;
 use crate::flows::event::Event;
 use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
@@ -21,13 +21,13 @@ use crate::settings::{self, Written};
 /// What is to be run, and for how long.
 #[derive(Clone, Debug)]
 pub struct Sampling {
-    /// The labels, each with the words of its command.
+    /// The labels and the words of their commands.
     pub commands: Vec<(String, Vec<String>)>,
     /// Where they run.
     pub folder: PathBuf,
     /// Their environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The metrics that are wanted besides those that cost nothing.
+    /// The metrics that are wanted besides the ones that cost nothing.
     pub metrics: Vec<String>,
     /// How long it may take, and how many rounds there may be.
     pub limits: Limits,
@@ -39,10 +39,10 @@ pub struct Sampling {
     pub seed: u64,
 }
 
-/// Takes what `NAME:COMMAND` says apart.
+/// Splits each `NAME:COMMAND` into the name and the words of the command.
 ///
 /// # Errors
-/// When it lacks a name or a command, or a name is there twice.
+/// When a name or a command is missing, or a name stands twice.
 pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings::Error> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for text in texts {
@@ -66,55 +66,55 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings
     Ok(all)
 }
 
-/// Runs the commands in rounds until a limit is reached or a signal arrives. What
-/// `on_event` returns says whether to go on.
+/// Runs the commands in rounds until a limit is reached or a signal arrives.
 ///
 /// # Errors
-/// When a command fails, or what `on_event` says.
+/// When a command fails, or an error of `on_event`.
 pub fn sample<E: From<Error>>(
     sampling: &Sampling,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
 ) -> Result<StoppedBy, E> {
     let scratch = tempfile::tempdir()
         .map_err(|source| Error::io("make a folder in", &std::env::temp_dir())(source))?;
     let meters = meters(sampling)?;
-    let command = |(label, words): &(String, Vec<String>)| LabelledCommand {
-        label: label.clone(),
-        command: Command {
-            argv: words.iter().map(Into::into).collect(),
-            env: sampling.env.clone(),
-            cwd: sampling.folder.clone(),
-            ..Command::default()
-        },
-        left_behind: 0,
+    let command = |(_, words): &(String, Vec<String>)| Command {
+        argv: words.iter().map(Into::into).collect(),
+        env: sampling.env.clone(),
+        cwd: sampling.folder.clone(),
+        ..Command::default()
     };
-    let mut commands: Vec<LabelledCommand> = sampling.commands.iter().map(command).collect();
-    let run = |command: &mut LabelledCommand, deadline| {
+    let commands: Vec<Command> = sampling.commands.iter().map(command).collect();
+    let labels: Vec<&str> = sampling.commands.iter().map(|(label, _)| label.as_str()).collect();
+    let mut left_behind = vec![0; commands.len()];
+    let mut run = |number: usize, deadline| {
         let mut runs = Runs {
             meters: &meters,
             timeout: sampling.run_timeout,
-            left_behind: &mut command.left_behind,
-            context: Context { helper, interrupt },
+            left_behind: &mut left_behind[number],
+            context,
         };
         let mut all = Values::new();
         for pass in meters.passes() {
-            let values = runs.run(pass, &command.command, scratch.path(), deadline, |failure| {
-                let Failure { fault, command: shown, stderr } = failure;
-                Kind::Command { label: command.label.clone(), fault, command: shown, stderr }.into()
-            })?;
+            let values =
+                runs.run(pass, &commands[number], scratch.path(), deadline, |failure| {
+                    let Failure { fault, command, stderr } = failure;
+                    let label = labels[number].to_owned();
+                    Kind::Command { label, fault, command, stderr }.into()
+                })?;
             all.extend(values);
         }
         Ok::<_, Stop>(all)
     };
-    for command in commands.iter_mut().filter(|_| sampling.warmup > 0) {
-        on_event(Event::WarmingUp(&command.label))?;
-        for _ in 0..sampling.warmup {
-            match run(command, None) {
-                Ok(_) => {}
-                Err(Stop::Interrupted | Stop::OutOfTime) => return Ok(StoppedBy::Interrupt),
-                Err(Stop::Error(error)) => return Err(error.into()),
+    if sampling.warmup > 0 {
+        for (number, label) in labels.iter().enumerate() {
+            on_event(Event::WarmingUp(label))?;
+            for _ in 0..sampling.warmup {
+                match run(number, None) {
+                    Ok(_) => {}
+                    Err(Stop::Interrupted | Stop::OutOfTime) => return Ok(StoppedBy::Interrupt),
+                    Err(Stop::Error(error)) => return Err(error.into()),
+                }
             }
         }
     }
@@ -127,45 +127,37 @@ pub fn sample<E: From<Error>>(
         if sampling.limits.pairs == Some(round) {
             break StoppedBy::MaxPairs;
         }
+        // A round that is not expected to fit isn't started.
         let spent = start.elapsed();
         let each = spent.checked_div(u32::try_from(round).unwrap_or(u32::MAX)).unwrap_or_default();
-        // A round that is not expected to fit isn't started.
         if spent + each > sampling.limits.time {
             break StoppedBy::TimeLimit;
         }
-        let mut measured = Vec::with_capacity(commands.len());
+        let mut runs: Vec<(&str, Values)> = Vec::with_capacity(commands.len());
         for number in order.order(round) {
-            match run(&mut commands[number], deadline) {
-                Ok(values) => measured.push((number, values)),
+            match run(number, deadline) {
+                Ok(values) => runs.push((labels[number], values)),
                 Err(Stop::OutOfTime) => break 'rounds StoppedBy::TimeLimit,
                 Err(Stop::Interrupted) => break 'rounds StoppedBy::Interrupt,
                 Err(Stop::Error(error)) => return Err(error.into()),
             }
         }
         round += 1;
-        let labelled =
-            |(number, values): (usize, Values)| (commands[number].label.as_str(), values);
-        let runs: Vec<(&str, Values)> = measured.into_iter().map(labelled).collect();
         on_event(Event::Round { number: round, runs: &runs })?;
     };
-    for command in commands.into_iter().filter(|command| command.left_behind > 0) {
-        let (benchmark, processes) = (command.label, command.left_behind);
-        on_event(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
+    for (label, processes) in labels.iter().zip(left_behind) {
+        if processes > 0 {
+            let benchmark = (*label).to_owned();
+            on_event(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
+        }
     }
     Ok(stopped_by)
 }
 
-/// A command to run, with its label.
-struct LabelledCommand {
-    label: String,
-    command: Command,
-    left_behind: u64,
-}
-
-/// The sources of the metrics that are wanted.
+/// What measures the metrics that are wanted.
 ///
 /// # Errors
-/// When this machine lacks one of them, or there is no such metric.
+/// When there is no such metric, or this machine lacks it.
 fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
     if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {
@@ -173,9 +165,7 @@ fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     }
     let path = sampling.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.as_os_str());
-    // The times are always there.
-    let names: Vec<String> =
-        std::iter::once(DEFAULT_METRIC.to_owned()).chain(sampling.metrics.clone()).collect();
+    let names = [vec![DEFAULT_METRIC.to_owned()], sampling.metrics.clone()].concat();
     let mut meters = Meters::for_metrics(&names, path, &Machine::read(Path::new("/")));
     match meters.take_refused().into_iter().next() {
         Some(refusal) => Err(meter::Error::from(refusal).into()),

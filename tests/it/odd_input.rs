@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::harness::{Harness, OutputPaths};
-use cargo_cbdr::flows::history::entry::Noted;
+use cargo_cbdr::flows::history::note::CommitNote;
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Units;
@@ -272,8 +272,5 @@ fn notes() {
     repo.cbdr("history annotate HEAD --change because").run().code(0);
     let commit = repo.head();
     let note = repo.git(&["notes", "--ref", "cbdr", "show"]);
-    try_all(7, &[note.as_bytes()], |text| {
-        let noted = Noted::read(text, &commit);
-        noted.skipped.0 == 0
-    });
+    try_all(7, &[note.as_bytes()], |text| CommitNote::parse(text, &commit).skipped.count == 0);
 }

@@ -54,8 +54,8 @@ impl Exit {
     }
 
     /// How a check of the history ends. A result that failed can't be checked.
-    pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::Report) -> Self {
-        let failed = report.results.iter().any(|judged| judged.error.is_some());
+    pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::CheckReport) -> Self {
+        let failed = report.results.iter().any(|result| result.error.is_some());
         match report.verdict {
             Verdict::Regression => Exit::Regression,
             _ if failed => Exit::Failed,

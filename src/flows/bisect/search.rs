@@ -1,52 +1,45 @@
-//! Which commit to try next, and what is left when there is none. Pure.
+//! Which commit to try next, and which ones are left when there is none. Pure.
 
 use std::collections::BTreeSet;
 
-/// What is known of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// The regression is not in it, nor in those before it.
-    Good,
-    /// The regression is in it.
-    Bad,
-    /// Nobody can say.
-    Skip,
-}
+use super::StepOutcome;
 
-/// A search among commits for the one that brought a regression. Once in, the
-/// regression is taken to stay.
+/// A search among commits for the one that brought a regression, which is taken to stay
+/// in once it is in.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub(super) struct Search {
+    /// The parents of each commit.
     parents: Vec<Vec<usize>>,
-    marks: Vec<Option<Mark>>,
-    /// The earliest bad commit that is known.
+    /// What is known of each commit.
+    outcomes: Vec<Option<StepOutcome>>,
+    /// The earliest commit that is known to be bad.
     bad: usize,
 }
 
 impl Search {
-    /// A search among commits that are numbered with parents before their
-    /// children, each with its parents among them. The last one is bad, and all
-    /// that are not among them are good.
-    pub fn new(parents: Vec<Vec<usize>>) -> Self {
+    /// A search among commits that are numbered with parents before their children,
+    /// each with its parents among them. The last one is bad, and all commits outside
+    /// are good.
+    pub(super) fn new(parents: Vec<Vec<usize>>) -> Self {
         let bad = parents.len().saturating_sub(1);
-        let marks = vec![None; parents.len()];
-        Search { parents, marks, bad }
+        let outcomes = vec![None; parents.len()];
+        Search { parents, outcomes, bad }
     }
 
-    /// Learns something of a commit.
-    pub fn mark(&mut self, commit: usize, mark: Mark) {
-        self.marks[commit] = Some(mark);
-        if mark == Mark::Bad && self.suspects().contains(&commit) {
+    /// Takes in what a commit was found to be.
+    pub(super) fn mark(&mut self, commit: usize, outcome: StepOutcome) {
+        self.outcomes[commit] = Some(outcome);
+        if outcome == StepOutcome::Bad && self.suspects().contains(&commit) {
             self.bad = commit;
         }
     }
 
-    /// The commits one of which it was: the earliest bad one and those before
-    /// it that are before no good one.
-    pub fn suspects(&self) -> BTreeSet<usize> {
+    /// The commits that may have brought the regression: the earliest bad one and its
+    /// ancestors, without the good ones and their ancestors.
+    pub(super) fn suspects(&self) -> BTreeSet<usize> {
         let mut cleared: BTreeSet<usize> = BTreeSet::new();
-        for (commit, mark) in self.marks.iter().enumerate() {
-            if *mark == Some(Mark::Good) {
+        for (commit, outcome) in self.outcomes.iter().enumerate() {
+            if *outcome == Some(StepOutcome::Good) {
                 cleared.extend(self.with_ancestors(commit));
             }
         }
@@ -54,33 +47,40 @@ impl Search {
     }
 
     fn with_ancestors(&self, commit: usize) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
+        let mut ancestors = BTreeSet::new();
         let mut left = vec![commit];
         while let Some(commit) = left.pop() {
-            if found.insert(commit) {
+            if ancestors.insert(commit) {
                 left.extend(&self.parents[commit]);
             }
         }
-        found
+        ancestors
     }
 
-    /// The commit to try next: the one that halves the suspects; when some of
-    /// them were skipped, the one that divides them at 1/4, 3/4, 1/8, 5/8 and
-    /// so on, to get away from what can't be tried. None when all are tried.
-    pub fn next(&self) -> Option<usize> {
+    /// The commit to try next: the one that halves the suspects. After some of them were
+    /// skipped it is the one that divides them at 1/4, 3/4, 1/8, 5/8 and so on, to get
+    /// away from the commits that can't be tried. None when all are tried.
+    pub(super) fn next(&self) -> Option<usize> {
         let suspects = self.suspects();
-        let untried = |commit: &&usize| self.marks[**commit].is_none() && **commit != self.bad;
-        let skipped = suspects.iter().filter(|commit| self.marks[**commit] == Some(Mark::Skip));
-        let wanted = van_der_corput(1 + skipped.count()) * suspects.len() as f64;
+        let is_skipped = |commit: &&usize| {
+            let outcome = self.outcomes[**commit];
+            matches!(outcome, Some(StepOutcome::Inconclusive | StepOutcome::Unusable))
+        };
+        let skipped = suspects.iter().filter(is_skipped).count();
+        let wanted = van_der_corput(1 + skipped) * suspects.len() as f64;
         let weights = self.weights(&suspects);
         let distance = |commit: &usize| (weights[*commit] as f64 - wanted).abs();
-        let untried = suspects.iter().filter(untried);
+        let is_untried =
+            |commit: &&usize| self.outcomes[**commit].is_none() && **commit != self.bad;
+        let untried = suspects.iter().filter(is_untried);
         untried.min_by(|one, other| distance(one).total_cmp(&distance(other))).copied()
     }
 
-    /// How many suspects each suspect clears when it is good.
+    /// How many suspects each suspect clears if it is good.
     fn weights(&self, suspects: &BTreeSet<usize>) -> Vec<usize> {
         let mut weights = vec![0; self.parents.len()];
+        // Long histories have many merges, so the walks share their marks: each commit
+        // holds the start of the last walk that came by.
         let mut seen = vec![usize::MAX; self.parents.len()];
         for &commit in suspects {
             let parents = self.parents[commit].iter().filter(|parent| suspects.contains(parent));
@@ -93,8 +93,7 @@ impl Search {
         weights
     }
 
-    /// How many suspects a commit and its ancestors are. Long histories have many
-    /// merges: `seen` is used over and over, and holds who was here last.
+    /// How many suspects there are among a commit and its ancestors.
     fn count(&self, commit: usize, suspects: &BTreeSet<usize>, seen: &mut [usize]) -> usize {
         let mut count = 0;
         let mut left = vec![commit];
@@ -107,15 +106,10 @@ impl Search {
         }
         count
     }
-
-    /// How many more tries it takes at most, when none has to be skipped.
-    pub(crate) fn tries_left(&self) -> u32 {
-        steps(self.suspects().len())
-    }
 }
 
 /// How many halvings leave one of `count`.
-pub fn steps(count: usize) -> u32 {
+pub(super) fn halvings(count: usize) -> u32 {
     count.max(1).next_power_of_two().ilog2()
 }
 
@@ -143,12 +137,12 @@ mod tests {
         let mut tries = 0;
         while let Some(next) = search.next() {
             tries += 1;
-            let mark = match (broken.contains(&next), is_bad(next)) {
-                (true, _) => Mark::Skip,
-                (_, true) => Mark::Bad,
-                _ => Mark::Good,
+            let outcome = match (broken.contains(&next), is_bad(next)) {
+                (true, _) => StepOutcome::Unusable,
+                (_, true) => StepOutcome::Bad,
+                _ => StepOutcome::Good,
             };
-            search.mark(next, mark);
+            search.mark(next, outcome);
         }
         (search.suspects().into_iter().collect(), tries)
     }
@@ -159,7 +153,7 @@ mod tests {
             for guilty in 0..count {
                 let (found, tries) = find(chain(count), |at| at >= guilty, &[]);
                 assert_eq!(found, [guilty], "of {count}");
-                assert!(tries as u32 <= steps(count), "{tries} for {guilty} of {count}");
+                assert!(tries as u32 <= halvings(count), "{tries} for {guilty} of {count}");
             }
         }
     }
@@ -205,6 +199,9 @@ mod tests {
     #[test]
     fn one_commit_needs_no_try() {
         assert_eq!(find(chain(1), |_| true, &[]), (vec![0], 0));
-        assert_eq!((steps(1), steps(2), steps(60), steps(64), steps(65)), (0, 1, 6, 6, 7));
+        assert_eq!(
+            (halvings(1), halvings(2), halvings(60), halvings(64), halvings(65)),
+            (0, 1, 6, 6, 7)
+        );
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Key, Noted, Series};
-use super::hardware::Hardware;
-use super::{Book, Past, Skipped, past};
+use super::fingerprint::Fingerprint;
+use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
+use super::{NoteReader, Past};
 use crate::error::{Error, Kind};
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
 use crate::model::revision::{Revision, Rule, Sides};
+use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
 use crate::workspace::git::line::Parents;
@@ -18,39 +19,39 @@ use crate::workspace::{self, Request};
 
 /// What is asked of the past.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// As the head the commit whose results are judged; BASE, metrics and what
-    /// doubt means.
+pub struct CheckOptions {
+    /// Its head is the commit whose results are judged; BASE, metrics and the meaning of
+    /// inconclusive count, too.
     pub request: Request,
-    /// The commit whose ancestry is the past, when it is not the usual one.
+    /// The commit whose ancestry is the past, if it is not the usual one.
     pub baseline: Option<String>,
     /// How many deviations pass.
     pub z_threshold: f64,
-    /// How many commits with a result make a history. Of five, noise alone gets a
-    /// z-score beyond 5 once in a hundred looks, of ten, the default, once in a
+    /// How many commits with a result make a history. From five commits, noise alone gives
+    /// a z-score beyond 5 once in a hundred looks; from ten, the default, once in a
     /// thousand.
     pub min_history: usize,
     /// Which parents of the baseline are its past.
     pub parents: Parents,
-    /// Take the results of other machines, too, each with its own past.
+    /// Judge the results of other machines, too, each by its own past.
     pub all_machines: bool,
 }
 
-/// Why the baseline is the one that it is.
+/// Why a commit is the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaselineRule {
     /// It was named.
     Named,
-    /// The commit is on a branch: where that left BASE.
+    /// The judged commit is on a branch, which left BASE here.
     ForkPoint,
-    /// The commit is on BASE: its first parent.
+    /// The judged commit is on BASE; this is its first parent.
     Parent,
-    /// The commit has nothing to do with BASE: the latest of BASE.
+    /// The judged commit is unrelated to BASE, whose latest commit this is.
     Latest,
 }
 
 impl BaselineRule {
-    /// Its name in the outputs.
+    /// The word for it in the outputs.
     pub fn name(self) -> &'static str {
         match self {
             BaselineRule::Named => "named",
@@ -63,47 +64,47 @@ impl BaselineRule {
 
 /// The answer.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CheckReport {
     /// The overall verdict.
     pub verdict: Verdict,
     /// The commit whose results are judged.
     pub revision: Revision,
-    /// The commit whose ancestry is the past, and why it is that one; none of
-    /// a repository's first commit.
+    /// The commit whose ancestry is the past, and why; none of a repository's first
+    /// commit.
     pub baseline: Option<(String, BaselineRule)>,
-    /// How many commits of it were looked at.
+    /// How many commits of the past were looked at.
     pub window: usize,
     /// How many deviations pass.
     pub z_threshold: f64,
     /// How many commits with a result make a history.
     pub min_history: usize,
-    /// What doubt means.
+    /// What an inconclusive verdict means.
     pub on_inconclusive: OnDoubt,
     /// The latest result of each kind.
-    pub results: Vec<Judged>,
-    /// Lines of notes that were none.
-    pub skipped: Skipped,
+    pub results: Vec<CheckedResult>,
+    /// Lines of the notes that could not be read.
+    pub skipped: SkippedLines,
 }
 
-/// A result and its metrics.
+/// A result and the scores of its metrics.
 #[derive(Clone, Debug)]
-pub struct Judged {
-    /// What it is a result of.
-    pub key: Key,
-    /// Why it failed, if it did; then nothing is said of it.
+pub struct CheckedResult {
+    /// What the result is of.
+    pub key: ResultKey,
+    /// How its recording failed; then it has no scores.
     pub error: Option<String>,
     /// Its metrics.
     pub metrics: Vec<MetricScore>,
 }
 
-impl Judged {
-    /// The verdict of its metrics; nothing that decides leaves it open.
+impl CheckedResult {
+    /// The verdict of its metrics; inconclusive if none decides.
     pub fn verdict(&self) -> Verdict {
-        let verdicts: Vec<_> = self.metrics.iter().filter_map(|metric| metric.verdict).collect();
-        match verdicts.is_empty() {
-            true => Verdict::Inconclusive,
-            false => Verdict::overall(verdicts),
+        let mut verdicts = self.metrics.iter().filter_map(|metric| metric.verdict).peekable();
+        if verdicts.peek().is_none() {
+            return Verdict::Inconclusive;
         }
+        Verdict::overall(verdicts)
     }
 }
 
@@ -114,15 +115,15 @@ pub struct MetricScore {
     pub metric: Metric,
     /// Whether it decides.
     pub gates: bool,
-    /// Its value: the best repetition, in its unit.
+    /// The best repetition, in the metric's unit.
     pub value: f64,
     /// What was to be expected.
     pub past: Distribution,
-    /// How many deviations it is from that; positive is better.
+    /// How many deviations the value is from that; positive is better.
     pub z: Option<f64>,
-    /// The verdict, where the metric decides.
+    /// The verdict, if the metric decides.
     pub verdict: Option<Verdict>,
-    /// Why it can't be said, where it can't.
+    /// Why there is no verdict, if there is none.
     pub reason: Option<String>,
 }
 
@@ -130,30 +131,32 @@ pub struct MetricScore {
 ///
 /// # Errors
 /// When there is no such commit or no result of it.
-pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Result<Report, Error> {
+pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
-    let table = workspace::user_table(request, helper, interrupt)?;
-    let (policy, _) = crate::settings::options::limits(&table)?;
+    let table = workspace::user_table(request, context.helper, context.interrupt)?;
+    let (policy, _) = settings::options::limits(&table)?;
     let revision = repo.at(request.head.as_deref())?;
-    let mut book = Book::open(&repo)?;
-    let own = book.of(&revision.commit);
-    let latest = latest(&own, &revision, options.all_machines)?;
-    let asked = workspace::base_request(request, Some(&table));
-    let baseline = baseline(&repo, &asked, options, &revision)?;
+    let mut notes = NoteReader::open(&repo)?;
+    let own = notes.read(&revision.commit);
+    let latest = latest_results(&own, &revision, options.all_machines)?;
+    let baseline = match &options.baseline {
+        Some(name) => Some((repo.at(Some(name))?.commit, BaselineRule::Named)),
+        None => usual_baseline(&repo, &workspace::base_request(request, Some(&table)), &revision)?,
+    };
     let line = match &baseline {
         Some((commit, _)) => repo.line(commit, WINDOW, options.parents)?,
         None => Vec::new(),
     };
-    let since = since(&repo, &mut book, &revision, baseline.as_ref());
-    let past = past(&mut book, line);
+    let change = change_since(&repo, &mut notes, &revision, baseline.as_ref());
+    let past = notes.past(line);
     let named = request.flags.metrics.as_deref();
     check_names(&latest, named)?;
-    let scale = Scale { options, past: &past, since: since.as_deref(), named, repo: &repo };
-    let results: Vec<Judged> =
-        latest.into_iter().map(|(key, entry)| scale.judge(key, entry)).collect();
-    Ok(Report {
-        verdict: Verdict::overall(results.iter().map(Judged::verdict)),
+    let judge = Judge { options, past: &past, change, named, is_shallow: repo.is_shallow() };
+    let results: Vec<CheckedResult> =
+        latest.into_iter().map(|(key, noted)| judge.result(key, noted)).collect();
+    Ok(CheckReport {
+        verdict: Verdict::overall(results.iter().map(CheckedResult::verdict)),
         revision,
         baseline,
         window: past.len(),
@@ -161,78 +164,77 @@ pub fn check(options: &Options, helper: &Helper, interrupt: &Interrupt) -> Resul
         min_history: options.min_history,
         on_inconclusive: policy.on_inconclusive,
         results,
-        skipped: book.skipped,
+        skipped: notes.skipped,
     })
 }
 
 /// The latest result of each kind, of this machine or of all.
-fn latest<'a>(
-    own: &'a Noted,
+fn latest_results<'a>(
+    own: &'a CommitNote,
     revision: &Revision,
-    all: bool,
-) -> Result<BTreeMap<Key, &'a Entry>, Error> {
-    let here = Hardware::here();
+    all_machines: bool,
+) -> Result<BTreeMap<ResultKey, &'a NotedResult>, Error> {
+    let here = Fingerprint::here();
     let mut latest = BTreeMap::new();
-    for entry in own.entries.iter().filter(|entry| all || entry.measured.hardware == here) {
-        latest.insert(entry.measured.key(), entry);
+    for noted in &own.results {
+        if all_machines || noted.result.hardware == here {
+            latest.insert(noted.result.key(), noted);
+        }
     }
     if latest.is_empty() {
-        let place = if all { "" } else { " from this machine" };
+        let place = if all_machines { "" } else { " from this machine" };
         let (rev, commit) = (revision.rev.clone(), revision.commit.clone());
-        return Err(Kind::NoResult { rev, commit, place, others: own.entries.len() }.into());
+        return Err(Kind::NoResult { rev, commit, place, others: own.results.len() }.into());
     }
     Ok(latest)
 }
 
 /// Refuses metrics that no result has.
-fn check_names(latest: &BTreeMap<Key, &Entry>, named: Option<&[String]>) -> Result<(), Error> {
-    let all = || latest.values().flat_map(|entry| &entry.measured.metrics);
-    let missing = |name: &&String| all().next().is_some() && !all().any(|s| s.name == **name);
-    let Some(metric) = named.into_iter().flatten().find(missing) else {
-        return Ok(());
-    };
-    let mut measured: Vec<String> = all().map(|series| series.name.clone()).collect();
+fn check_names(
+    latest: &BTreeMap<ResultKey, &NotedResult>,
+    named: Option<&[String]>,
+) -> Result<(), Error> {
+    let metrics = latest.values().flat_map(|noted| &noted.result.metrics);
+    let mut measured: Vec<String> = metrics.map(|metric| metric.name.clone()).collect();
     measured.sort();
     measured.dedup();
-    let benchmark = latest.keys().next().map_or(String::new(), |key| key.case.shown());
-    Err(Kind::NoMetric { benchmark, metric: metric.clone(), measured }.into())
+    let mut named = named.into_iter().flatten();
+    match named.find(|name| !measured.contains(name)) {
+        Some(metric) if !measured.is_empty() => {
+            let benchmark = latest.keys().next().map_or(String::new(), |key| key.case.full_name());
+            Err(Kind::NoMetric { benchmark, metric: metric.clone(), measured }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The commit whose ancestry is the past: the one that is named; for a commit
-/// of BASE its first parent; for one of a branch the place where that left BASE;
-/// for one that BASE knows nothing of the latest of BASE. Without a BASE the
-/// commit counts as one of it.
-fn baseline(
+/// The commit whose ancestry is the past: of a commit of BASE its first parent, of one of
+/// a branch the place where that left BASE, of one that is unrelated to BASE the latest
+/// commit of BASE. Without a BASE the commit counts as one of it.
+fn usual_baseline(
     repo: &Repo,
     asked: &BaseRequest,
-    options: &Options,
     revision: &Revision,
 ) -> Result<Option<(String, BaselineRule)>, Error> {
-    if let Some(name) = &options.baseline {
-        return Ok(Some((repo.at(Some(name))?.commit, BaselineRule::Named)));
-    }
-    let parent = || -> Result<_, Error> {
-        Ok(repo.parent(&revision.commit)?.map(|commit| (commit, BaselineRule::Parent)))
-    };
-    match repo.resolve(asked) {
-        Ok(Sides { head_is_base: true, .. }) => parent(),
+    Ok(match repo.resolve(asked) {
+        Ok(Sides { head_is_base: true, .. }) | Err(git::Error::NoBase(_)) => {
+            repo.parent(&revision.commit)?.map(|commit| (commit, BaselineRule::Parent))
+        }
         Ok(Sides { base, rule: Rule::FirstParent | Rule::MergeBase, .. }) => {
-            Ok(Some((base.commit, BaselineRule::ForkPoint)))
+            Some((base.commit, BaselineRule::ForkPoint))
         }
-        Ok(Sides { base, .. }) => Ok(Some((base.commit, BaselineRule::Named))),
-        Err(git::Error::NoBase(_)) => parent(),
+        Ok(Sides { base, .. }) => Some((base.commit, BaselineRule::Named)),
         Err(git::Error::Unrelated { base, .. }) => {
-            Ok(Some((repo.at(Some(&base))?.commit, BaselineRule::Latest)))
+            Some((repo.at(Some(&base))?.commit, BaselineRule::Latest))
         }
-        Err(error) => Err(error.into()),
-    }
+        Err(error) => return Err(error.into()),
+    })
 }
 
-/// Why another level is to be expected of the commit than of its baseline: a
-/// change that is annotated in between or at the commit itself.
-fn since(
+/// The newest change that is annotated after the baseline, up to the commit itself.
+fn change_since(
     repo: &Repo,
-    book: &mut Book<'_>,
+    notes: &mut NoteReader<'_>,
     revision: &Revision,
     baseline: Option<&(String, BaselineRule)>,
 ) -> Option<String> {
@@ -242,39 +244,48 @@ fn since(
     // Without a baseline, or with a later one, the commit itself is left.
     let mut commits: Vec<String> = between.take(WINDOW).collect();
     commits.push(revision.commit.clone());
-    let noted = commits.into_iter().rev().map(|commit| (book.of(&commit).changes, commit));
-    let found = noted.filter_map(|(changes, commit)| Some((changes.into_iter().next()?, commit)));
-    let described =
-        found.map(|(change, commit)| format!("{} ({})", git::abbreviated(&commit), change.why));
-    described.collect::<Vec<_>>().into_iter().next()
+    let mut newest = None;
+    for commit in commits.iter().rev() {
+        let annotations = notes.read(commit).annotations;
+        if let (None, Some(first)) = (&newest, annotations.first()) {
+            newest = Some(format!("{} ({})", git::abbreviated(commit), first.why));
+        }
+    }
+    newest
 }
 
-/// What results are judged by.
-struct Scale<'a> {
-    options: &'a Options,
+/// Judges results by the past.
+struct Judge<'a> {
+    options: &'a CheckOptions,
     past: &'a Past,
-    since: Option<&'a str>,
+    /// A change that is annotated since the past.
+    change: Option<String>,
+    /// The metrics that decide, unless those of the recording do.
     named: Option<&'a [String]>,
-    repo: &'a Repo,
+    is_shallow: bool,
 }
 
-impl Scale<'_> {
-    fn judge(&self, key: Key, entry: &Entry) -> Judged {
-        let measured = &entry.measured;
-        let scored =
-            measured.metrics.iter().filter(|series| measured.series(&series.name).is_some());
-        let metrics = scored.filter_map(|series| self.score(&key, entry, series)).collect();
-        Judged { error: measured.error.clone(), metrics, key }
+impl Judge<'_> {
+    fn result(&self, key: ResultKey, noted: &NotedResult) -> CheckedResult {
+        let result = &noted.result;
+        let measured = result.metrics.iter().filter(|metric| result.metric(&metric.name).is_some());
+        let metrics = measured.filter_map(|metric| self.score(&key, noted, metric)).collect();
+        CheckedResult { error: result.error.clone(), metrics, key }
     }
 
-    fn score(&self, key: &Key, entry: &Entry, series: &Series) -> Option<MetricScore> {
-        let metric = series.metric();
-        let value = best(&series.values, metric.better)?;
+    fn score(
+        &self,
+        key: &ResultKey,
+        noted: &NotedResult,
+        stored: &StoredMetric,
+    ) -> Option<MetricScore> {
+        let metric = stored.metric();
+        let value = best(&stored.values, metric.better)?;
         let gates = match self.named {
             Some(named) => named.contains(&metric.name),
-            None => series.gates,
+            None => stored.gates,
         };
-        let (points, changes) = points(self.past, key, series, Some(&entry.id));
+        let (points, changes) = points(self.past, key, stored, Some(&noted.id));
         let past = Distribution::of(&points, &changes, WINDOW);
         let z = past.z(value, metric.better);
         let reason = self.reason(&past, &metric, value, z);
@@ -295,49 +306,51 @@ impl Scale<'_> {
         value: f64,
         z: Option<f64>,
     ) -> Option<String> {
-        if let Some(change) = self.since {
+        if let Some(change) = &self.change {
             return Some(format!("a change is annotated since: {change}"));
         }
         let least = self.options.min_history;
         if past.commits < least {
-            let cut = if self.repo.is_shallow() { "; this clone is shallow" } else { "" };
+            let commits = match past.commits {
+                1 => "1 commit".to_owned(),
+                several => format!("{several} commits"),
+            };
+            let cut_off = if self.is_shallow { "; this clone is shallow" } else { "" };
             return Some(format!(
-                "too little history: {} with a result, of the {least} that are needed{cut}",
-                match past.commits {
-                    1 => "1 commit".to_owned(),
-                    several => format!("{several} commits"),
-                }
+                "too little history: {commits} with a result, of the {least} that are \
+                 needed{cut_off}"
             ));
         }
         if past.mean.is_none() {
             return Some("no commit since the last annotated change has a result".to_owned());
         }
         if z.is_none() {
-            let same = past.mean == Some(value);
-            let now = if same { "so is this one" } else { "this one is another" };
+            let is_same = past.mean == Some(value);
+            let now = if is_same { "so is this one" } else { "this one is another" };
             return Some(format!("all results of {} are the same, {now}", metric.name));
         }
         None
     }
 }
 
-/// The values of one metric in the past and the places of the annotated
-/// changes; without the result `but`, which is not part of its own past.
+/// The values of a metric in the past, and the places of the annotated changes. The result
+/// `but` is left out, since it is not part of its own past.
 pub(super) fn points(
     past: &Past,
-    key: &Key,
-    series: &Series,
+    key: &ResultKey,
+    like: &StoredMetric,
     but: Option<&str>,
 ) -> (Vec<Point>, Vec<u64>) {
-    let (mut points, mut changes) = (Vec::new(), Vec::new());
-    for (place, (_, noted)) in past.iter().enumerate() {
-        let place = place as u64;
-        changes.extend(noted.changes.iter().map(|_| place));
-        let entries = noted.entries.iter().filter(|entry| Some(&*entry.id) != but);
-        for entry in entries.filter(|entry| entry.measured.is_of(key)) {
-            let same = entry.measured.series(&series.name);
-            let same = same.filter(|other| other.is_like(series));
-            let value = same.and_then(|other| best(&other.values, other.better));
+    let mut points = Vec::new();
+    let mut changes = Vec::new();
+    for (place, (_, note)) in (0..).zip(past) {
+        changes.extend(note.annotations.iter().map(|_| place));
+        for noted in &note.results {
+            if Some(noted.id.as_str()) == but || !noted.result.has_key(key) {
+                continue;
+            }
+            let stored = noted.result.metric(&like.name).filter(|stored| stored.is_like(like));
+            let value = stored.and_then(|stored| best(&stored.values, stored.better));
             points.extend(value.map(|value| Point { place, value }));
         }
     }

@@ -1,22 +1,21 @@
-//! The past: results that are stored with their commits, and what they say of
-//! a new one.
+//! Results that are stored with their commits, and what they say of a new one.
 //!
-//! A result is a line of JSON in the git note of its commit ([`entry`],
+//! A result is a line of JSON in the git note of its commit ([`note`],
 //! [`crate::workspace::git::notes`]): no server, and no file that gets lost with a
-//! machine. [`record`] measures and stores one, [`check`] asks whether it fits
-//! the past ([`crate::stats::lookback`]), [`series`] lays the past out,
-//! [`sync`] takes it to a remote and brings it from there.
+//! machine. [`record`] measures and stores one, [`check`] asks whether it fits the past
+//! ([`crate::stats::lookback`]), [`list`] shows the past, [`sync`] takes it to a remote
+//! and brings it from there.
 
 pub mod check;
-pub mod entry;
-pub mod hardware;
+pub(crate) mod fingerprint;
+pub mod list;
+pub mod note;
 pub mod record;
-pub mod series;
 pub mod sync;
 
 use std::collections::BTreeMap;
 
-use entry::{Line, Noted};
+use note::{CommitNote, NoteLine, SkippedLines};
 
 use crate::error::{Error, Kind};
 use crate::workspace::Request;
@@ -24,105 +23,93 @@ use crate::workspace::git::Repo;
 use crate::workspace::git::line::Commit;
 use crate::workspace::git::notes::Notes;
 
-/// The notes of one moment, read commit by commit.
-struct Book<'a> {
+/// Some commits, oldest first, and their notes.
+type Past = Vec<(Commit, CommitNote)>;
+
+/// Reads the notes as they were at one moment, and counts the lines that can't be read.
+struct NoteReader<'a> {
     notes: Notes<'a>,
-    skipped: Skipped,
+    skipped: SkippedLines,
 }
 
-/// Lines that were no lines of ours.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
-    /// How many.
-    pub lines: usize,
-    /// The commit of one of them, and what is wrong with it.
-    pub example: Option<(String, String)>,
-}
-
-impl<'a> Book<'a> {
+impl<'a> NoteReader<'a> {
     fn open(repo: &'a Repo) -> Result<Self, Error> {
-        Ok(Book { notes: repo.notes()?, skipped: Skipped::default() })
+        Ok(NoteReader { notes: repo.notes()?, skipped: SkippedLines::default() })
     }
 
-    /// What is noted of a commit. A note that can't be read has nothing to
-    /// say, which is counted.
-    fn of(&mut self, commit: &str) -> Noted {
-        let noted = match self.notes.text(commit) {
-            Ok(text) => Noted::read(&text, commit),
-            Err(error) => Noted { skipped: (1, Some(error.to_string())), ..Noted::default() },
-        };
-        self.skipped.lines += noted.skipped.0;
-        if let (Some(why), None) = (&noted.skipped.1, &self.skipped.example) {
-            self.skipped.example = Some((commit.to_owned(), why.clone()));
+    /// The note of a commit. A note that can't be read counts as a line that can't.
+    fn read(&mut self, commit: &str) -> CommitNote {
+        let mut note = CommitNote::default();
+        match self.notes.text(commit) {
+            Ok(text) => note = CommitNote::parse(&text, commit),
+            Err(error) => note.skipped.add(commit, error.to_string()),
         }
-        noted
+        self.skipped.count += note.skipped.count;
+        if self.skipped.example.is_none() {
+            self.skipped.example.clone_from(&note.skipped.example);
+        }
+        note
+    }
+
+    /// The notes of commits, which come newest first.
+    fn past(&mut self, commits: Vec<Commit>) -> Past {
+        let with_note = |commit: Commit| {
+            let note = self.read(&commit.id);
+            (commit, note)
+        };
+        commits.into_iter().rev().map(with_note).collect()
     }
 }
 
-/// Some commits, oldest first, and what is noted of them.
-type Past = Vec<(Commit, Noted)>;
-
-/// The commits of a line, which comes newest first, with their notes.
-fn past(book: &mut Book<'_>, line: Vec<Commit>) -> Past {
-    let with_notes = |commit: Commit| {
-        let noted = book.of(&commit.id);
-        (commit, noted)
-    };
-    line.into_iter().rev().map(with_notes).collect()
-}
-
-/// Says that from the commit `rev` on another level is to be expected; returns
-/// the commit.
+/// Notes that another level is to be expected from the commit `rev` on; returns the
+/// commit.
 ///
 /// # Errors
-/// When there is no such commit, `why` is empty or too long, or the note can't
-/// be written.
+/// When there is no such commit, `why` is empty or too long, or the note can't be
+/// written.
 pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error> {
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
     if why.trim().is_empty() {
         return Err(Kind::Annotation("say why: the text is empty".to_owned()).into());
     }
-    let line = Line::of_change(why.trim());
-    let written = line.written().map_err(Kind::Annotation)?;
-    repo.add_lines(&[(commit.clone(), written)], "Annotate a change")?;
+    let line = NoteLine::of_change(why.trim()).to_json().map_err(Kind::Annotation)?;
+    repo.add_lines(&[(commit.clone(), line)], "Annotate a change")?;
     Ok(commit)
 }
 
-/// Takes back what [`annotate`] said of the commit `rev`; returns the commit and
-/// how many annotations it had.
+/// Takes back the annotations of the commit `rev`; returns the commit and how many
+/// annotations it had.
 ///
 /// # Errors
 /// When there is no such commit, it has none, or the note can't be written.
 pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize), Error> {
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
-    let changes = Book::open(&repo)?.of(&commit).changes;
-    if changes.is_empty() {
-        let what = format!("commit {commit} has no annotation");
-        return Err(Kind::Annotation(what).into());
+    let annotations = NoteReader::open(&repo)?.read(&commit).annotations;
+    if annotations.is_empty() {
+        return Err(Kind::Annotation(format!("commit {commit} has no annotation")).into());
     }
-    let line = |change: &entry::Change| {
-        let line = Line::of_removal(&change.id);
-        Ok((commit.clone(), line.written().map_err(Kind::Annotation)?))
-    };
-    let lines = changes.iter().map(line).collect::<Result<Vec<_>, Error>>()?;
+    let mut lines = Vec::new();
+    for annotation in &annotations {
+        let line = NoteLine::of_removal(&annotation.id).to_json().map_err(Kind::Annotation)?;
+        lines.push((commit.clone(), line));
+    }
     repo.add_lines(&lines, "Remove an annotation")?;
     Ok((commit, lines.len()))
 }
 
-/// Everything that is noted, commit by commit.
+/// The notes of all commits that have one.
 ///
 /// # Errors
 /// When there is no repository, or its notes can't be read.
-pub fn everything(request: &Request) -> Result<(BTreeMap<String, Noted>, Skipped), Error> {
+pub fn all_notes(request: &Request) -> Result<(BTreeMap<String, CommitNote>, SkippedLines), Error> {
     let repo = Repo::discover(&request.folder)?;
-    let mut book = Book::open(&repo)?;
-    let commits = book.notes.commits()?;
-    let read = |commit: String| {
-        let noted = book.of(&commit);
-        (commit, noted)
-    };
-    let all = commits.into_iter().map(read).collect();
-    Ok((all, book.skipped))
+    let mut reader = NoteReader::open(&repo)?;
+    let mut notes = BTreeMap::new();
+    for commit in reader.notes.commits()? {
+        let note = reader.read(&commit);
+        notes.insert(commit, note);
+    }
+    Ok((notes, reader.skipped))
 }

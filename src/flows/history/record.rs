@@ -1,11 +1,10 @@
-//! Measures one commit and stores what came out.
+//! Measures one commit and stores the results.
 
-use super::entry::{Case, Context as RunContext, Line, Measured, Series};
-use super::hardware::Hardware;
+use super::fingerprint::Fingerprint;
+use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
-use crate::exec::meter;
-use crate::exec::process::{Helper, Interrupt, may_write};
+use crate::exec::process::may_write;
 use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
@@ -17,10 +16,13 @@ use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
 use crate::workspace::{self, PreparedSide, Request};
 
+/// How much of an error is stored, characters.
+const MAX_ERROR: usize = 500;
+
 /// What to record.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The benchmarks, and as the head the commit.
+pub struct RecordOptions {
+    /// The benchmarks. The head is the commit.
     pub request: Request,
     /// How often each benchmark is run and measured.
     pub runs: u32,
@@ -28,63 +30,62 @@ pub struct Options {
 
 /// What was recorded.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordReport {
     /// The commit.
     pub revision: Revision,
     /// A result of each benchmark.
-    pub results: Vec<Measured>,
+    pub results: Vec<StoredResult>,
     /// What the user should know.
     pub notices: Vec<Notice>,
 }
 
-/// Builds a commit, runs each of its benchmarks `runs` times, in turn, and
-/// stores the results in the commit's note. A benchmark that fails is a result,
-/// too.
+/// Builds a commit, runs each of its benchmarks `runs` times, in turn, and stores the
+/// results in the commit's note. The failure of a benchmark is a result, too.
 ///
 /// # Errors
 /// When the commit does not build or its results can't be stored. Nothing is stored of
 /// an interrupted recording.
 pub fn record(
-    options: &Options,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    options: &RecordOptions,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Recorded, Error> {
+) -> Result<RecordReport, Error> {
     let repo = Repo::discover(&options.request.folder)?;
-    // Known before anything is built and run.
+    // To be known before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let prepared = workspace::prepare_one(&options.request, helper, interrupt, &mut |event| {
-        on_event(event.into());
-    })?;
-    let mut notices = prepared.notices.clone();
-    let mut programs = programs(&prepared, options.request.filter.as_deref())?;
-    let context = Context { helper, interrupt };
-    let tracks = with_hooks(&mut programs, context, |programs| {
-        let mut tracks: Vec<Track> = programs.iter().map(|_| Track::default()).collect();
-        for (program, track) in programs.iter_mut().zip(&mut tracks) {
-            let warmup = program.execution.warmup([&program.program]);
-            if warmup > 0 {
+    let side = workspace::prepare_one(
+        &options.request,
+        context.helper,
+        context.interrupt,
+        &mut |event| {
+            on_event(event.into());
+        },
+    )?;
+    let mut notices = side.notices.clone();
+    let mut programs = programs(&side, options.request.filter.as_deref())?;
+    let recordings = with_hooks(&mut programs, context, |programs| {
+        let mut recordings = Vec::new();
+        for program in &mut *programs {
+            if program.warmup() > 0 {
                 on_event(Event::WarmingUp(&program.execution.benchmark.name));
             }
-            for _ in 0..warmup {
-                track.run(program, context)?;
-            }
-            for notice in track.check(program)? {
+            let (recording, refused) = Recording::warm_up(program, context)?;
+            recordings.push(recording);
+            for notice in refused {
                 on_event(Event::Notice(&notice));
                 notices.push(notice);
             }
-            track.runs.clear();
         }
         for round in 1..=options.runs {
-            for (program, track) in programs.iter_mut().zip(&mut tracks) {
-                if track.error.is_none() {
-                    track.run(program, context)?;
+            for (program, recording) in programs.iter_mut().zip(&mut recordings) {
+                if recording.error.is_none() {
+                    recording.run(program, context)?;
                 }
             }
-            on_event(Event::Round { number: u64::from(round), runs: &[] });
+            on_event(Event::Round { number: round.into(), runs: &[] });
         }
-        Ok(tracks)
+        Ok(recordings)
     })?;
     for OneSided { execution, .. } in &programs {
         if execution.left_behind > 0 {
@@ -94,30 +95,48 @@ pub fn record(
             notices.push(notice);
         }
     }
-    let hardware = Hardware::here();
-    let results = programs.iter().zip(tracks).flat_map(|(program, track)| {
-        track.results(program, &prepared, &repo.public_name(), &hardware)
-    });
-    let results: Vec<Measured> = results.collect();
-    let commit = &prepared.revision.commit;
-    let line = |measured: &Measured| {
-        let line = Line::of_result(measured.clone());
-        Ok((commit.clone(), line.written().map_err(Kind::Unstorable)?))
-    };
-    let lines = results.iter().map(line).collect::<Result<Vec<_>, Error>>()?;
+    let hardware = Fingerprint::here();
+    let mut results = Vec::new();
+    for (program, recording) in programs.iter().zip(&recordings) {
+        let benchmark = program.execution.benchmark;
+        let failed = StoredResult {
+            repository: repo.public_name(),
+            commit: side.revision.commit.clone(),
+            case: BenchmarkCase {
+                benchmark: benchmark.name.clone(),
+                name: String::new(),
+                harness: program.dialect().name().to_owned(),
+                package: benchmark.package.clone(),
+                subject: match &benchmark.subject {
+                    Subject::Target(target, _) => target.to_string(),
+                    Subject::Command { words, .. } => words.join(" "),
+                },
+                args: benchmark.args.clone(),
+            },
+            hardware: hardware.clone(),
+            context: build_context(benchmark, &side),
+            metrics: Vec::new(),
+            error: recording.error.clone(),
+        };
+        results.extend(recording.results(benchmark, &failed));
+    }
+    let mut lines = Vec::new();
+    for result in &results {
+        let line = NoteLine::of_result(result.clone()).to_json().map_err(Kind::Unstorable)?;
+        lines.push((side.revision.commit.clone(), line));
+    }
     repo.add_lines(&lines, "Record results")?;
-    Ok(Recorded { revision: prepared.revision.clone(), results, notices })
+    Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
 
 fn programs<'a>(
-    prepared: &'a PreparedSide,
+    side: &'a PreparedSide,
     filter: Option<&'a str>,
 ) -> Result<Vec<OneSided<'a>>, Error> {
-    let numbered = prepared.programs.iter().enumerate();
-    let programs = numbered.map(|(number, (benchmark, program))| {
-        OneSided::new(benchmark, program, prepared.scratch.path(), number, filter)
-    });
-    let programs = programs.collect::<Result<Vec<_>, Error>>()?;
+    let mut programs = Vec::new();
+    for (number, (benchmark, program)) in side.programs.iter().enumerate() {
+        programs.push(OneSided::new(benchmark, program, side.scratch.path(), number, filter)?);
+    }
     match filter {
         Some(filter) if !programs.iter().any(|program| program.dialect().filters()) => {
             Err(Kind::NoFilter(filter.to_owned()).into())
@@ -126,84 +145,71 @@ fn programs<'a>(
     }
 }
 
-/// What is known of one program.
+/// The runs of one program.
 #[derive(Default)]
-struct Track {
-    /// What its runs reported.
+struct Recording {
+    /// What each run reported.
     runs: Vec<Vec<Reading>>,
-    /// The benchmarks that the warm-up showed, if there was one.
-    known: Vec<Option<String>>,
-    /// What is known of it without a run.
+    /// The benchmarks that the warm-up showed.
+    names: Vec<Option<String>>,
+    /// The values that are known without a run.
     exact: Vec<(Metric, f64)>,
     /// How a run failed.
     error: Option<String>,
 }
 
-impl Track {
-    /// Runs once. A run that fails ends the track, but not the recording.
+impl Recording {
+    /// Runs a program unmeasured, and finds out which benchmarks it has and what they
+    /// measure; also returns what the user should know of that.
+    ///
+    /// # Errors
+    /// When there is no benchmark, or none of the metrics that are to decide.
+    fn warm_up(
+        program: &mut OneSided<'_>,
+        context: Context<'_>,
+    ) -> Result<(Self, Vec<Notice>), Error> {
+        let mut recording = Recording::default();
+        for _ in 0..program.warmup() {
+            recording.run(program, context)?;
+        }
+        let last = recording.runs.pop();
+        recording.runs.clear();
+        let readings = last.as_deref().unwrap_or_default();
+        let notices = program.take_refusals(readings)?;
+        recording.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
+        recording.exact = program.exact_values()?;
+        if last.is_some() {
+            program.gates(readings, &recording.exact)?;
+        }
+        Ok((recording, notices))
+    }
+
+    /// Runs the program once. A run that fails ends this recording, but not the others.
     fn run(&mut self, program: &mut OneSided<'_>, context: Context<'_>) -> Result<(), Error> {
-        let failed = match program.run(context) {
+        let error = match program.run(context) {
             Ok(readings) => {
                 self.runs.push(readings);
-                None
+                return Ok(());
             }
-            Err(error) => match error.kind() {
-                Kind::Benchmark { fault, stderr, .. } => {
-                    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-                    let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
-                    Some(format!("{fault}{last}"))
-                }
-                Kind::Output { .. } => Some(error.to_string()),
-                _ => return Err(error),
-            },
+            Err(error) => error,
         };
-        // As long as a note is to hold.
-        self.error = self.error.take().or(failed.map(|text| text.chars().take(500).collect()));
+        let what = match error.kind() {
+            Kind::Benchmark { fault, stderr, .. } => {
+                let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+                let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
+                format!("{fault}{last}")
+            }
+            Kind::Output { .. } => error.to_string(),
+            _ => return Err(error),
+        };
+        self.error.get_or_insert(what.chars().take(MAX_ERROR).collect());
         Ok(())
     }
 
-    /// Learns from the warm-up what there is, and refuses to record what lacks
-    /// a metric that is to decide.
-    fn check(&mut self, program: &mut OneSided<'_>) -> Result<Vec<Notice>, Error> {
-        let last = self.runs.last().cloned().unwrap_or_default();
-        self.known = last.iter().map(|reading| reading.benchmark.clone()).collect();
-        let mut measured: Vec<String> =
-            last.iter().flat_map(|reading| reading.values.metrics()).collect();
-        let notices = program.execution.take_refusals(&measured)?;
-        let benchmark = program.execution.benchmark;
-        for name in benchmark.asked() {
-            self.exact.extend(meter::size(name, &program.program.executable)?);
-        }
-        if self.runs.is_empty() {
-            return Ok(notices);
-        }
-        if last.is_empty() {
-            let (benchmark, harness) = (benchmark.name.clone(), program.dialect().name());
-            return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
-        }
-        measured.extend(self.exact.iter().map(|(metric, _)| metric.name.clone()));
-        measured.sort();
-        measured.dedup();
-        if gates(benchmark, &measured, &[]).is_empty() {
-            let asked = benchmark.gates.first();
-            let metric = asked.map_or(String::new(), |gate| gate.metric.clone());
-            let benchmark = benchmark.name.clone();
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
-        }
-        Ok(notices)
-    }
-
-    /// A result for each benchmark of the program. If a run failed, or did not report the
-    /// benchmark, there is an error in place of its values.
-    fn results(
-        self,
-        program: &OneSided<'_>,
-        prepared: &PreparedSide,
-        repository: &str,
-        hardware: &Hardware,
-    ) -> Vec<Measured> {
-        let benchmark = program.execution.benchmark;
-        let mut names = self.known.clone();
+    /// The results of the program's benchmarks. `failed` is that of one that failed; those
+    /// that every run reported have their values in its place.
+    fn results(&self, benchmark: &Benchmark, failed: &StoredResult) -> Vec<StoredResult> {
+        let mut names = self.names.clone();
         for reading in self.runs.iter().flatten() {
             if !names.contains(&reading.benchmark) {
                 names.push(reading.benchmark.clone());
@@ -212,81 +218,64 @@ impl Track {
         if names.is_empty() {
             names.push(None);
         }
-        let context = context(benchmark, prepared);
-        let result = |name: &Option<String>| {
-            let of_run = |run: &Vec<Reading>| {
-                let found = run.iter().find(|reading| reading.benchmark == *name);
-                found.map(|reading| reading.values.clone())
+        let mut results = Vec::new();
+        for name in names {
+            let reading = |run: &Vec<Reading>| {
+                let reading = run.iter().find(|reading| reading.benchmark == name);
+                reading.map(|reading| reading.values.clone())
             };
-            let runs: Vec<Values> = self.runs.iter().filter_map(of_run).collect();
-            let left_out = (runs.len() < self.runs.len())
-                .then(|| "some of its runs did not report it".to_owned());
-            let error = self.error.clone().or(left_out);
-            let metrics = if error.is_none() { self.series(benchmark, &runs) } else { Vec::new() };
-            Measured {
-                repository: repository.to_owned(),
-                commit: prepared.revision.commit.clone(),
-                case: Case {
-                    benchmark: benchmark.name.clone(),
-                    name: name.clone().unwrap_or_default(),
-                    harness: program.dialect().name().to_owned(),
-                    package: benchmark.package.clone(),
-                    subject: described(&benchmark.subject),
-                    args: benchmark.args.clone(),
-                },
-                hardware: hardware.clone(),
-                context: context.clone(),
-                metrics,
-                error,
+            let runs: Vec<Values> = self.runs.iter().filter_map(reading).collect();
+            let mut result = failed.clone();
+            if result.error.is_none() && runs.len() < self.runs.len() {
+                result.error = Some("some of its runs did not report it".to_owned());
             }
-        };
-        names.iter().map(result).collect()
+            if result.error.is_none() {
+                result.metrics = self.metrics(benchmark, &runs);
+            }
+            result.case.name = name.unwrap_or_default();
+            results.push(result);
+        }
+        results
     }
 
-    /// The repetitions, metric by metric.
-    fn series(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<Series> {
-        let measured = runs.first().map(Values::metrics).unwrap_or_default();
-        let exact = self.exact.iter().map(|(metric, _)| metric.name.clone());
-        let all: Vec<String> = measured.iter().cloned().chain(exact).collect();
-        let gates = gates(benchmark, &all, &[]);
-        let series = |metric: &Metric, values: Vec<f64>| Series {
-            name: metric.name.clone(),
+    /// The values of all runs and those that are known without one, metric by metric.
+    fn metrics(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<StoredMetric> {
+        let mut values: Vec<(Metric, Vec<f64>)> = Vec::new();
+        for name in runs.first().map(Values::metrics).unwrap_or_default() {
+            let metric = Metric::named(&name).with(&benchmark.units);
+            values.push((metric, runs.iter().filter_map(|run| run.get(&name)).collect()));
+        }
+        values.extend(self.exact.iter().map(|(metric, value)| (metric.clone(), vec![*value])));
+        let names: Vec<String> = values.iter().map(|(metric, _)| metric.name.clone()).collect();
+        let gates = gates(benchmark, &names, &[]);
+        let stored = values.into_iter().map(|(metric, values)| StoredMetric {
             unit: metric.unit.symbol().to_owned(),
             better: metric.better,
             gates: gates.iter().any(|gate| gate.metric == metric.name),
+            name: metric.name,
             values,
-        };
-        let of_runs = measured.iter().map(|name| {
-            let metric = Metric::named(name).with(&benchmark.units);
-            series(&metric, runs.iter().filter_map(|values| values.get(name)).collect())
         });
-        let of_program = self.exact.iter().map(|(metric, value)| series(metric, vec![*value]));
-        of_runs.chain(of_program).filter(|series| !series.values.is_empty()).collect()
+        stored.filter(|metric| !metric.values.is_empty()).collect()
     }
 }
 
-/// What is run, in a few words: a target, or the command itself.
-fn described(subject: &Subject) -> String {
-    match subject {
-        Subject::Target(target, _) => target.to_string(),
-        Subject::Command { words, .. } => words.join(" "),
-    }
-}
-
-fn context(benchmark: &Benchmark, prepared: &PreparedSide) -> RunContext {
+fn build_context(benchmark: &Benchmark, side: &PreparedSide) -> BuildContext {
     let mut features = Vec::new();
     let mut profile = String::new();
     if let Subject::Target(target, build) = &benchmark.subject {
         let usual = if target.kind == TargetKind::Bench { "bench" } else { "release" };
         profile = build.profile.clone().unwrap_or_else(|| usual.to_owned());
         features.clone_from(&build.features);
-        let words = [(build.all_features, "--all-features")];
-        let words = words.into_iter().chain([(build.no_default_features, "--no-default-features")]);
-        features.extend(words.filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
+        if build.all_features {
+            features.push("--all-features".to_owned());
+        }
+        if build.no_default_features {
+            features.push("--no-default-features".to_owned());
+        }
         features.sort();
     }
-    let mut lines = prepared.rustc.lines();
+    let mut lines = side.rustc.lines();
     let rustc = lines.next().unwrap_or_default().to_owned();
     let host = lines.find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
-    RunContext { rustc, host, profile, features, flags: workspace::compiler_flags(&prepared.env) }
+    BuildContext { rustc, host, profile, features, flags: workspace::compiler_flags(&side.env) }
 }

@@ -1,30 +1,30 @@
-//! Puts a table into `Cargo.toml` and leaves all else in it as it is.
+//! Puts a table into `Cargo.toml` and leaves everything else in it as it is.
 
 use serde_json::Value as Json;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-/// What is said above a new table.
+use super::TableOwner;
+
+/// What is written above a new table.
 const COMMENT: &str = "# What `cargo cbdr compare` runs, and how much slower it may get.\n";
 
-/// The text of a manifest with a new table `[OWNER.metadata.cbdr]`; `owner` is
-/// `package` or `workspace`.
+/// The text of a manifest with a new table `[OWNER.metadata.cbdr]`.
 ///
 /// # Errors
-/// When the text is no manifest with such an owner, or has the table already;
-/// in words.
+/// When the text is no manifest with such an owner, or has the table already; in words.
 pub(super) fn with_table(
     text: &str,
-    owner: &str,
+    owner: TableOwner,
     entries: &[(&'static str, Json)],
 ) -> Result<String, String> {
-    let plain = text.replace("\r\n", "\n");
-    let mut document: DocumentMut = plain.parse().map_err(|error| format!("{error}"))?;
-    let whole = document.as_table_mut() as &mut dyn TableLike;
-    let owned = whole.get_mut(owner).and_then(Item::as_table_like_mut);
+    let mut document: DocumentMut =
+        text.replace("\r\n", "\n").parse().map_err(|error| format!("{error}"))?;
+    let manifest = document.as_table_mut() as &mut dyn TableLike;
+    let owned = manifest.get_mut(&owner.to_string()).and_then(Item::as_table_like_mut);
     let owned = owned.ok_or_else(|| format!("it has no [{owner}]"))?;
     let metadata = owned.entry("metadata").or_insert_with(|| {
         let mut table = Table::new();
-        // No header of its own: what is in it has one.
+        // It needs no header: the table in it has one.
         table.set_implicit(true);
         Item::Table(table)
     });
@@ -32,27 +32,21 @@ pub(super) fn with_table(
     let metadata = metadata.as_table_like_mut();
     let metadata = metadata.ok_or_else(|| format!("{owner}.metadata is no table"))?;
     if metadata.contains_key("cbdr") {
-        return Err(format!("it has a table [{owner}.metadata.cbdr] already"));
+        return Err(format!("it has a table [{}] already", owner.table()));
     }
+    let entries = entries.iter().map(|(key, json)| (*key, value(json)));
     let item = if is_inline {
-        Item::Value(Value::InlineTable(inline(entries)))
+        Item::Value(Value::InlineTable(entries.collect()))
     } else {
-        let mut table = Table::new();
-        for (key, json) in entries {
-            table.insert(key, Item::Value(value(json)));
-        }
+        let mut table: Table = entries.collect();
         table.decor_mut().set_prefix(format!("\n{COMMENT}"));
         Item::Table(table)
     };
     metadata.insert("cbdr", item);
-    let written = document.to_string();
-    // A file has lines of one kind, or nobody minds.
-    let is_foreign = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
-    Ok(if is_foreign { written.replace('\n', "\r\n") } else { written })
-}
-
-fn inline(entries: &[(&'static str, Json)]) -> InlineTable {
-    entries.iter().map(|(key, json)| (*key, value(json))).collect()
+    let edited = document.to_string();
+    // A file whose lines all end as Windows has them keeps such lines.
+    let is_windows = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
+    Ok(if is_windows { edited.replace('\n', "\r\n") } else { edited })
 }
 
 fn value(json: &Json) -> Value {
@@ -101,7 +95,8 @@ mod tests {
         let before =
             "# A file.\n\n[package] # the package\nname = 'a'   # odd quotes\nversion='1.0.0'\n";
         let after = "\n[dependencies]\n# kept\nb   =  \"1\"\n\n[[bench]]\nname = \"parse\"\n";
-        let written = with_table(&format!("{before}{after}"), "package", &entries()).unwrap();
+        let written =
+            with_table(&format!("{before}{after}"), TableOwner::Package, &entries()).unwrap();
         assert_eq!(written, format!("{before}\n{COMMENT}{TABLE}{after}"));
     }
 
@@ -109,7 +104,7 @@ mod tests {
     fn it_goes_behind_the_tables_of_other_tools() {
         let text = "[package]\nname = \"a\"\n\n[package.metadata.docs.rs]\nall-features = true\n\n\
                     [lints]\n";
-        let written = with_table(text, "package", &entries()).unwrap();
+        let written = with_table(text, TableOwner::Package, &entries()).unwrap();
         let at = |part: &str| written.find(part).unwrap();
         assert!(at("docs.rs") < at(TABLE) && at(TABLE) < at("[lints]"), "{written}");
         assert_eq!(written.replace(&format!("\n{COMMENT}{TABLE}"), ""), text);
@@ -125,7 +120,7 @@ mod tests {
             "[package]\nname = \"a\"\n[package.metadata]\nx = 1 # here\n[lib]\nbench = false\n",
             "[package]\nname = \"a\"",
         ] {
-            let written = with_table(text, "package", &entries()).unwrap();
+            let written = with_table(text, TableOwner::Package, &entries()).unwrap();
             let after: DocumentMut = written.parse().unwrap();
             let before: DocumentMut = text.parse().unwrap();
             let found = &after["package"]["metadata"]["cbdr"];
@@ -143,7 +138,7 @@ mod tests {
     #[test]
     fn lines_that_end_as_windows_has_them_stay_so() {
         let text = "[package]\r\nname = \"a\"\r\n";
-        let written = with_table(text, "package", &entries()).unwrap();
+        let written = with_table(text, TableOwner::Package, &entries()).unwrap();
         assert!(written.starts_with(text));
         assert_eq!(written.matches('\n').count(), written.matches("\r\n").count());
     }
@@ -151,10 +146,18 @@ mod tests {
     #[test]
     fn what_is_there_is_never_replaced() {
         let text = format!("[package]\nname = \"a\"\n{TABLE}");
-        assert!(with_table(&text, "package", &entries()).unwrap_err().contains("already"));
-        assert!(with_table("[workspace]\n", "package", &entries()).unwrap_err().contains("has no"));
-        assert!(with_table("[package\n", "package", &entries()).is_err());
+        assert!(
+            with_table(&text, TableOwner::Package, &entries()).unwrap_err().contains("already")
+        );
+        assert!(
+            with_table("[workspace]\n", TableOwner::Package, &entries())
+                .unwrap_err()
+                .contains("has no")
+        );
+        assert!(with_table("[package\n", TableOwner::Package, &entries()).is_err());
         let odd = "[package]\nmetadata = 1\n";
-        assert!(with_table(odd, "package", &entries()).unwrap_err().contains("is no table"));
+        assert!(
+            with_table(odd, TableOwner::Package, &entries()).unwrap_err().contains("is no table")
+        );
     }
 }

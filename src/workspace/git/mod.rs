@@ -6,7 +6,7 @@ pub(crate) mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
-pub(crate) mod notes;
+pub mod notes;
 pub(crate) mod remote;
 pub(crate) mod snapshot;
 mod submodules;

@@ -1,24 +1,27 @@
 //! `cargo cbdr bisect`.
 
-use cargo_cbdr::exec::process::{Helper, Interrupt};
-use cargo_cbdr::flows::bisect::{self, Options, Progress};
+use cargo_cbdr::Error;
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::flows::bisect::{BisectEvent, BisectOptions, bisect};
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace;
+use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 
 use super::observe::random_seed;
 use super::request::request;
 use crate::cli::{Bisect, Printed};
 use crate::exit::Exit;
-use crate::render;
+use crate::render::bisect::{described, print, print_json, tried};
+use crate::render::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit that the arguments ask for.
-pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> {
     let on_inconclusive = args.on_inconclusive.clone();
     let flags = Table { on_inconclusive, ..args.settings.0.clone() };
-    let options = Options {
+    let options = BisectOptions {
         request: request(flags, None, args.filter.filter.clone())?,
         good: args.good.clone(),
         bad: args.bad.clone(),
@@ -26,37 +29,45 @@ pub(crate) fn run(args: &Bisect, helper: &Helper, interrupt: &Interrupt) -> Resu
         restart: args.restart,
         seed: args.seed.seed.unwrap_or_else(random_seed),
     };
-    // Both the comparisons and the search speak, in turn.
-    let ui = std::cell::RefCell::new(Ui::new());
-    let outcome = bisect::bisect(
-        &options,
-        helper,
-        interrupt,
-        &mut |event: Event<'_>| {
-            use workspace::Event::{Prepared, Sides};
-            if !matches!(event, Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling(_)) {
-                ui.borrow_mut().show(&event);
-            }
-        },
-        &mut |progress: Progress<'_>| {
-            let mut ui = ui.borrow_mut();
-            ui.end();
-            let (verb, thing) = text::bisecting(&progress);
-            ui.status(verb, &thing);
-        },
-    );
-    let mut ui = ui.into_inner();
+    let mut ui = Ui::new();
+    let outcome = bisect(&options, context, &mut |event| show(&mut ui, event));
     ui.end();
-    let report = match outcome {
-        Err(error) if error.is_interrupt() => {
-            ui.status("Interrupted", "what was found is kept; the same command goes on from there");
-            return Ok(Exit::interrupted(interrupt));
-        }
-        outcome => outcome?,
-    };
-    match args.format {
-        Printed::Human => render::outputs::printed(render::bisect::print(&report))?,
-        Printed::Json => render::outputs::printed(render::bisect::print_json(&report))?,
+    if outcome.as_ref().is_err_and(Error::is_interrupt) {
+        ui.status("Interrupted", "what was found is kept; the same command goes on from there");
     }
+    let report = outcome?;
+    printed(match args.format {
+        Printed::Human => print(&report),
+        Printed::Json => print_json(&report),
+    })?;
     Ok(Exit::of_search(report.verdict, report.on_inconclusive))
+}
+
+fn show(ui: &mut Ui, event: BisectEvent<'_>) {
+    use workspace::Event::{Prepared, Sides};
+    match event {
+        // The search says itself which commits it compares.
+        BisectEvent::Comparing(
+            Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling(_),
+        ) => {}
+        BisectEvent::Comparing(event) => ui.show(&event),
+        BisectEvent::Begins { commits, known } => {
+            let commits = text::count(commits as u64, "commit");
+            if known == 0 {
+                ui.status("Bisecting", &commits);
+            } else {
+                let verdicts = text::count(known as u64, "verdict");
+                ui.status("Resuming", &format!("{commits}, {verdicts} from before"));
+            }
+        }
+        BisectEvent::Trying { commit, suspects, tries_left } => {
+            let suspects = text::count(suspects as u64, "suspect");
+            let tries = text::count(tries_left.into(), "halving");
+            ui.status("Trying", &format!("{}; {suspects}, {tries} left", described(commit)));
+        }
+        BisectEvent::Tried(commit, step) => {
+            ui.end();
+            ui.status("Tried", &format!("{}: {}", abbreviated(&commit.id), tried(step)));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `cargo cbdr compare`.
 
 use cargo_cbdr::Options;
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
@@ -16,26 +16,26 @@ use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison that the arguments ask for.
-pub(crate) fn run(args: &Compare, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
     if let Some(times) = args.repeat {
-        return super::repeat::run(times, options, args.format, helper, interrupt, ui);
+        return super::repeat::run(times, options, args.format, context, ui);
     }
     let samples = args.samples.as_deref();
     let wanted =
         WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
-    let outputs = Outputs::new(args.format, wanted, interrupt)?;
+    let outputs = Outputs::new(args.format, wanted, context.interrupt)?;
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);
-    let result = observed(&options, samples, runs, helper, interrupt, &mut ui);
+    let result = observed(&options, samples, runs, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let given = outputs.write(&outcome, &recording);
     let printed = render::print(args.format, &outcome);
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(interrupt));
+        return Ok(Exit::interrupted(context.interrupt));
     }
     written?;
     given?;

@@ -4,16 +4,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::exec::process::environment;
 use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
-use cargo_cbdr::model::side::Side;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::capture;
 use super::observe::{Observed, observed, random_seed};
+use super::request::request_in;
 use crate::exit::Exit;
 use crate::render;
 use crate::ui::{Failure, Ui, about};
@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
 /// Makes the repository, compares, and says what to do next.
-pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not make a folder for the demo", &error))?;
@@ -43,37 +43,27 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
          well and made room for all words first, which takes a second pass over the text. The\n\
          benchmark is `words`, the threshold +5%. `cargo cbdr compare main` on that branch:\n"
     )?;
+    let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
-        folder: repository,
-        flags: Table { base: Some("main".to_owned()), ..Table::default() },
-        head: None,
-        instead: None,
-        exact_base: false,
-        dirty: false,
-        fetch: false,
-        aa: false,
-        always_run: false,
-        filter: None,
-        policy_from: Side::Base,
         cache: Some(folder.path().join("cache")),
         env: environment(),
-        capture: capture()?,
+        ..request_in(repository, flags)?
     };
     let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
-    let result = observed(&options, None, None, helper, interrupt, &mut ui);
+    let result = observed(&options, None, None, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let printed = writeln!(out).and_then(|()| render::human::print(&outcome));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(interrupt));
+        return Ok(Exit::interrupted(context.interrupt));
     }
     written?;
     printed?;
     if outcome.verdict != Some(Verdict::Regression) {
         let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);
         let what = format!("the demo planted a slowdown, but found: {verdict}");
-        return Err(Failure::Demo(what));
+        return Err(Failure::Refused(what));
     }
     writeln!(
         out,
@@ -86,7 +76,7 @@ pub(crate) fn run(helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failur
     Ok(Exit::Success)
 }
 
-/// Writes the repository: `main`, and on top of it the slower branch.
+/// Makes the repository: `main`, and on top of it the slower branch.
 fn make(path: &Path) -> Result<(), Failure> {
     for (name, content) in FILES {
         let file = path.join(name);

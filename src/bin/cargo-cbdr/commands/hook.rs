@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::system::{Place, digest};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::values::Time;
 use cargo_cbdr::workspace::git::Repo;
 use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
-use super::compare;
+use super::{compare, current_folder};
 use crate::cli::{self, Compare, Hook};
 use crate::exit::Exit;
 use crate::ui::{Failure, Ui, about};
@@ -20,60 +20,62 @@ use crate::ui::{Failure, Ui, about};
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
 
-/// Where a hook that was there before is kept, and called from.
+/// The name under which a hook that was there before is kept, and called.
 const KEPT: &str = "pre-push.before-cbdr";
 
-/// The beginning of the line with which our part of the hook begins. A digest
-/// of the lines up to [`END`] follows.
-const BEGIN: &str = "# >>> cargo cbdr hook >>> ";
+/// The beginning of the line with which our part of the hook begins. A digest of the lines
+/// up to [`END`] follows.
+const BEGIN: &str = "# >>> cargo cbdr hook >>>";
 
 /// The line with which our part of the hook ends.
 const END: &str = "# <<< cargo cbdr hook <<<";
 
-/// What runs a hook that is all ours.
+/// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
-pub(crate) fn run(what: &Hook, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(what: &Hook, context: Context<'_>) -> Result<Exit, Failure> {
     match what {
         Hook::Install { time_limit, args } => install(time_limit, args),
         Hook::Uninstall => uninstall(),
-        Hook::Run { time_limit, args } => check(time_limit, args, helper, interrupt),
+        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, context),
     }
 }
 
 /// The repository of the current folder, and the folder of its hooks.
-fn place() -> Result<(Repo, PathBuf), Failure> {
-    let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
+fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
+    let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
     let hooks = repo.hooks().map_err(Error::from)?;
     if hooks.shared {
-        let what = format!(
+        return refuse(format!(
             "`core.hooksPath` is `{}` for all repositories: set one for this repository alone \
              (`git config core.hooksPath .git/hooks`), or call `cargo cbdr hook run` from there",
             hooks.path.display()
-        );
-        return Err(Failure::Refused(what));
+        ));
     }
     Ok((repo, hooks.path))
 }
 
+fn refuse<T>(what: String) -> Result<T, Failure> {
+    Err(Failure::Refused(what))
+}
+
 fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
     parse(time_limit, args)?;
-    let (repo, folder) = place()?;
+    let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
-    let mut ui = Ui::new();
-    let there = read(&hook)?;
-    let inside = super::current_folder()?.canonicalize()?;
+    let existing = ExistingHook::read(&hook)?;
+    let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
-    let ours = part(inside, time_limit, args)?;
-    let is_other = matches!(there, Found::Other);
-    if is_other {
+    let part = part(inside, time_limit, args)?;
+    let mut ui = Ui::new();
+    let is_kept = matches!(existing, ExistingHook::Other);
+    if is_kept {
         if fs_err::symlink_metadata(&kept).is_ok() {
-            let what = format!(
+            return refuse(format!(
                 "`{}` and `{}` both exist: one of them has to go first",
                 hook.display(),
                 kept.display()
-            );
-            return Err(Failure::Refused(what));
+            ));
         }
         fs_err::rename(&hook, &kept)?;
         ui.status("Keeping", &format!("the hook that was there, as `{}`", kept.display()));
@@ -82,14 +84,13 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
         }
     }
     fs_err::create_dir_all(&folder)?;
-    let text = match there {
-        // With the lines that are somebody else's, as they are.
-        Found::Ours { before, after } => [before, ours.into_bytes(), after].concat(),
-        Found::Nothing | Found::Other => [SHELL.as_bytes(), ours.as_bytes()].concat(),
+    let text = match existing {
+        ExistingHook::WithOurs { before, after } => [before, part.into_bytes(), after].concat(),
+        ExistingHook::None | ExistingHook::Other => [SHELL.as_bytes(), part.as_bytes()].concat(),
     };
-    if let Err(failure) = publish(&hook, &text) {
-        if is_other {
-            // As it was: git goes on to call it.
+    if let Err(failure) = write(&hook, &text) {
+        if is_kept {
+            // Git goes on to call the hook that was there.
             fs_err::rename(&kept, &hook)?;
         }
         return Err(failure);
@@ -99,11 +100,10 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
 }
 
 fn uninstall() -> Result<Exit, Failure> {
-    let (_, folder) = place()?;
+    let (_, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
-    let Found::Ours { before, after } = read(&hook)? else {
-        let what = format!("`{}` is not a hook that `cargo cbdr` installed", hook.display());
-        return Err(Failure::Refused(what));
+    let ExistingHook::WithOurs { before, after } = ExistingHook::read(&hook)? else {
+        return refuse(format!("`{}` is not a hook that `cargo cbdr` installed", hook.display()));
     };
     let rest = [before, after].concat();
     let is_ours_alone =
@@ -119,107 +119,113 @@ fn uninstall() -> Result<Exit, Failure> {
             ui.status("Removed", &format!("`{}`", hook.display()));
         }
         (false, false) => {
-            publish(&hook, &rest)?;
+            write(&hook, &rest)?;
             let what = "the lines of `cargo cbdr`; others are in it, and stay";
             ui.status("Removed", &format!("from `{}` {what}", hook.display()));
         }
         (false, true) => {
-            let what = format!(
+            return refuse(format!(
                 "`{}` has lines that `cargo cbdr` did not write, and `{}` is to take its place: \
                  move those lines there first, or remove one of the two files",
                 hook.display(),
                 kept.display()
-            );
-            return Err(Failure::Refused(what));
+            ));
         }
     }
     Ok(Exit::Success)
 }
 
-/// What there is in the place of the hook.
-enum Found {
-    /// No file.
-    Nothing,
-    /// Somebody else's, or a link.
+/// What is in the place of the hook.
+enum ExistingHook {
+    None,
+    /// Somebody else's hook, or a link.
     Other,
-    /// One with our part in it: what is before and after that.
-    Ours { before: Vec<u8>, after: Vec<u8> },
+    /// A hook with our part in it, and what is before and after that.
+    WithOurs {
+        before: Vec<u8>,
+        after: Vec<u8>,
+    },
 }
 
-/// Looks for our part in a hook. One that has not been left as it was written
-/// is an error: what was changed in it would be lost.
-fn read(hook: &Path) -> Result<Found, Failure> {
-    match fs_err::symlink_metadata(hook) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        about => {
-            if !about?.is_file() {
-                return Ok(Found::Other);
+/// A line at an end of our part.
+enum Mark {
+    /// With the digest in it.
+    Begin(Vec<u8>),
+    End,
+}
+
+impl ExistingHook {
+    /// Reads a hook.
+    ///
+    /// # Errors
+    /// When our part is not as it was written: whatever was changed in it would be lost.
+    fn read(hook: &Path) -> Result<Self, Failure> {
+        match fs_err::symlink_metadata(hook) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(ExistingHook::None);
             }
+            Err(error) => return Err(error.into()),
+            Ok(about) if !about.is_file() => return Ok(ExistingHook::Other),
+            Ok(_) => {}
         }
-    }
-    let text = fs_err::read(hook)?;
-    let refused = |why: &str| {
-        let name = hook.display();
-        let what = format!(
-            "`{name}`: {why}, so that it is not known which lines are yours; remove those of \
-             `cargo cbdr` by hand"
-        );
-        Err(Failure::Refused(what))
-    };
-    let (mut before, mut inside, mut after) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut told, mut ended) = (None, false);
-    for line in text.split_inclusive(|&byte| byte == b'\n') {
-        let word = line.trim_ascii_end();
-        if let Some(digest) = word.strip_prefix(BEGIN.trim_end().as_bytes()) {
-            if told.replace(digest.trim_ascii().to_owned()).is_some() {
-                return refused(&format!("the line `{}` is there twice", BEGIN.trim_end()));
+        let text = fs_err::read(hook)?;
+        let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+        let mark = |(number, line): (usize, &&[u8])| {
+            let line = line.trim_ascii_end();
+            if line == END.as_bytes() {
+                return Some((number, Mark::End));
             }
-        } else if word == END.as_bytes() {
-            if told.is_none() || ended {
-                return refused(&format!("the line `{END}` ends nothing"));
+            let digest = line.strip_prefix(BEGIN.as_bytes())?;
+            Some((number, Mark::Begin(digest.trim_ascii().to_owned())))
+        };
+        let marks: Vec<(usize, Mark)> = lines.iter().enumerate().filter_map(mark).collect();
+        let why = match marks.as_slice() {
+            [] => return Ok(ExistingHook::Other),
+            [(begin, Mark::Begin(written)), (end, Mark::End)] => {
+                if *written == digest_of(&lines[begin + 1..*end].concat()).as_bytes() {
+                    let (before, after) = (lines[..*begin].concat(), lines[end + 1..].concat());
+                    return Ok(ExistingHook::WithOurs { before, after });
+                }
+                "the lines of `cargo cbdr` have been changed".to_owned()
             }
-            ended = true;
-        } else {
-            match (&told, ended) {
-                (None, _) => &mut before,
-                (Some(_), false) => &mut inside,
-                (Some(_), true) => &mut after,
+            [(_, Mark::Begin(_))] => format!("the line `{END}` is missing"),
+            [(_, Mark::Begin(_)), (_, Mark::Begin(_)), ..]
+            | [(_, Mark::Begin(_)), (_, Mark::End), (_, Mark::Begin(_)), ..] => {
+                format!("the line `{BEGIN}` is there twice")
             }
-            .extend_from_slice(line);
-        }
-    }
-    match told {
-        None => Ok(Found::Other),
-        Some(_) if !ended => refused(&format!("the line `{END}` is missing")),
-        Some(told) if told != mark(&inside).as_bytes() => {
-            refused("the lines of `cargo cbdr` have been changed")
-        }
-        Some(_) => Ok(Found::Ours { before, after }),
+            _ => format!("the line `{END}` ends nothing"),
+        };
+        refuse(format!(
+            "`{}`: {why}, so that it is not known which lines are yours; remove those of `cargo \
+             cbdr` by hand",
+            hook.display()
+        ))
     }
 }
 
-/// By what it is known whether lines are as they were written.
-fn mark(lines: &[u8]) -> String {
+/// Tells whether lines are as they were written.
+fn digest_of(lines: &[u8]) -> String {
     let mut digest = digest(lines);
     digest.truncate(16);
     digest
 }
 
-/// Our part of what git runs. It needs no more than a shell, and says so where
-/// the program is gone. What comes after it is run, too, unless it stops the
-/// push.
+/// Our part of the hook. It needs no more than a shell, and warns if the program is gone.
+/// What comes after it is run, too, unless it stops the push.
 fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
-        let what = format!("`{}` is not UTF-8: install from the root", inside.display());
-        return Err(Failure::Refused(what));
+        return refuse(format!("`{}` is not UTF-8: install from the root", inside.display()));
     };
     let quoted = |word: &str| match shlex::try_quote(word) {
         Ok(word) => Ok(word.into_owned()),
         Err(_) => Err(Failure::Arguments("an argument holds a zero byte".to_owned())),
     };
-    let args: Vec<String> = args.iter().map(|word| quoted(word)).collect::<Result<_, _>>()?;
-    let args = if args.is_empty() { String::new() } else { format!(" -- {}", args.join(" ")) };
-    // A shell has no other separator, on Windows either.
+    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(time_limit)?);
+    for (number, word) in args.iter().enumerate() {
+        command += if number == 0 { " -- " } else { " " };
+        command += &quoted(word)?;
+    }
+    // A shell knows no other separator, on Windows either.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
     let enter = match inside.as_str() {
         "" => String::new(),
@@ -235,29 +241,26 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
          if [ -x \"$kept\" ]; then\n    say | \"$kept\" \"$@\" || exit $?\n\
          fi\n\
          if command -v cargo-cbdr >/dev/null; then\n    \
-         ({enter}say | cargo-cbdr hook run --time-limit {}{args}\n    ) || exit $?\n\
+         ({enter}say | {command}\n    ) || exit $?\n\
          else\n    \
          echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n\
-         fi\n",
-        quoted(time_limit)?,
+         fi\n"
     );
-    Ok(format!("{BEGIN}{}\n{lines}{END}\n", mark(lines.as_bytes())))
+    Ok(format!("{BEGIN} {}\n{lines}{END}\n", digest_of(lines.as_bytes())))
 }
 
-/// Writes the hook whole, executable, in one step.
-fn publish(hook: &Path, text: &[u8]) -> Result<(), Failure> {
+/// Writes the hook as a whole, executable.
+fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
     let written = Place::find(hook).and_then(|place| place.replace_script(text));
-    let name = || format!("can't write `{}`", hook.display());
-    Ok(written.map_err(|error| about(&name(), &error))?)
+    Ok(written.map_err(|error| about(&format!("can't write `{}`", hook.display()), &error))?)
 }
 
-/// Compares what git says that it pushes, one after the other; the first
-/// regression, or what can't be compared, stops the push.
-fn check(
+/// Compares what git says that it pushes, one branch after the other. The first regression,
+/// or the first branch that can't be compared, stops the push.
+fn compare_pushes(
     time_limit: &str,
     args: &[String],
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
 ) -> Result<Exit, Failure> {
     let (limit, _) = parse(time_limit, args)?;
     let mut lines = String::new();
@@ -266,11 +269,19 @@ fn check(
         Failure::Arguments(format!("a pre-push hook is not told `{line}`: is git calling this?"))
     })?;
     let limit = limit / u32::try_from(pushes.len().max(1)).unwrap_or(u32::MAX);
+    let limit = Time(limit.max(Duration::from_secs(1)));
     let mut ui = Ui::new();
-    for push in &pushes {
-        let name = &push.remote_branch;
-        ui.status("Pushing", &format!("{name}: compared first (`--no-verify` skips that)"));
-        let exit = compare::run(&of_push(push, limit, args)?, helper, interrupt)?;
+    for Push { commit, remote_branch, remote_commit, .. } in pushes {
+        ui.status(
+            "Pushing",
+            &format!("{remote_branch}: compared first (`--no-verify` skips that)"),
+        );
+        let (_, mut compare) = parse(time_limit, args)?;
+        compare.head = Some(commit);
+        // The base of a push to BASE itself is what the remote has of it.
+        compare.instead = remote_commit;
+        compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
+        let exit = compare::run(&compare, context)?;
         if exit != Exit::Success {
             return Ok(exit);
         }
@@ -278,18 +289,7 @@ fn check(
     Ok(Exit::Success)
 }
 
-/// The comparison of a branch that is pushed: with where it left BASE, and where
-/// it is BASE itself, with what the remote has of it.
-fn of_push(push: &Push, limit: Duration, args: &[String]) -> Result<Compare, Failure> {
-    let mut compare = cli::compare(args).map_err(|error| Failure::Arguments(error.to_string()))?;
-    compare.head = Some(push.commit.clone());
-    compare.instead.clone_from(&push.remote_commit);
-    let limit = limit.max(Duration::from_secs(1));
-    compare.settings.0.time_limit.get_or_insert_with(|| Written::new(Time(limit)));
-    Ok(compare)
-}
-
-/// Refuses what the hook could not call, when it is installed.
+/// Reads the time limit and the arguments of `compare`, and refuses what a hook can't call.
 fn parse(time_limit: &str, args: &[String]) -> Result<(Duration, Compare), Failure> {
     let limit = humantime::parse_duration(time_limit).map_err(|error| {
         Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))

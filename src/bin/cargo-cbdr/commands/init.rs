@@ -1,52 +1,49 @@
 //! `cargo cbdr init`.
 
-mod patch;
 mod workflow;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::flows::init::{
-    Candidate, Proposal, Trial, edited, propose, request_of, try_out, write,
-};
+use cargo_cbdr::flows::init::{Candidate, Proposal, Trial, propose, try_out, write};
 use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::{THRESHOLD, Table};
-use cargo_cbdr::workspace;
-use cargo_cbdr::workspace::Request;
+use cargo_cbdr::workspace::{self, Request};
+use similar::TextDiff;
 
 use super::request::request;
 use crate::cli::Init;
 use crate::exit::Exit;
 use crate::output;
 use crate::ui::{Failure, Ui, text};
-use patch::patch;
 
 /// Runs below this many seconds are mostly the start of a process.
 const SHORT: f64 = 0.005;
 
-/// How long one run may take in a trial, unless the user says otherwise.
+/// How long one run may take in a trial, unless the user sets it.
 const RUN_TIMEOUT: &str = "2m";
 
 /// A file to be written.
-struct Change {
+struct FileChange {
     path: PathBuf,
-    /// What is there; `None` where nothing is.
+    /// The text that is there; none of a new file.
     before: Option<String>,
     after: String,
 }
 
-pub(crate) fn run(args: &Init, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
-    let done = set_up(args, helper, interrupt, &mut ui);
+    let outcome = set_up(args, context, &mut ui);
     ui.end();
-    done.map(|()| Exit::Success)
+    outcome.map(|()| Exit::Success)
 }
 
-fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> Result<(), Failure> {
+fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.filter.filter.is_some() {
         let what = "a table has no filter: give the harness its own, after `--`";
         return Err(Failure::Arguments(what.to_owned()));
@@ -55,130 +52,137 @@ fn set_up(args: &Init, helper: &Helper, interrupt: &Interrupt, ui: &mut Ui) -> R
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
     let request = request(args.settings.0.clone(), None, None)?;
-    let mut proposal = propose(&request, helper, interrupt)?;
+    let mut proposal = propose(&request, context)?;
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
-    // Refused, or found to be impossible, before anything is built. Where a table is there, a
-    // workflow may be asked for, but nothing that would have to go into the table.
-    let is_new =
-        proposal.there.is_none() || workflow.is_none() || !request.flags.entries().is_empty();
-    if is_new {
-        edited(&proposal)?;
-        if !args.dry_run {
-            output::check(&proposal.manifest)?;
+    match proposal.existing {
+        // A workflow can be added to a table that is there, but nothing that would have to
+        // go into the table.
+        Some(owner) if workflow.is_some() && request.flags.entries().is_empty() => {
+            ui.status("Keeping", &format!("[{}], which is there already", owner.table()));
         }
-        say_chosen(ui, &proposal);
-        if !time.is_zero() {
-            let request = request_of(&request, &proposal);
-            let trial = trial(&request, time, helper, interrupt, ui)?;
-            say_tried(ui, &trial, &proposal.table);
-            settle(&mut proposal.table, Some(&trial));
+        _ => {
+            // What can't be written is refused before anything is built.
+            proposal.edited_manifest()?;
+            if !args.dry_run {
+                output::check(&proposal.manifest)?;
+            }
+            choose_values(&mut proposal, &request, time, context, ui)?;
+            let (before, after) = proposal.edited_manifest()?;
+            let path = proposal.manifest.clone();
+            changes.push(FileChange { path, before: Some(before), after });
         }
-        settle(&mut proposal.table, None);
-        let (before, after) = edited(&proposal)?;
-        changes.push(Change { path: proposal.manifest.clone(), before: Some(before), after });
-    } else if let Some(there) = &proposal.there {
-        ui.status("Keeping", &format!("[{there}], which is there already"));
     }
+    let has_new_table = !changes.is_empty();
     changes.extend(workflow);
     if args.dry_run {
         let mut out = std::io::stdout().lock();
-        for Change { path, before, after } in &changes {
+        for FileChange { path, before, after } in &changes {
             let name = shown(path, &proposal.root);
             out.write_all(patch(&name, before.as_deref(), after).as_bytes())?;
         }
         return Ok(());
     }
-    for Change { path, after, .. } in &changes {
+    for FileChange { path, after, .. } in &changes {
         write(path, after)?;
         ui.status("Wrote", &format!("`{}`", shown(path, &proposal.root)));
     }
-    say_next(ui, args, &proposal, is_new);
+    if has_new_table {
+        let table = proposal.owner.table();
+        ui.status("Next", &format!("commit [{table}]; on a branch: `cargo cbdr compare`"));
+    }
+    if let Some(service) = args.ci {
+        ui.status("Then", workflow::next(service));
+    }
     Ok(())
 }
 
-/// Tries the benchmark out, with what is being done shown.
-fn trial(
-    request: &Request,
-    time: Duration,
-    helper: &Helper,
-    interrupt: &Interrupt,
-    ui: &mut Ui,
-) -> Result<Trial, Failure> {
-    let mut request = request.clone();
-    request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
-    let trial = try_out(&request, time, helper, interrupt, &mut |event| match event {
-        Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
-            ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
-        }
-        event => ui.show(&event),
-    })?;
-    Ok(trial)
-}
-
-/// What the trial decides, where the user did not; and without one the usual
-/// threshold, so that it is there to be seen.
-fn settle(table: &mut Table, trial: Option<&Trial>) {
-    if table.threshold.is_none() && table.thresholds.is_none() {
-        let threshold = trial.map_or(THRESHOLD.0, |trial| trial.threshold);
-        table.threshold = Some(Written::new(percent(threshold)));
+/// The change of the file `name` as a patch that `git apply` takes.
+fn patch(name: &str, before: Option<&str>, after: &str) -> String {
+    let mut patch = format!("diff --git a/{name} b/{name}\n");
+    let mut source = format!("a/{name}");
+    if before.is_none() {
+        let mode = if after.starts_with("#!") { "100755" } else { "100644" };
+        patch += &format!("new file mode {mode}\n");
+        source = "/dev/null".to_owned();
     }
-    if let (None, Some(minutes)) = (&table.time_limit, trial.and_then(minutes_needed)) {
-        table.time_limit = Some(Written::new(format!("{minutes}m")));
-    }
+    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
+    patch + &diff.unified_diff().header(&source, &format!("b/{name}")).to_string()
 }
 
-/// The time limit, in minutes, that a benchmark needs for whose verdict the
-/// usual one leaves little room.
-fn minutes_needed(trial: &Trial) -> Option<u64> {
-    let needed = 2.0 * trial.least;
-    (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{}%", text::rounded(100.0 * fraction))
-}
-
+/// A path in the repository.
 fn shown(path: &Path, root: &Path) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     canonical.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-fn named(candidate: &Candidate) -> String {
-    let nightly = if candidate.is_unstable { ", for nightly compilers" } else { "" };
-    format!("{} ({}{nightly})", candidate.target, candidate.harness)
-}
-
-fn say_chosen(ui: &mut Ui, proposal: &Proposal) {
-    let Some(chosen) = &proposal.chosen else { return };
-    ui.status("Choosing", &format!("{} of `{}`", named(chosen), chosen.package));
-    if !proposal.others.is_empty() {
-        let other = |other: &Candidate| match other.package == chosen.package {
-            true => named(other),
-            false => format!("{} of `{}`", named(other), other.package),
-        };
-        let shown = proposal.others.iter().take(10).map(other).collect::<Vec<_>>().join(", ");
-        let more = match proposal.others.len() {
-            0..=10 => String::new(),
-            all => format!(" and {} more", all - 10),
-        };
-        ui.status("Leaving", &format!("{shown}{more}; `-p` and `--bench` choose another"));
+/// Says which benchmark was chosen, tries it out, and puts the threshold and the time limit
+/// that it needs into the table, unless the user has set them.
+fn choose_values(
+    proposal: &mut Proposal,
+    request: &Request,
+    time: Duration,
+    context: Context<'_>,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    if let Some(chosen) = &proposal.chosen {
+        show_chosen(ui, chosen, &proposal.others);
     }
+    let mut threshold = THRESHOLD.0;
+    if !time.is_zero() {
+        let mut request = proposal.request(request);
+        request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
+        let trial = try_out(&request, time, context, &mut |event| match event {
+            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
+                ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
+            }
+            event => ui.show(&event),
+        })?;
+        show_trial(ui, &trial, &proposal.table);
+        threshold = trial.threshold;
+        if let (None, Some(minutes)) = (&proposal.table.time_limit, minutes_needed(&trial)) {
+            proposal.table.time_limit = Some(Written::new(format!("{minutes}m")));
+        }
+    }
+    let table = &mut proposal.table;
+    if table.threshold.is_none() && table.thresholds.is_none() {
+        table.threshold = Some(Written::new(percent(threshold)));
+    }
+    Ok(())
 }
 
-fn say_tried(ui: &mut Ui, trial: &Trial, table: &Table) {
-    let benchmarks = match trial.harness {
-        Dialect::Plain => String::new(),
-        harness => {
-            let count = text::count(trial.benchmarks as u64, "benchmark");
-            format!(", {count} of {}", harness.name())
-        }
+fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
+    let name = |Candidate { target, harness, is_unstable, .. }: &Candidate| {
+        let nightly = if *is_unstable { ", for nightly compilers" } else { "" };
+        format!("{target} ({}{nightly})", harness.name())
     };
+    ui.status("Choosing", &format!("{} of `{}`", name(chosen), chosen.package));
+    if others.is_empty() {
+        return;
+    }
+    let other = |other: &Candidate| match other.package == chosen.package {
+        true => name(other),
+        false => format!("{} of `{}`", name(other), other.package),
+    };
+    let mut shown = others.iter().take(10).map(other).collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = others.len().checked_sub(10) {
+        shown += &format!(" and {more} more");
+    }
+    ui.status("Leaving", &format!("{shown}; `-p` and `--bench` choose another"));
+}
+
+fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let runs = text::count(trial.runs, "run");
-    let run = text::value(trial.run, &cargo_cbdr::model::metric::Unit::Seconds);
-    ui.status("Measured", &format!("{runs} of {run}{benchmarks}"));
+    let run = text::value(trial.run, &Unit::Seconds);
     let limit = text::roughly(trial.limit);
     let least = text::roughly(trial.least);
+    if trial.harness == Dialect::Plain {
+        ui.status("Measured", &format!("{runs} of {run}"));
+    } else {
+        let benchmarks = text::count(trial.benchmarks as u64, "benchmark");
+        let harness = trial.harness.name();
+        ui.status("Measured", &format!("{runs} of {run}, {benchmarks} of {harness}"));
+    }
     if trial.harness == Dialect::Plain && trial.run < SHORT {
         ui.warn(&format!(
             "a run of {run} is mostly the start of a process: let it do its work more often or \
@@ -194,15 +198,11 @@ fn say_tried(ui: &mut Ui, trial: &Trial, table: &Table) {
     } else {
         ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
     }
-    match trial.reach {
-        None => ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does"),
-        Some(reach) => say_reach(ui, trial, reach, table),
-    }
-}
-
-fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
+    let Some(reach) = trial.reach else {
+        ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does");
+        return;
+    };
     let nine = if trial.benchmarks > 1 { " for nine of ten benchmarks" } else { "" };
-    let limit = text::roughly(trial.limit);
     let told = text::percent(reach);
     let told = told.trim_start_matches('+');
     let known = format!("at this noise {limit} tell{nine} a change that is {told} away from it");
@@ -219,12 +219,42 @@ fn say_reach(ui: &mut Ui, trial: &Trial, reach: f64, table: &Table) {
     }
 }
 
-fn say_next(ui: &mut Ui, args: &Init, proposal: &Proposal, is_new: bool) {
-    if is_new {
-        let table = format!("[{}.metadata.cbdr]", proposal.owner);
-        ui.status("Next", &format!("commit {table}; on a branch: `cargo cbdr compare`"));
+/// The time limit, in minutes, that a benchmark needs if the usual one leaves its verdict
+/// little room.
+fn minutes_needed(trial: &Trial) -> Option<u64> {
+    let needed = 2.0 * trial.least;
+    (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{}%", text::rounded(100.0 * fraction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_insertion_has_its_surroundings() {
+        let before = "1\n2\n3\n4\n5\n6\n7\n8\n";
+        let after = before.replace("5\n", "5\nnew\n");
+        assert_eq!(
+            patch("f", Some(before), &after),
+            "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -3,6 +3,7 @@\n 3\n 4\n 5\n+new\n 6\n 7\n 8\n"
+        );
     }
-    if let Some(service) = args.ci {
-        ui.status("Then", workflow::next(service));
+
+    #[test]
+    fn a_new_file_and_a_last_line_without_an_end() {
+        assert_eq!(
+            patch("d/f", None, "#!x\n"),
+            "diff --git a/d/f b/d/f\nnew file mode 100755\n--- /dev/null\n+++ b/d/f\n\
+             @@ -0,0 +1 @@\n+#!x\n"
+        );
+        assert_eq!(
+            patch("f", Some("a"), "a\nb\n"),
+            "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\
+             \\ No newline at end of file\n+a\n+b\n"
+        );
     }
 }

@@ -19,11 +19,12 @@ mod sample;
 use std::ffi::OsString;
 use std::io::Write;
 
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use crate::cli::{self, Command};
 use crate::exit::Exit;
-use crate::ui::{Failure, manner};
+use crate::ui::{Failure, verbosity};
 
 /// The word by which cargo is made to call this program as a runner.
 const CAPTURE: &str = "__capture";
@@ -50,27 +51,28 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         }
     };
     let manner = &cli.manner;
-    manner::choose(manner.quiet, manner.verbose, manner.progress)?;
+    verbosity::choose(manner.quiet, manner.verbose, manner.progress)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
-    let done = match cli.command {
-        Command::Compare(args) => compare::run(&args, &helper, &interrupt),
-        Command::Init(args) => init::run(&args, &helper, &interrupt),
-        Command::Demo => demo::run(&helper, &interrupt),
-        Command::Sample(args) => sample::run(&args, &helper, &interrupt),
+    let context = Context { helper: &helper, interrupt: &interrupt };
+    let outcome = match cli.command {
+        Command::Compare(args) => compare::run(&args, context),
+        Command::Init(args) => init::run(&args, context),
+        Command::Demo => demo::run(context),
+        Command::Sample(args) => sample::run(&args, context),
         Command::Analyze(args) => analyze::run(&args, &interrupt),
-        Command::Doctor(args) => doctor::run(&args, &helper, &interrupt),
+        Command::Doctor(args) => doctor::run(&args, context),
         Command::Cache { what } => cache::run(&what),
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),
-        Command::Hook { what } => hook::run(&what, &helper, &interrupt),
+        Command::Hook { what } => hook::run(&what, context),
         Command::Plot(args) => plot::run(&args, &interrupt),
-        Command::Bisect(args) => bisect::run(&args, &helper, &interrupt),
-        Command::History(args) => history::run(&args, &helper, &interrupt),
+        Command::Bisect(args) => bisect::run(&args, context),
+        Command::History(args) => history::run(&args, context),
     };
-    match done {
+    match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(&interrupt)),
-        done => done,
+        outcome => outcome,
     }
 }
 
@@ -94,7 +96,7 @@ fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
     let mut env = cargo_cbdr::exec::process::environment();
-    if manner::manner().is_quiet {
+    if verbosity::verbosity().is_quiet {
         env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
         env.push(("CARGO_TERM_QUIET".into(), "true".into()));
     }

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
 use cargo_cbdr::Options;
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::{Recording, csv};
@@ -26,12 +26,11 @@ pub(super) fn observed(
     options: &Options,
     samples: Option<&Path>,
     mut recording: Option<&mut Recording>,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<Observed, Failure> {
-    let mut files = SamplesFiles::new(samples, interrupt)?;
-    let result = cargo_cbdr::compare(options, helper, interrupt, &mut |event: Event<'_>| {
+    let mut files = SamplesFiles::new(samples, context.interrupt)?;
+    let result = cargo_cbdr::compare(options, context, &mut |event: Event<'_>| {
         ui.show(&event);
         match (&mut recording, &event) {
             (Some(recording), Event::Sampling(plan)) => {

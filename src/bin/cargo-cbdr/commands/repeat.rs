@@ -2,7 +2,7 @@
 //! change at all.
 
 use cargo_cbdr::Options;
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
 use super::observe::{Observed, observed};
@@ -20,8 +20,7 @@ pub(crate) fn run(
     times: u64,
     mut options: Options,
     format: Format,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     mut ui: Ui,
 ) -> Result<Exit, Failure> {
     if !matches!(format, Format::Human | Format::Json) {
@@ -32,7 +31,7 @@ pub(crate) fn run(
     let mut stopped = false;
     let mut failed = Ok(());
     for time in 1..=times {
-        let result = observed(&options, None, None, helper, interrupt, &mut ui);
+        let result = observed(&options, None, None, context, &mut ui);
         ui.end();
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
@@ -52,7 +51,7 @@ pub(crate) fn run(
         }
         options.seed = (options.seed + 1) % SEEDS;
         // The next comparisons find everything built.
-        ui.hush();
+        ui.show_live_only();
     }
     // The finished comparisons count, also when a later one failed.
     let printed = match format {
@@ -61,7 +60,7 @@ pub(crate) fn run(
         _ => render::human::print_repeated(&outcomes),
     };
     if stopped {
-        return Ok(Exit::interrupted(interrupt));
+        return Ok(Exit::interrupted(context.interrupt));
     }
     failed?;
     render::outputs::printed(printed)?;

@@ -17,15 +17,20 @@ pub(super) fn request(
     head: Option<String>,
     filter: Option<String>,
 ) -> Result<Request, Failure> {
+    Ok(Request { head, filter, ..request_in(super::current_folder()?, flags)? })
+}
+
+/// A request of HEAD in a folder, with what `flags` set.
+pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failure> {
     // Said before anything is checked out: a flag that can't be understood is
     // the command line's fault.
     check(&flags).map_err(Failure::usage)?;
     Ok(Request {
-        folder: super::current_folder()?,
+        folder,
         flags,
-        head,
+        head: None,
         instead: None,
-        filter,
+        filter: None,
         exact_base: false,
         dirty: false,
         fetch: false,

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use cargo_cbdr::exec::process::{Helper, Interrupt, environment};
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::exec::process::environment;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::sample::{Sampling, commands, sample};
 use cargo_cbdr::model::outcome::StoppedBy;
@@ -16,17 +17,17 @@ use crate::exit::Exit;
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
-pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Sample, context: Context<'_>) -> Result<Exit, Failure> {
     let sampling = sampling(args)?;
-    interrupt.stop_with_reader()?;
+    context.interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
     // Rows wait here until their round is complete.
     let mut csv = CsvText::default();
     let mut columns: Vec<String> = Vec::new();
-    let outcome = sample(&sampling, helper, interrupt, &mut |event: Event<'_>| {
+    let outcome = sample(&sampling, context, &mut |event: Event<'_>| {
         match event {
-            Event::Rounds { metrics, seed } => {
-                ui.status("Sampling", &format!("in rounds, seed {seed}"));
+            Event::Rounds { metrics, .. } => {
+                ui.show(&event);
                 columns = metrics.iter().map(|metric| metric.name.clone()).collect();
                 csv.header(columns.iter().map(String::as_str))?;
             }
@@ -42,8 +43,8 @@ pub(crate) fn run(args: &Sample, helper: &Helper, interrupt: &Interrupt) -> Resu
         }
         Ok::<_, Failure>(())
     });
-    match (outcome, interrupt.signal()) {
-        (_, Some(_)) if interrupt.is_reader_gone() => Ok(Exit::Success),
+    match (outcome, context.interrupt.signal()) {
+        (_, Some(_)) if context.interrupt.is_reader_gone() => Ok(Exit::Success),
         (Ok(StoppedBy::Interrupt), Some(signal)) => Ok(Exit::Signal(signal)),
         (outcome, _) => outcome.map(|_| Exit::Success),
     }

@@ -1,7 +1,7 @@
 //! The past of each benchmark: its results commit by commit, what was to be
 //! expected before each of them, and where a change is annotated.
 
-use cargo_cbdr::flows::history::series::{Listed, Listing, Value};
+use cargo_cbdr::flows::history::list::{ListedSeries, ListedValue, Listing};
 use cargo_cbdr::stats::lookback::THRESHOLD;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
@@ -43,7 +43,7 @@ fn span(commits: &[Commit]) -> String {
     format!("{count}, {} to {}", name(commits.first()), name(commits.last()))
 }
 
-fn series(listed: &Listed, commits: &[Commit]) -> Markup {
+fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
     let heading = heading(&listed.key);
     let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
     let short = |at: usize| commits.get(at).map_or("", |commit| abbreviated(&commit.id));
@@ -74,9 +74,9 @@ fn series(listed: &Listed, commits: &[Commit]) -> Markup {
     }
 }
 
-fn row(listed: &Listed, commits: &[Commit], value: &Value) -> Markup {
+fn row(listed: &ListedSeries, commits: &[Commit], value: &ListedValue) -> Markup {
     let unit = &listed.metric.unit;
-    let mean = value.row.mean_before.map(|mean| text::value(mean, unit));
+    let mean = value.statistics.mean_before.map(|mean| text::value(mean, unit));
     let z = value.z(listed.metric.better).map(|z| format!("{z:+.2}"));
     html! {
         tr {
@@ -87,7 +87,7 @@ fn row(listed: &Listed, commits: &[Commit], value: &Value) -> Markup {
             td.number { (text::value(value.value, unit)) }
             td.number { (mean.unwrap_or_default()) }
             td.number { (z.unwrap_or_default()) }
-            td { @if value.row.is_outlier { "outlier" } }
+            td { @if value.statistics.is_outlier { "outlier" } }
         }
     }
 }
@@ -95,13 +95,13 @@ fn row(listed: &Listed, commits: &[Commit], value: &Value) -> Markup {
 /// What was expected at a commit, by number: mean and deviation.
 type Expected = (usize, f64, Option<f64>);
 
-fn expected(listed: &Listed, next: usize) -> Vec<Expected> {
+fn expected(listed: &ListedSeries, next: usize) -> Vec<Expected> {
     let mut all: Vec<Expected> = Vec::new();
     for value in &listed.values {
-        let Some(mean) = value.row.mean_before else { continue };
+        let Some(mean) = value.statistics.mean_before else { continue };
         // At the first commit of a level each result has itself for a mean.
         if all.last().is_none_or(|last| last.0 != value.commit) {
-            all.push((value.commit, mean, value.row.deviation_before));
+            all.push((value.commit, mean, value.statistics.deviation_before));
         }
     }
     all.extend(listed.next.mean.map(|mean| (next, mean, listed.next.deviation)));
@@ -110,7 +110,7 @@ fn expected(listed: &Listed, next: usize) -> Vec<Expected> {
 
 /// The range that is shown: all values, and the last band as far as it leaves them
 /// room.
-fn range(listed: &Listed, expected: &[Expected]) -> (f64, f64) {
+fn range(listed: &ListedSeries, expected: &[Expected]) -> (f64, f64) {
     let values = || listed.values.iter().map(|value| value.value);
     let (from, to) =
         (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -125,7 +125,7 @@ fn range(listed: &Listed, expected: &[Expected]) -> (f64, f64) {
     (from - room, to + room)
 }
 
-fn drawn<'a>(area: &Area<'a>, listed: &Listed, commits: &[Commit]) -> Drawn<'a> {
+fn drawn<'a>(area: &Area<'a>, listed: &ListedSeries, commits: &[Commit]) -> Drawn<'a> {
     let expected = expected(listed, commits.len());
     let range = range(listed, &expected);
     let axis = Axis::new(&listed.metric.unit, range.0, range.1, chart::step(range));
@@ -148,7 +148,7 @@ fn drawn<'a>(area: &Area<'a>, listed: &Listed, commits: &[Commit]) -> Drawn<'a> 
     marks(area, &plane, listed, range)?;
     for value in &listed.values {
         let place = plane.at(value.commit as f64, value.value);
-        let style = match value.row.is_outlier {
+        let style = match value.statistics.is_outlier {
             true => BASE.stroke_width(3),
             false => BASE.filled(),
         };
@@ -180,7 +180,12 @@ fn bands<'a>(area: &Area<'a>, plane: &Plane, expected: &[Expected]) -> Drawn<'a>
 }
 
 /// Annotated changes, numbered, and results that failed.
-fn marks<'a>(area: &Area<'a>, plane: &Plane, listed: &Listed, range: (f64, f64)) -> Drawn<'a> {
+fn marks<'a>(
+    area: &Area<'a>,
+    plane: &Plane,
+    listed: &ListedSeries,
+    range: (f64, f64),
+) -> Drawn<'a> {
     for (number, (commit, _)) in listed.changes.iter().enumerate() {
         let x = *commit as f64 - 0.5;
         let (top, bottom) = (plane.at(x, range.1), plane.at(x, range.0));

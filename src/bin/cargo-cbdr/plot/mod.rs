@@ -1,5 +1,4 @@
-//! Histograms in the terminal, side by side, and what they share with those
-//! of the page.
+//! Histograms in the terminal, side by side, and what they share with the ones of the page.
 
 pub(crate) mod axis;
 pub(crate) mod bins;
@@ -20,7 +19,7 @@ use bins::Bins;
 const COLOURS: [AnsiColor; 4] =
     [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Magenta, AnsiColor::Green];
 
-/// Bars narrower than this are set one label below the other.
+/// If bars would be narrower than this, the labels stand below each other.
 const NARROW: usize = 16;
 
 /// The most bins of a histogram.
@@ -83,7 +82,7 @@ fn histogram(
     Ok(())
 }
 
-/// The labels' numbers: each base before what is compared with it.
+/// The numbers of the labels, each base before the label that is compared with it.
 fn order(recording: &Recording, labels: usize) -> Vec<usize> {
     let compared = recording.comparisons().iter().flat_map(|c| [c.labels.base, c.labels.head]);
     let mut order = Vec::new();
@@ -95,7 +94,7 @@ fn order(recording: &Recording, labels: usize) -> Vec<usize> {
     order
 }
 
-/// Some labels beside each other: the edges, and a bar of each.
+/// Prints some labels beside each other: the edges of the bins, and a bar of each label.
 fn block(
     out: &mut impl Write,
     bins: &Bins,
@@ -105,48 +104,45 @@ fn block(
     columns: usize,
     margin: usize,
 ) -> io::Result<()> {
-    let style = |label: usize| COLOURS[label % COLOURS.len()].on_default();
-    let mut head = " ".repeat(margin);
-    for (place, &label) in labels.iter().enumerate() {
+    let titles = labels.iter().map(|&label| {
         let title = format!("{} ({})", names[label], bins.totals[label]);
-        let title = cut(&title, columns);
-        let fill = match place + 1 == labels.len() {
-            true => String::new(),
-            false => " ".repeat(columns + 1 - title.chars().count()),
-        };
-        let style = style(label);
-        head += &format!("{style}{title}{style:#}{fill}");
-    }
-    writeln!(out, "{head}")?;
+        (label, cut(&title, columns))
+    });
+    writeln!(out, "{:margin$}{}", "", beside(titles, columns))?;
     let largest = bins.largest();
     let edge_width = margin - 2;
     for (bin, edge) in edges.iter().enumerate() {
-        let mut row = format!("{edge:>edge_width$}  ");
-        for (place, &label) in labels.iter().enumerate() {
-            let bar = bar(bins.share(label, bin) / largest, columns);
-            let fill = match place + 1 == labels.len() {
-                true => String::new(),
-                false => " ".repeat(columns + 1 - bar.chars().count()),
-            };
-            let style = style(label);
-            row += &match bar.is_empty() {
-                true => fill,
-                false => format!("{style}{bar}{style:#}{fill}"),
-            };
-        }
+        let bars =
+            labels.iter().map(|&label| (label, bar(bins.share(label, bin) / largest, columns)));
+        let row = format!("{edge:>edge_width$}  {}", beside(bars, columns));
         writeln!(out, "{}", row.trim_end())?;
     }
     Ok(())
 }
 
-/// A bar of a share of the columns; what is there at all is seen.
+/// Texts in the colours of their labels, so many columns each and one between them.
+fn beside(texts: impl Iterator<Item = (usize, String)>, columns: usize) -> String {
+    let mut row = String::new();
+    let mut gap = 0;
+    for (label, text) in texts {
+        row += &" ".repeat(gap);
+        gap = columns + 1 - text.chars().count();
+        if !text.is_empty() {
+            let style = COLOURS[label % COLOURS.len()].on_default();
+            row += &format!("{style}{text}{style:#}");
+        }
+    }
+    row
+}
+
+/// A bar over a share of the columns. A share above 0 is always seen.
 fn bar(share: f64, columns: usize) -> String {
     let eighths = (share * 8.0 * columns as f64).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// The beginning of a text that is too long.
+/// A text, without its end if it is too long.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();

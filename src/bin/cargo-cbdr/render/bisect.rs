@@ -1,10 +1,10 @@
-//! Which commit brought the regression.
+//! The commit that brought a regression.
 
 use std::io::Write;
 
-use cargo_cbdr::flows::bisect::Report;
-use cargo_cbdr::flows::bisect::state::{CommitOutcome, Step};
+use cargo_cbdr::flows::bisect::{BisectReport, BisectStep, StepOutcome};
 use cargo_cbdr::model::outcome::Verdict;
+use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
@@ -13,14 +13,14 @@ use super::json::print_line;
 use crate::ui::{text, verdict_style};
 
 /// Prints the answer.
-pub(crate) fn print(report: &Report) -> std::io::Result<()> {
+pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    let style = verdict_style(report.verdict);
     let verdict = report.verdict;
+    let style = verdict_style(verdict);
     let (good, bad) = (line(&report.good.rev), line(&report.bad.rev));
-    let what = match (verdict, report.guilty.as_slice()) {
+    let answer = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => {
-            format!("{} brought it", line(&text::described(only)))
+            format!("{} brought it", line(&described(only)))
         }
         (Verdict::Regression, several) => {
             format!("one of {} commits brought it; those between could not be tried", several.len())
@@ -30,15 +30,15 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
         }
         _ => format!("whether {bad} is slower than {good} stayed open"),
     };
-    writeln!(out, "{style}{verdict}{style:#}: {what}")?;
+    writeln!(out, "{style}{verdict}{style:#}: {answer}")?;
     for guilty in &report.guilty {
-        let by = line(&guilty.author);
+        let author = line(&guilty.author);
         match report.guilty.len() {
-            1 => writeln!(out, "  commit {} by {by}", guilty.id)?,
-            _ => writeln!(out, "  {} by {by}", line(&text::described(guilty)))?,
+            1 => writeln!(out, "  commit {} by {author}", guilty.id)?,
+            _ => writeln!(out, "  {} by {author}", line(&described(guilty)))?,
         }
         if let Some(step) = report.steps.iter().find(|step| step.commit == guilty.id) {
-            writeln!(out, "    against {good}: {}", line(&text::tried(step)))?;
+            writeln!(out, "    against {good}: {}", line(&tried(step)))?;
         }
     }
     if verdict != Verdict::Inconclusive {
@@ -51,43 +51,68 @@ pub(crate) fn print(report: &Report) -> std::io::Result<()> {
     writeln!(out, "  {}", effort(report))
 }
 
-/// How much was tried and measured.
-fn effort(report: &Report) -> String {
-    let count = |is: fn(&Step) -> bool| report.steps.iter().filter(|step| is(step)).count() as u64;
-    let tried = text::count(report.steps.len() as u64, "commit");
-    let (comparisons, runs) = (count(|step| step.measured.is_some()), 2 * pairs(report));
-    let mut parts = vec![
-        format!("{tried} tried"),
-        text::count(comparisons, "comparison"),
-        text::count(runs, "measured run"),
-    ];
-    for (skipped, what) in [
-        (count(|step| step.outcome == CommitOutcome::Inconclusive), "inconclusive"),
-        (count(|step| step.outcome == CommitOutcome::Unusable), "that could not be built or run"),
-    ] {
-        if skipped > 0 {
-            parts.push(format!("{skipped} {what}"));
-        }
-    }
-    format!("{}.", parts.join(", "))
+/// A commit by its first letters and its subject.
+pub(crate) fn described(commit: &Commit) -> String {
+    let subject: String = commit.summary.chars().take(60).collect();
+    format!("{} {subject}", abbreviated(&commit.id))
 }
 
-fn pairs(report: &Report) -> u64 {
-    report.steps.iter().filter_map(|step| step.measured.as_ref()).map(|m| m.pairs).sum()
+/// What became of a commit.
+pub(crate) fn tried(step: &BisectStep) -> String {
+    let mut tried = step.outcome.name().to_owned();
+    if let Some(measured) = &step.measured {
+        let change = measured.change.map_or("?".to_owned(), text::percent);
+        let interval = text::interval(measured.lower, measured.upper);
+        let pairs = text::count(measured.pairs, "pair");
+        let time = text::seconds(measured.seconds);
+        tried += &format!(", {change} {interval}, {pairs}, {time}");
+    }
+    if let Some(why) = &step.why {
+        tried += &format!(": {why}");
+    }
+    tried
+}
+
+/// What the search took.
+fn effort(report: &BisectReport) -> String {
+    let with = |outcome| report.steps.iter().filter(|step| step.outcome == outcome).count();
+    let comparisons = report.steps.iter().filter(|step| step.measured.is_some()).count();
+    let mut effort = format!(
+        "{} tried, {}, {}",
+        text::count(report.steps.len() as u64, "commit"),
+        text::count(comparisons as u64, "comparison"),
+        text::count(runs(report), "measured run"),
+    );
+    for (skipped, what) in [
+        (with(StepOutcome::Inconclusive), "inconclusive"),
+        (with(StepOutcome::Unusable), "that could not be built or run"),
+    ] {
+        if skipped > 0 {
+            effort += &format!(", {skipped} {what}");
+        }
+    }
+    effort + "."
+}
+
+/// How many runs were measured.
+fn runs(report: &BisectReport) -> u64 {
+    let measured = report.steps.iter().filter_map(|step| step.measured.as_ref());
+    measured.map(|measured| 2 * measured.pairs).sum()
 }
 
 /// Prints the answer as one JSON object.
-pub(crate) fn print_json(report: &Report) -> std::io::Result<()> {
-    let guilty = |commit: &Commit| json!({ "commit": commit.id, "summary": commit.summary, "author": commit.author });
-    let object: Value = json!({
+pub(crate) fn print_json(report: &BisectReport) -> std::io::Result<()> {
+    let guilty = report.guilty.iter().map(
+        |commit| json!({ "commit": commit.id, "summary": commit.summary, "author": commit.author }),
+    );
+    print_line(&json!({
         "schema": 1,
         "verdict": report.verdict,
         "good": report.good,
         "bad": report.bad,
-        "guilty": report.guilty.iter().map(guilty).collect::<Vec<_>>(),
+        "guilty": guilty.collect::<Vec<Value>>(),
         "confidence": report.confidence,
-        "runs": 2 * pairs(report),
+        "runs": runs(report),
         "steps": report.steps,
-    });
-    print_line(&object)
+    }))
 }

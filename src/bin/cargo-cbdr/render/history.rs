@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-use cargo_cbdr::flows::history::check::{Judged, MetricScore, Report};
-use cargo_cbdr::flows::history::entry::Key;
-use cargo_cbdr::flows::history::record::Recorded;
-use cargo_cbdr::flows::history::series::{Listed, Listing, Value};
-use cargo_cbdr::model::metric::{Metric, Unit};
+use cargo_cbdr::flows::history::check::{BaselineRule, CheckReport, CheckedResult, MetricScore};
+use cargo_cbdr::flows::history::list::{ListedSeries, Listing};
+use cargo_cbdr::flows::history::note::ResultKey;
+use cargo_cbdr::flows::history::record::RecordReport;
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::stats::lookback::best;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
-use serde_json::{Value as Json, json};
+use serde_json::{Value, json};
 
 use super::escape::line;
 use super::grid::{self, Column};
@@ -19,46 +19,43 @@ use super::json::print_line;
 use crate::ui::{notices, text, verdict_style};
 
 /// Prints what was recorded.
-pub(crate) fn print_recorded(recorded: &Recorded) -> std::io::Result<()> {
+pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    for result in &recorded.results {
+    for result in &report.results {
         writeln!(out, "{}", heading(&result.key()))?;
         if let Some(error) = &result.error {
-            let style = verdict_style(Verdict::Regression);
-            writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
+            print_failure(&mut out, error)?;
             continue;
         }
         let columns = [Column::text("metric"), Column::numbers("best"), Column::numbers("runs")];
-        let rows = result.metrics.iter().map(|series| {
-            let metric = series.metric();
-            let value = best(&series.values, metric.better);
-            let value = value.map_or("-".to_owned(), |value| text::value(value, &metric.unit));
-            ([metric.name, value, series.values.len().to_string()], None)
+        let rows = result.metrics.iter().map(|stored| {
+            let metric = stored.metric();
+            let best = value(best(&stored.values, metric.better), &metric.unit, "-");
+            ([metric.name, best, stored.values.len().to_string()], None)
         });
         grid::print(&mut out, &columns, rows)?;
     }
     Ok(())
 }
 
-/// Prints it as one JSON object.
-pub(crate) fn print_recorded_json(recorded: &Recorded) -> std::io::Result<()> {
-    let object = json!({
+/// Prints what was recorded as one JSON object.
+pub(crate) fn print_recorded_json(report: &RecordReport) -> std::io::Result<()> {
+    print_line(&json!({
         "schema": 1,
-        "commit": recorded.revision.commit,
-        "results": recorded.results,
-        "notices": recorded.notices.iter().map(notices::notice).collect::<Vec<_>>(),
-    });
-    print_line(&object)
+        "commit": report.revision.commit,
+        "results": report.results,
+        "notices": report.notices.iter().map(notices::notice).collect::<Vec<_>>(),
+    }))
 }
 
-/// The benchmark of a result, and how and where it was measured, in two lines.
-pub(crate) fn heading(key: &Key) -> String {
-    let Key { case, context, hardware } = key;
-    let args = match case.args.is_empty() {
-        true => String::new(),
-        false => format!(" {}", case.args.join(" ")),
-    };
-    let subject = format!("{}{args} ({} of {})", case.shown(), case.subject, case.package);
+/// What a result is of, in two lines.
+pub(crate) fn heading(key: &ResultKey) -> String {
+    let ResultKey { case, context, hardware } = key;
+    let mut subject = case.full_name();
+    if !case.args.is_empty() {
+        subject += &format!(" {}", case.args.join(" "));
+    }
+    subject += &format!(" ({} of {})", case.subject, case.package);
     let memory = text::value(hardware.memory_mib as f64 * 1024.0 * 1024.0, &Unit::Bytes);
     let cores = text::count(hardware.cores, "core");
     let mut parts = vec![context.rustc.clone(), context.profile.clone()];
@@ -68,14 +65,23 @@ pub(crate) fn heading(key: &Key) -> String {
     format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
 }
 
-/// Prints the answer.
-pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
+fn print_failure(out: &mut impl Write, error: &str) -> std::io::Result<()> {
+    let style = verdict_style(Verdict::Regression);
+    writeln!(out, "  {style}failed{style:#}: {}", line(error))
+}
+
+/// A value with its unit; `none` stands for none.
+fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
+    value.map_or(none.to_owned(), |value| text::value(value, unit))
+}
+
+/// Prints whether the results fit the past.
+pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    for judged in &report.results {
-        writeln!(out, "{}", heading(&judged.key))?;
-        if let Some(error) = &judged.error {
-            let style = verdict_style(Verdict::Regression);
-            writeln!(out, "  {style}failed{style:#}: {}", line(error))?;
+    for result in &report.results {
+        writeln!(out, "{}", heading(&result.key))?;
+        if let Some(error) = &result.error {
+            print_failure(&mut out, error)?;
             continue;
         }
         let columns = [
@@ -88,109 +94,97 @@ pub(crate) fn print_check(report: &Report) -> std::io::Result<()> {
             Column::numbers("outliers"),
             Column::text("verdict"),
         ];
-        let rows = judged.metrics.iter();
-        let rows = rows.map(|score| (cells(score), score.verdict.map(verdict_style)));
+        let rows = result.metrics.iter().map(|score| {
+            let MetricScore { metric, past, verdict, .. } = score;
+            let cells = [
+                metric.name.clone(),
+                text::value(score.value, &metric.unit),
+                value(past.mean, &metric.unit, "-"),
+                value(past.deviation, &metric.unit, "-"),
+                z(score, "-"),
+                past.commits.to_string(),
+                past.outliers.to_string(),
+                verdict.map_or(String::new(), |verdict| verdict.to_string()),
+            ];
+            (cells, verdict.map(verdict_style))
+        });
         grid::print(&mut out, &columns, rows)?;
-        for reason in reasons(judged) {
-            writeln!(out, "  {}", line(&reason))?;
+        for score in result.metrics.iter().filter(|score| score.gates) {
+            if let Some(reason) = &score.reason {
+                writeln!(out, "  {}", line(&format!("{}: {reason}", score.metric.name)))?;
+            }
         }
     }
-    writeln!(out, "{}", past(report))?;
+    match &report.baseline {
+        None => writeln!(out, "  There is no commit before this one.")?,
+        Some((commit, rule)) => {
+            let window = text::count(report.window as u64, "commit");
+            let why = match rule {
+                BaselineRule::ForkPoint => "where its branch left the default branch",
+                BaselineRule::Parent => "its first parent",
+                BaselineRule::Latest => "the latest of the default branch",
+                BaselineRule::Named => "as asked",
+            };
+            let commit = abbreviated(commit);
+            writeln!(out, "  The past: {window} from {commit} on back, {why}.")?;
+        }
+    }
     let style = verdict_style(report.verdict);
     writeln!(out, "{style}{}{style:#}: {}", report.verdict, line(&summary(report)))
 }
 
-fn cells(score: &MetricScore) -> [String; 8] {
-    let value = |value: Option<f64>| {
-        value.map_or("-".to_owned(), |value| text::value(value, &score.metric.unit))
-    };
-    [
-        score.metric.name.clone(),
-        value(Some(score.value)),
-        value(score.past.mean),
-        value(score.past.deviation),
-        score.z.map_or("-".to_owned(), z),
-        score.past.commits.to_string(),
-        score.past.outliers.to_string(),
-        score.verdict.map_or(String::new(), |verdict| verdict.to_string()),
-    ]
+/// A z-score with its sign; `none` stands for none.
+fn z(score: &MetricScore, none: &str) -> String {
+    score.z.map_or(none.to_owned(), signed)
 }
 
-/// A z-score with its sign; positive is better.
-fn z(z: f64) -> String {
+fn signed(z: f64) -> String {
     if z.abs() < 0.005 { "0.00".to_owned() } else { format!("{z:+.2}") }
 }
 
-/// Why metrics that decide have no verdict.
-fn reasons(judged: &Judged) -> Vec<String> {
-    let open = judged.metrics.iter().filter(|score| score.gates);
-    let reason =
-        |score: &MetricScore| Some(format!("{}: {}", score.metric.name, score.reason.as_ref()?));
-    open.filter_map(reason).collect()
-}
-
-/// Which commits count as the past.
-fn past(report: &Report) -> String {
-    let Some((commit, rule)) = &report.baseline else {
-        return "  There is no commit before this one.".to_owned();
-    };
-    let window = text::count(report.window as u64, "commit");
-    let why = match rule.name() {
-        "fork-point" => "where its branch left the default branch",
-        "parent" => "its first parent",
-        "latest" => "the latest of the default branch",
-        _ => "as asked",
-    };
-    format!("  The past: {window} from {} on back, {why}.", abbreviated(commit))
-}
-
-fn summary(report: &Report) -> String {
-    let failed = report.results.iter().filter(|judged| judged.error.is_some()).count();
+/// What led to the verdict.
+fn summary(report: &CheckReport) -> String {
     let scores = report
         .results
         .iter()
-        .flat_map(|judged| judged.metrics.iter().map(move |score| (judged, score)));
+        .flat_map(|result| result.metrics.iter().map(move |score| (result, score)));
     let mut gating = scores.filter(|(_, score)| score.gates);
-    let limit = report.z_threshold;
-    let of = |(judged, score): (&Judged, &MetricScore)| {
-        format!("{} of {}", score.metric.name, judged.key.case.shown())
+    let off = |(result, score): (&CheckedResult, &MetricScore)| {
+        let (metric, name) = (&score.metric.name, result.key.case.full_name());
+        format!("{metric} of {name} is {} deviations off", z(score, "?"))
     };
-    let z = |score: &MetricScore| score.z.map_or("?".to_owned(), z);
+    let limit = report.z_threshold;
+    let failed = report.results.iter().filter(|result| result.error.is_some()).count();
     match report.verdict {
-        Verdict::Regression => gating
-            .find(|(_, score)| score.verdict == Some(Verdict::Regression))
-            .map_or(String::new(), |found| {
-                format!("{} is {} deviations off; {limit} pass", of(found), z(found.1))
-            }),
+        Verdict::Regression => {
+            let regressed =
+                gating.find(|(_, score)| score.verdict == Some(Verdict::Regression)).map(off);
+            regressed.map_or(String::new(), |off| format!("{off}; {limit} pass"))
+        }
         Verdict::NoRegression => {
-            let worst = gating.min_by(|one, other| {
-                let z = |score: &MetricScore| score.z.unwrap_or(0.0);
-                z(one.1).total_cmp(&z(other.1))
-            });
-            worst.map_or(String::new(), |found| {
-                format!("{} is {} deviations off; -{limit} would not pass", of(found), z(found.1))
-            })
+            let z = |score: &MetricScore| score.z.unwrap_or(0.0);
+            let worst = gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off);
+            worst.map_or(String::new(), |off| format!("{off}; -{limit} would not pass"))
         }
         _ if failed > 0 => {
             format!("{} failed when it was recorded", text::count(failed as u64, "benchmark"))
         }
         _ => gating
-            .find(|(_, score)| score.reason.is_some())
-            .and_then(|(_, score)| score.reason.clone())
+            .find_map(|(_, score)| score.reason.clone())
             .unwrap_or("no metric decides".to_owned()),
     }
 }
 
-/// Prints the answer as one JSON object.
-pub(crate) fn print_check_json(report: &Report) -> std::io::Result<()> {
+/// Prints whether the results fit the past as one JSON object.
+pub(crate) fn print_check_json(report: &CheckReport) -> std::io::Result<()> {
     let baseline = report
         .baseline
         .as_ref()
         .map(|(commit, rule)| json!({ "commit": commit, "rule": rule.name() }));
     let skipped = report.skipped.example.as_ref().map(
-        |(commit, why)| json!({ "lines": report.skipped.lines, "commit": commit, "why": why }),
+        |(commit, why)| json!({ "lines": report.skipped.count, "commit": commit, "why": why }),
     );
-    let object = json!({
+    print_line(&json!({
         "schema": 1,
         "verdict": report.verdict,
         "commit": report.revision.commit,
@@ -199,47 +193,44 @@ pub(crate) fn print_check_json(report: &Report) -> std::io::Result<()> {
         "window": report.window,
         "z_threshold": report.z_threshold,
         "min_history": report.min_history,
-        "results": report.results.iter().map(judged).collect::<Vec<_>>(),
+        "results": report.results.iter().map(result_json).collect::<Vec<_>>(),
         "skipped": skipped,
-    });
-    print_line(&object)
+    }))
 }
 
-fn judged(judged: &Judged) -> Json {
+fn result_json(result: &CheckedResult) -> Value {
+    let metric = |score: &MetricScore| {
+        json!({
+            "name": score.metric.name,
+            "unit": score.metric.unit,
+            "better": score.metric.better,
+            "gates": score.gates,
+            "value": score.value,
+            "mean": score.past.mean,
+            "deviation": score.past.deviation,
+            "z": score.z,
+            "commits": score.past.commits,
+            "results": score.past.results,
+            "outliers": score.past.outliers,
+            "verdict": score.verdict,
+            "reason": score.reason,
+        })
+    };
     json!({
-        "case": judged.key.case,
-        "hardware": judged.key.hardware,
-        "context": judged.key.context,
-        "verdict": judged.verdict(),
-        "error": judged.error,
-        "metrics": judged.metrics.iter().map(score).collect::<Vec<_>>(),
-    })
-}
-
-fn score(score: &MetricScore) -> Json {
-    json!({
-        "name": score.metric.name,
-        "unit": score.metric.unit,
-        "better": score.metric.better,
-        "gates": score.gates,
-        "value": score.value,
-        "mean": score.past.mean,
-        "deviation": score.past.deviation,
-        "z": score.z,
-        "commits": score.past.commits,
-        "results": score.past.results,
-        "outliers": score.past.outliers,
-        "verdict": score.verdict,
-        "reason": score.reason,
+        "case": result.key.case,
+        "hardware": result.key.hardware,
+        "context": result.key.context,
+        "verdict": result.verdict(),
+        "error": result.error,
+        "metrics": result.metrics.iter().map(metric).collect::<Vec<_>>(),
     })
 }
 
 /// Prints the past.
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
-    for listed in &listing.series {
-        let name = line(&listed.metric.name);
-        writeln!(out, "{}\n  {name}:", heading(&listed.key))?;
+    for series in &listing.series {
+        writeln!(out, "{}\n  {}:", heading(&series.key), line(&series.metric.name))?;
         let columns = [
             Column::text("commit"),
             Column::numbers("value"),
@@ -249,49 +240,43 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
             Column::text(""),
         ];
         let commits = listing.commits.iter().enumerate();
-        let rows = commits.flat_map(|(number, commit)| of_commit(listed, number, commit));
+        let rows = commits.flat_map(|(number, commit)| rows_of(series, number, commit));
         grid::print(&mut out, &columns, rows)?;
-        let value = |value: Option<f64>| {
-            value.map_or("?".to_owned(), |value| text::value(value, &listed.metric.unit))
-        };
-        let (mean, deviation) = (value(listed.next.mean), value(listed.next.deviation));
-        let commits = text::count(listed.next.commits as u64, "commit");
+        let unit = &series.metric.unit;
+        let mean = value(series.next.mean, unit, "?");
+        let deviation = value(series.next.deviation, unit, "?");
+        let commits = text::count(series.next.commits as u64, "commit");
         writeln!(out, "  next: {mean} ± {deviation}, from {commits}")?;
     }
     Ok(())
 }
 
-/// The rows of a commit: one for each result, and its annotations.
-fn of_commit(listed: &Listed, number: usize, commit: &Commit) -> Vec<grid::TableRow<6>> {
+/// The rows of a commit: its annotations, results and failures.
+fn rows_of(series: &ListedSeries, number: usize, commit: &Commit) -> Vec<grid::TableRow<6>> {
     let short = abbreviated(&commit.id).to_owned();
     let subject: String = line(&commit.summary).chars().take(50).collect();
-    let row = |cells: [String; 3], mark: &str, style| {
-        let [value, mean, z] = cells;
-        ([short.clone(), value, mean, z, subject.clone(), mark.to_owned()], style)
+    let row = |[value, mean, z]: [String; 3], mark: String, verdict: Option<Verdict>| {
+        let cells = [short.clone(), value, mean, z, subject.clone(), mark];
+        (cells, verdict.map(verdict_style))
     };
-    let nothing = || ["", "", ""].map(str::to_owned);
+    let no_numbers = || [const { String::new() }; 3];
     let mut rows = Vec::new();
-    for (_, why) in listed.changes.iter().filter(|(at, _)| *at == number) {
+    for (_, why) in series.changes.iter().filter(|(at, _)| *at == number) {
         let mark = format!("change: {}", line(why));
-        rows.push(row(nothing(), &mark, Some(verdict_style(Verdict::Inconclusive))));
+        rows.push(row(no_numbers(), mark, Some(Verdict::Inconclusive)));
     }
-    for value in listed.values.iter().filter(|value| value.commit == number) {
-        let mark = if value.row.is_outlier { "outlier" } else { "" };
-        rows.push(row(numbers(value, &listed.metric), mark, None));
+    for listed in series.values.iter().filter(|listed| listed.commit == number) {
+        let numbers = [
+            text::value(listed.value, &series.metric.unit),
+            value(listed.statistics.mean_before, &series.metric.unit, ""),
+            listed.z(series.metric.better).map_or(String::new(), signed),
+        ];
+        let mark = if listed.statistics.is_outlier { "outlier" } else { "" };
+        rows.push(row(numbers, mark.to_owned(), None));
     }
-    for (_, why) in listed.failures.iter().filter(|(at, _)| *at == number) {
+    for (_, why) in series.failures.iter().filter(|(at, _)| *at == number) {
         let why: String = line(why).chars().take(60).collect();
-        rows.push(row(
-            nothing(),
-            &format!("failed: {why}"),
-            Some(verdict_style(Verdict::Regression)),
-        ));
+        rows.push(row(no_numbers(), format!("failed: {why}"), Some(Verdict::Regression)));
     }
     rows
-}
-
-fn numbers(value: &Value, metric: &Metric) -> [String; 3] {
-    let mean = value.row.mean_before.map(|mean| text::value(mean, &metric.unit));
-    let score = value.z(metric.better).map(z);
-    [text::value(value.value, &metric.unit), mean.unwrap_or_default(), score.unwrap_or_default()]
 }

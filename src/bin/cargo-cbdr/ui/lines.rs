@@ -1,4 +1,4 @@
-//! The lines of a comparison that runs: a scale each, in columns, or words.
+//! The lines of a comparison under way: a scale for each metric, in columns, or words.
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::experiment::Snapshot;
@@ -8,76 +8,82 @@ use super::{text, verdict_style};
 
 const DIM: Style = Style::new().dimmed();
 
-/// Up to this many questions have a line each in a log.
+/// Up to this many metrics have a line each in a log.
 pub(super) const FEW: usize = 3;
 
-/// Up to this many lines are drawn while others are open.
+/// Up to this many lines are drawn at a time.
 const MANY: usize = 12;
 
 /// The widest that a scale gets, columns.
 const WIDEST: usize = 60;
 
-type Question<'a> = (&'a BenchmarkResult, &'a MetricResult);
+type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// The lines of a terminal of `width` columns and `height` rows: those of
-/// all questions, or of the open ones where there are too many, below each other
-/// on one scale, and one for all together.
+/// The lines of a terminal of `width` columns and `height` rows: one for each gating metric,
+/// or each undecided one if there are too many, below each other on one scale; then one for
+/// all together.
 pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
-    // The `^C` that a terminal shows behind the last line is not to fold it.
+    // Room for the `^C` that a terminal shows behind the last line.
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
-    if let [(benchmark, metric)] = gating.as_slice() {
-        return vec![live_line(snapshot, benchmark, metric, width)];
+    if let [only] = gating.as_slice() {
+        return vec![live_line(snapshot, *only, width)];
     }
     // A line for all, and one for the cursor.
     let room = MANY.min(height.saturating_sub(2)).max(1);
     let shown = shown(&gating, room);
-    // What is decided may lie off it: the open ones are watched.
-    let is_open = |metric: &MetricResult| metric.verdict == Some(Verdict::Inconclusive);
-    let any = shown.iter().any(|(_, metric)| is_open(metric));
-    let watched = shown.iter().filter(|(_, metric)| !any || is_open(metric));
-    let farthest = watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max);
-    let reach = rounded_up(farthest);
-    let names: Vec<String> = shown.iter().map(|(b, m)| text::line(&name(snapshot, b, m))).collect();
+    // The scale is that of the undecided metrics: the others may lie far off.
+    let any_open = shown.iter().any(|(_, metric)| is_open(metric));
+    let watched = shown.iter().filter(|(_, metric)| !any_open || is_open(metric));
+    let reach = rounded_up(watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max));
+    let names: Vec<String> =
+        shown.iter().map(|shown| text::line(&name(snapshot, *shown))).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let mut lines: Vec<String> =
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
-    let count = count_line(snapshot, &gating);
+    let mut count = format!("  {}", count_line(snapshot, &gating));
     let scale = format!("; scale: threshold ±{}%", text::rounded(100.0 * reach));
-    let with_scale = format!("  {count}{scale}");
-    let fits = columns.scale > 0 && with_scale.chars().count() < width;
-    lines.push(if fits { with_scale } else { format!("  {count}") });
+    if columns.scale > 0 && count.chars().count() + scale.chars().count() < width {
+        count += &scale;
+    }
+    lines.push(count);
     lines.iter().map(|line| cut(line, width)).collect()
 }
 
-/// The lines of a log: one each of up to `most` questions, else one for all.
+/// The lines of a log: one for each of up to `most` metrics, else one for all together.
 pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<String> {
     let gating = gating(snapshot);
     if gating.len() > most {
         return vec![count_line(snapshot, &gating)];
     }
-    gating.iter().map(|(benchmark, metric)| log_line(snapshot, benchmark, metric)).collect()
+    gating.iter().map(|metric| log_line(snapshot, *metric)).collect()
+}
+
+/// A line without its colours.
+pub(super) fn plain(line: &str) -> String {
+    anstream::adapter::strip_str(line).to_string()
 }
 
 /// A line that would be too long loses its end, and its colours with it.
 fn cut(line: &str, width: usize) -> String {
-    let plain = anstream::adapter::strip_str(line).to_string();
+    let plain = plain(line);
     if plain.chars().count() < width.max(1) {
         return line.to_owned();
     }
     plain.chars().take(width.saturating_sub(1)).collect()
 }
 
-/// What a line below others consists of, in columns.
+/// The widths of the parts of a line below others.
 struct Columns {
     name: usize,
-    /// None where there is no room for it.
+    /// 0 if there is no room for it.
     interval: usize,
-    /// None where there is no room for it.
+    /// 0 if there is no room for it.
     scale: usize,
     /// Whether the verdict is in words; else it is a sign.
-    words: bool,
+    has_words: bool,
+    /// How far the scale reaches to either side of the threshold.
     reach: f64,
 }
 
@@ -86,21 +92,23 @@ const INTERVAL: usize = 18;
 const VERDICT: usize = 13;
 
 impl Columns {
-    /// Shares `width` out: to the scale first, then to the words of the verdict,
-    /// the names and the interval.
+    /// Shares `width` out: to the scale first, then to the words of the verdict, the names
+    /// and the interval.
     fn new(width: usize, longest: usize, reach: f64) -> Self {
         // Two blanks before, one between the parts, one column left free.
         let room = width.saturating_sub(2 + 1 + 1 + CHANGE + 1);
         let name = longest.min((room / 2).max(8));
         let left = room.saturating_sub(name);
-        let words = left >= 10 + 1 + 1 + VERDICT;
-        let verdict = if words { VERDICT } else { 1 };
-        let left = left.saturating_sub(verdict + 1);
-        let has_interval = left >= INTERVAL + 1 + 20;
-        let interval = if has_interval { INTERVAL } else { 0 };
-        let left = if has_interval { left - INTERVAL - 1 } else { left };
+        let has_words = left >= 10 + 1 + 1 + VERDICT;
+        let verdict = if has_words { VERDICT } else { 1 };
+        let mut left = left.saturating_sub(verdict + 1);
+        let mut interval = 0;
+        if left >= INTERVAL + 1 + 20 {
+            interval = INTERVAL;
+            left -= INTERVAL + 1;
+        }
         let scale = if left > 10 { (left - 1).min(WIDEST) } else { 0 };
-        Columns { name, interval, scale, words, reach }
+        Columns { name, interval, scale, has_words, reach }
     }
 
     fn line(&self, name: &str, metric: &MetricResult) -> String {
@@ -109,16 +117,15 @@ impl Columns {
         if name.chars().count() > self.name && self.name > 1 {
             shown = name.chars().take(self.name - 1).chain(['…']).collect();
         }
-        let change = metric.summary.change.map_or("?".to_owned(), text::percent);
-        let mut line = format!("  {shown:<0$} {style}{change:>CHANGE$}{style:#}", self.name);
+        let mut line =
+            format!("  {shown:<0$} {style}{1:>CHANGE$}{style:#}", self.name, change(metric));
         if self.interval > 0 {
-            line.push_str(&format!(" {:^INTERVAL$}", interval(metric)));
+            line += &format!(" {:^INTERVAL$}", interval(metric));
         }
         if self.scale > 0 {
-            line.push(' ');
-            line.push_str(&scale(metric, self.scale, self.reach, style));
+            line += &format!(" {}", scale(metric, self.scale, self.reach));
         }
-        let verdict = match (metric.verdict, self.words) {
+        let verdict = match (metric.verdict, self.has_words) {
             (Some(Verdict::Inconclusive) | None, true) => "open".to_owned(),
             (Some(verdict), true) => verdict.to_string(),
             (Some(Verdict::Inconclusive) | None, false) => "?".to_owned(),
@@ -136,143 +143,148 @@ fn style(metric: &MetricResult) -> Style {
     }
 }
 
-fn gating(snapshot: &Snapshot) -> Vec<Question<'_>> {
+fn is_open(metric: &MetricResult) -> bool {
+    metric.verdict == Some(Verdict::Inconclusive)
+}
+
+fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
     let all = snapshot.benchmarks.iter().flat_map(|b| b.metrics.iter().map(move |m| (b, m)));
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
-/// What is drawn of many: those that are open, as many as there is `room` for.
-fn shown<'a>(gating: &[Question<'a>], room: usize) -> Vec<Question<'a>> {
+/// The metrics that have a line: all, or else as many undecided ones as there is `room` for.
+fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
     if gating.len() <= room {
         return gating.to_vec();
     }
-    let open = gating.iter().filter(|(_, metric)| metric.verdict == Some(Verdict::Inconclusive));
-    open.take(room).copied().collect()
+    gating.iter().filter(|(_, metric)| is_open(metric)).take(room).copied().collect()
 }
 
-/// How many of many questions have which answer.
-fn count_line(snapshot: &Snapshot, gating: &[(&BenchmarkResult, &MetricResult)]) -> String {
-    let number = |verdict| {
-        let found = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
-        (found > 0).then(|| format!("{found} {verdict}"))
-    };
-    let verdicts = [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive];
-    let numbers: Vec<String> = verdicts.into_iter().filter_map(number).collect();
+/// How many of many metrics have which verdict.
+fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
+    let mut verdicts = Vec::new();
+    for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
+        let number = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
+        match (number, verdict) {
+            (0, _) => {}
+            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} open")),
+            (number, verdict) => verdicts.push(format!("{number} {verdict}")),
+        }
+    }
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    let (spent, limit) = (text::seconds(snapshot.elapsed), text::roughly(snapshot.limit));
-    let left = snapshot.remaining.filter(|left| *left > 0.0);
-    let left = left.map_or(String::new(), |left| format!(", ~{} left", text::roughly(left)));
     format!(
-        "{} verdicts: {}; up to {}, {spent}/{limit}{left}",
+        "{} verdicts: {}; up to {}, {}{}",
         gating.len(),
-        numbers.join(", ").replace("inconclusive", "open"),
-        text::count(pairs, "pair")
+        verdicts.join(", "),
+        text::count(pairs, "pair"),
+        spent(snapshot),
+        left(snapshot.remaining.filter(|left| *left > 0.0)),
     )
 }
 
-fn name(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+/// The time spent, and the time limit.
+fn spent(snapshot: &Snapshot) -> String {
+    format!("{}/{}", text::seconds(snapshot.elapsed), text::roughly(snapshot.limit))
+}
+
+fn left(seconds: Option<f64>) -> String {
+    seconds.map_or(String::new(), |left| format!(", ~{} left", text::roughly(left)))
+}
+
+fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     match snapshot.benchmarks.len() {
         1 => metric.name.clone(),
         _ => format!("{} {}", benchmark.name, metric.name),
     }
 }
 
-/// What stands behind the interval: pairs, time of the time limit, and what
-/// is left.
-fn tail(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
-    let pairs = text::count(benchmark.pairs, "pair");
-    let (spent, limit) = (text::seconds(snapshot.elapsed), text::roughly(snapshot.limit));
-    let left = match (metric.verdict, snapshot.remaining) {
-        (Some(Verdict::Inconclusive), Some(left)) => format!(", ~{} left", text::roughly(left)),
-        (Some(Verdict::Inconclusive) | None, _) => String::new(),
-        (Some(verdict), _) => format!(", {verdict}"),
-    };
-    format!("{pairs}, {spent}/{limit}{left}")
+fn change(metric: &MetricResult) -> String {
+    metric.summary.change.map_or("?".to_owned(), text::percent)
 }
 
 fn interval(metric: &MetricResult) -> String {
-    let summary = &metric.summary;
-    text::interval(summary.lower, summary.upper)
+    text::interval(metric.summary.lower, metric.summary.upper)
 }
 
-fn log_line(snapshot: &Snapshot, benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
-    let name = name(snapshot, benchmark, metric);
-    let change = metric.summary.change.map_or("?".to_owned(), text::percent);
+/// What stands behind the interval: pairs, the time spent, and the time left or the verdict.
+fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
+    let end = match metric.verdict {
+        Some(Verdict::Inconclusive) => left(snapshot.remaining),
+        Some(verdict) => format!(", {verdict}"),
+        None => String::new(),
+    };
+    format!("{}, {}{end}", text::count(benchmark.pairs, "pair"), spent(snapshot))
+}
+
+fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> String {
+    let metric = gating.1;
     let threshold = metric.limit().map_or(String::new(), text::percent);
-    let (interval, tail) = (interval(metric), tail(snapshot, benchmark, metric));
-    format!("{name} {change} {interval}, threshold {threshold}; {tail}")
+    let (name, change, interval) = (name(snapshot, gating), change(metric), interval(metric));
+    format!("{name} {change} {interval}, threshold {threshold}; {}", tail(snapshot, gating))
 }
 
-/// The line of one metric, no longer than the terminal is wide.
-fn live_line(
-    snapshot: &Snapshot,
-    benchmark: &BenchmarkResult,
-    metric: &MetricResult,
-    width: usize,
-) -> String {
-    let name = text::line(&name(snapshot, benchmark, metric));
-    let change = metric.summary.change.map_or("?".to_owned(), text::percent);
-    let tail = tail(snapshot, benchmark, metric);
+/// The line of the only metric, no longer than the terminal is wide.
+fn live_line(snapshot: &Snapshot, gating: GatingMetric<'_>, width: usize) -> String {
+    let metric = gating.1;
+    let name = text::line(&name(snapshot, gating));
+    let change = change(metric);
+    let tail = tail(snapshot, gating);
     let interval = interval(metric);
-    // Two spaces before, one between the parts, none at the right edge.
+    // Two blanks before, one between the parts, none at the right edge.
     let taken = |parts: &[&str]| parts.iter().map(|part| part.chars().count() + 1).sum::<usize>();
-    let full = width.saturating_sub(taken(&[&name, &change, &interval, &tail]) + 4);
     let style = style(metric);
     let reach = rounded_up(farthest(metric));
-    if full >= 10 {
-        let scale = scale(metric, full.min(WIDEST), reach, style);
+    let room = width.saturating_sub(taken(&[&name, &change, &interval, &tail]) + 4);
+    if room >= 10 {
+        let scale = scale(metric, room.min(WIDEST), reach);
         return format!("  {name} {style}{change}{style:#} {interval} {scale} {tail}");
     }
-    let narrow = width.saturating_sub(taken(&[&name, &change, &tail]) + 4);
-    if narrow >= 8 {
-        let scale = scale(metric, narrow, reach, style);
+    let room = width.saturating_sub(taken(&[&name, &change, &tail]) + 4);
+    if room >= 8 {
+        let scale = scale(metric, room, reach);
         return format!("  {name} {style}{change}{style:#} {scale} {tail}");
     }
     let line = format!("  {name} {change} {interval} {tail}");
     line.chars().take(width.saturating_sub(1)).collect()
 }
 
-/// The interval on a scale of `width` columns that has the threshold in its
-/// middle and reaches `reach` to either side: `···━━━━●━│━···`.
-fn scale(metric: &MetricResult, width: usize, reach: f64, style: Style) -> String {
+/// The interval on a scale of `width` columns that has the threshold in its middle and
+/// reaches `reach` to either side: `···━━━━●━│━···`.
+fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
+    let style = style(metric);
     let threshold = metric.limit().unwrap_or_default();
-    let summary = &metric.summary;
     let last = (width - 1) as f64;
     let column = |change: f64| {
         let place = (change - threshold) / reach;
         ((place + 1.0) / 2.0 * last).round().clamp(0.0, last) as usize
     };
+    let summary = &metric.summary;
     let from = column(summary.lower.unwrap_or(f64::NEG_INFINITY));
     let to = column(summary.upper.unwrap_or(f64::INFINITY));
-    let at = summary.change.map(column);
+    let estimate = summary.change.map(column);
     let middle = column(threshold);
     let mut drawn = String::new();
     for place in 0..width {
-        let inside = (from..=to).contains(&place);
-        if Some(place) == at && place != middle {
-            drawn.push_str(&format!("{style}●{style:#}"));
-        } else if place == middle {
-            drawn.push('│');
-        } else if inside {
-            drawn.push_str(&format!("{style}━{style:#}"));
-        } else {
-            drawn.push_str(&format!("{DIM}·{DIM:#}"));
-        }
+        drawn += &match place {
+            _ if place == middle => "│".to_owned(),
+            _ if Some(place) == estimate => format!("{style}●{style:#}"),
+            _ if (from..=to).contains(&place) => format!("{style}━{style:#}"),
+            _ => format!("{DIM}·{DIM:#}"),
+        };
     }
     drawn
 }
 
 /// How far the scale of a metric has to reach to either side of its threshold.
 fn farthest(metric: &MetricResult) -> f64 {
-    let summary = &metric.summary;
     let threshold = metric.limit().unwrap_or_default();
-    let ends = [summary.lower, summary.upper, summary.change];
+    let ends = [metric.summary.lower, metric.summary.upper, metric.summary.change];
     let finite = ends.into_iter().flatten().filter(|end| end.is_finite());
     finite.map(|end| (end - threshold).abs()).fold(0.0, f64::max)
 }
 
-/// The least of 1, 2, 5, 10 % and so on that holds `farthest`, so that the
-/// interval is seen to shrink between the few changes of scale.
+/// The smallest of 1, 2, 5, 10 % and so on that holds `farthest`: between the few changes of
+/// scale, the interval is seen to shrink.
 fn rounded_up(farthest: f64) -> f64 {
     let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
     steps.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
@@ -304,10 +316,8 @@ mod tests {
         Snapshot { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
     }
 
-    fn plain(snapshot: &Snapshot, width: usize) -> String {
-        let (benchmark, metric) = gating(snapshot)[0];
-        let line = live_line(snapshot, benchmark, metric, width);
-        anstream::adapter::strip_str(&line).to_string()
+    fn drawn(snapshot: &Snapshot, width: usize) -> String {
+        plain(&live_line(snapshot, gating(snapshot)[0], width))
     }
 
     #[test]
@@ -318,7 +328,7 @@ mod tests {
             snapshot(Some(-0.9), 250.0, Some(1e6)),
         ] {
             for width in 1..200 {
-                let line = plain(&snapshot, width);
+                let line = drawn(&snapshot, width);
                 assert!(line.chars().count() < width.max(1), "{width}: {line}");
             }
         }
@@ -326,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_scale_shows_the_interval_against_the_threshold() {
-        let wide = plain(&snapshot(Some(-0.03), 0.0, Some(0.03)), 110);
+        let wide = drawn(&snapshot(Some(-0.03), 0.0, Some(0.03)), 110);
         assert_eq!(
             wide,
             "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
@@ -335,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_questions_the_open_ones_are_shown_and_all_are_counted() {
+    fn of_many_metrics_the_open_ones_are_shown_and_all_are_counted() {
         let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
         many.benchmarks = vec![many.benchmarks[0].clone(); 12];
         assert_eq!(shown(&gating(&many), 8).len(), 8);
@@ -363,16 +373,12 @@ mod tests {
         many.benchmarks[3].metrics[0].summary.upper = Some(0.2);
         for width in 1..200 {
             for line in live(&many, width, 24) {
-                let plain = anstream::adapter::strip_str(&line).to_string();
-                assert!(
-                    plain.chars().count() < width.max(1) || plain.is_empty(),
-                    "{width}: {line}"
-                );
+                let length = plain(&line).chars().count();
+                assert!(length < width.max(1) || length == 0, "{width}: {line}");
             }
         }
         for width in [40, 60, 80, 120] {
             let lines = live(&many, width, 24);
-            let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
             let marks: Vec<Option<usize>> =
                 lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '│')).collect();
             assert!(marks[0].is_some() && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
@@ -384,9 +390,8 @@ mod tests {
     #[test]
     fn the_log_form_says_the_same_in_words() {
         let snapshot = snapshot(None, 0.004, Some(0.03));
-        let (benchmark, metric) = gating(&snapshot)[0];
         assert_eq!(
-            log_line(&snapshot, benchmark, metric),
+            log_line(&snapshot, gating(&snapshot)[0]),
             "wall_time +0.40% [-∞, +3.00%], threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
         );
     }

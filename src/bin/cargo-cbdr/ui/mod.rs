@@ -1,21 +1,25 @@
-//! The voice: everything that is said on standard error.
+//! Everything that is written to standard error.
 
-mod calm;
 mod lines;
 mod live;
-pub(crate) mod manner;
 pub(crate) mod notices;
+mod sanitize;
 pub(crate) mod text;
+pub(crate) mod verbosity;
 
+use std::error::Error as StdError;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::error::system_hint;
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::model::outcome::Outcome;
+use cargo_cbdr::model::outcome::{Outcome, Verdict};
 use cargo_cbdr::{Error, workspace};
 
+use crate::cli::ProgressForm;
 use crate::exit::Exit;
+use live::LiveLines;
+use verbosity::{Verbosity, verbosity};
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -25,17 +29,15 @@ const HINT: Style = AnsiColor::Cyan.on_default().bold();
 /// What ended the program.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library said so.
+    /// An error of the library.
     Library(Error),
-    /// The command line is at fault.
+    /// A mistake in the command line.
     Usage(Box<cargo_cbdr::settings::Error>),
     /// The same, in words.
     Arguments(String),
-    /// An output could not be written.
+    /// An output that could not be written.
     Io(std::io::Error),
-    /// The demo did not find what it planted.
-    Demo(String),
-    /// It can't be done here, for a reason that is no error of the library's.
+    /// Something that can't be done here, in words.
     Refused(String),
 }
 
@@ -57,59 +59,59 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// An error of the system's that says about what it is.
+/// An error of the system with what it is about.
 pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Says what went wrong, and how the process is to end.
+/// Prints what went wrong; returns how the process is to end.
 pub(crate) fn failure(failure: &Failure) -> Exit {
-    let (error, hint, said, exit): (&dyn std::error::Error, _, _, _) = match failure {
-        Failure::Library(error) => (error, error.hint(), error.child_output(), Exit::Failed),
-        Failure::Usage(error) => (&**error, error.hint(), None, Exit::Usage),
+    match failure {
+        Failure::Library(error) => print_error(error, error.child_output(), error.hint()),
+        Failure::Usage(error) => print_error(&**error, None, error.hint()),
+        // A reader that has gone wants no more.
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
         }
-        Failure::Io(error) => (error, system_hint(error), None, Exit::Failed),
-        Failure::Demo(what) | Failure::Refused(what) => {
-            line(BAD, "error", what);
-            return Exit::Failed;
+        Failure::Io(error) => print_error(error, None, system_hint(error)),
+        Failure::Arguments(what) | Failure::Refused(what) => {
+            let _ = writeln!(anstream::stderr().lock(), "{BAD}error{BAD:#}: {}", indented(what));
         }
-        Failure::Arguments(what) => {
-            line(BAD, "error", what);
-            return Exit::Usage;
-        }
-    };
+    }
+    match failure {
+        Failure::Usage(_) | Failure::Arguments(_) => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}
+
+/// Prints an error with its causes, the last lines of a program's standard error, and a hint.
+fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>) {
     let mut err = anstream::stderr().lock();
-    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", said_by(&error.to_string()));
+    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", indented(&error.to_string()));
     let mut source = error.source();
     if source.is_some() {
         let _ = writeln!(err, "\nCaused by:");
     }
     while let Some(cause) = source {
-        let _ = writeln!(err, "  {}", said_by(&cause.to_string()));
+        let _ = writeln!(err, "  {}", indented(&cause.to_string()));
         source = cause.source();
     }
-    if let Some(said) = said {
+    if let Some(stderr) = stderr {
         let _ = writeln!(err, "\nIt said:");
-        for line in text::last_lines(said, 20) {
+        let lines: Vec<&str> = stderr.lines().collect();
+        for line in &lines[lines.len().saturating_sub(20)..] {
             let _ = writeln!(err, "  {}", text::line(line));
         }
     }
     if let Some(hint) = hint {
-        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", said_by(&hint));
+        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", indented(&hint));
     }
-    exit
 }
 
-/// What an error says; what it has on further lines is indented, so that it is
-/// no line of ours.
-fn said_by(error: &str) -> String {
-    text::clean(error).replace('\n', "\n  ")
-}
-
-fn line(style: Style, word: &str, rest: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{style}{word}{style:#}: {}", said_by(rest));
+/// An error's text, with its further lines indented so that none looks like a line of this
+/// program.
+fn indented(text: &str) -> String {
+    text::clean(text).replace('\n', "\n  ")
 }
 
 /// A line in cargo's manner: a verb, right-aligned in 12 columns, and a thing.
@@ -117,58 +119,56 @@ fn status_line(verb: &str, thing: &str) -> String {
     format!("{GOOD}{verb:>12}{GOOD:#} {}", text::line(thing))
 }
 
-/// What a comparison shows while it runs.
+/// Shows what happens while something runs.
 pub(crate) struct Ui {
-    live: live::Live,
-    manner: manner::Manner,
-    hushed: bool,
+    live: LiveLines,
+    verbosity: Verbosity,
+    is_live_only: bool,
 }
 
 impl Ui {
     pub(crate) fn new() -> Self {
-        let manner = manner::manner();
-        Ui { live: live::Live::new(manner), manner, hushed: false }
+        let verbosity = verbosity();
+        Ui { live: LiveLines::new(verbosity), verbosity, is_live_only: false }
     }
 
     /// Prints a status line, above the live lines if there are any.
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
-        if !self.manner.is_quiet {
-            self.live.line(&status_line(verb, thing));
+        if !self.verbosity.is_quiet {
+            self.live.print(&status_line(verb, thing));
         }
     }
 
-    /// Says where something is, to those who want to know.
-    pub(crate) fn detail(&mut self, verb: &str, thing: &str) {
-        if self.manner.is_verbose {
+    /// Prints a status line with `--verbose`.
+    fn detail(&mut self, verb: &str, thing: &str) {
+        if self.verbosity.is_verbose {
             self.status(verb, thing);
         }
     }
 
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
-        if self.manner.is_quiet {
-            return;
+        if !self.verbosity.is_quiet {
+            self.live.print(&format!("{WARNING}warning{WARNING:#}: {}", text::line(what)));
         }
-        self.live.line(&format!("{WARNING}warning{WARNING:#}: {}", text::line(what)));
     }
 
     /// Shows how many of all rounds are over.
     pub(crate) fn rounds(&mut self, round: u64, rounds: u64) {
         if self.is_live() {
-            let done = text::count(round, "round");
-            self.live.show(vec![format!("  {done} of {rounds}")]);
+            self.live.show(vec![format!("  {} of {rounds}", text::count(round, "round"))]);
         }
     }
 
-    /// From now on shows nothing but the live lines: what else there is to say
-    /// has been said.
-    pub(crate) fn hush(&mut self) {
-        self.hushed = true;
+    /// From now on, shows nothing but the live lines, because the rest would repeat what an
+    /// earlier comparison has shown.
+    pub(crate) fn show_live_only(&mut self) {
+        self.is_live_only = true;
     }
 
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
-        if self.hushed && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
+        if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
         }
         match event {
@@ -220,28 +220,27 @@ impl Ui {
         }
     }
 
-    /// Whether what is known so far can be shown.
+    /// Whether there are live lines.
     pub(crate) fn is_live(&self) -> bool {
-        matches!(self.live, live::Live::Terminal { .. })
+        self.verbosity.progress == ProgressForm::Live
     }
 
     /// Shows what samples say so far.
     pub(crate) fn samples(&mut self, outcome: &Outcome) {
-        let any = outcome.metrics().any(|(_, metric)| metric.gates);
-        let shown = outcome.metrics().filter(|(_, metric)| !any || metric.gates);
+        let any_gates = outcome.metrics().any(|(_, metric)| metric.gates);
+        let shown = outcome.metrics().filter(|(_, metric)| !any_gates || metric.gates);
         let lines = shown.map(|(of, metric)| text::sample_line(of, metric, outcome.rows));
         self.live.show(lines.collect());
     }
 
     /// Ends the live lines; the last state of a comparison stays.
     pub(crate) fn end(&mut self) {
-        self.live.end(!self.hushed);
+        self.live.end(!self.is_live_only);
     }
 }
 
 /// The colour of a verdict.
-pub(crate) fn verdict_style(verdict: cargo_cbdr::model::outcome::Verdict) -> Style {
-    use cargo_cbdr::model::outcome::Verdict;
+pub(crate) fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::NoRegression | Verdict::Identical => GOOD,
         Verdict::Regression => BAD,

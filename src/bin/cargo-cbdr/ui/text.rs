@@ -1,22 +1,12 @@
-//! The words: numbers, commits and notices as a person reads them.
+//! Numbers, commits and results as a person reads them.
 
 use cargo_cbdr::engine::plan::Plan;
-use cargo_cbdr::flows::bisect::Progress;
-use cargo_cbdr::flows::bisect::state::Step;
-use cargo_cbdr::flows::history::record::Recorded;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
 use cargo_cbdr::workspace::git::abbreviated;
-use cargo_cbdr::workspace::git::line::Commit;
 
-pub(crate) use super::calm::{clean, is_hidden, line};
-
-/// The last lines of a longer text.
-pub(crate) fn last_lines(text: &str, count: usize) -> impl Iterator<Item = &str> {
-    let lines: Vec<&str> = text.lines().collect();
-    lines.into_iter().rev().take(count).collect::<Vec<_>>().into_iter().rev()
-}
+pub(crate) use super::sanitize::{clean, is_hidden, line};
 
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
@@ -36,7 +26,7 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
-/// What was removed, by name, at most `most` of it.
+/// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     let one = |removed: &Removed| match &removed.metric {
         Some(metric) => format!("`{}` of `{}`", line(metric), line(&removed.benchmark)),
@@ -59,7 +49,7 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval, whose ends there may be none of.
+/// An interval; an end that is missing or infinite is an infinity.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
     match (finite(lower), finite(upper)) {
@@ -98,9 +88,9 @@ const BYTES: &[(f64, &str)] =
 const NUMBERS: &[(f64, &str)] =
     &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
 
-/// The prefixes of a unit, with their factors, largest first, and what follows
-/// the prefix: seconds, bytes, counts and what is counted per second are scaled,
-/// others (`ms`, say) are shown as they are.
+/// The prefixes of a unit with their factors, largest first, and what follows the prefix.
+/// Seconds, bytes, counts and what is counted per second are scaled; other units, such as
+/// `ms`, are shown as they are.
 pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
     match unit {
         Unit::Seconds => (TIMES, ""),
@@ -132,20 +122,19 @@ pub(crate) fn value(value: f64, unit: &Unit) -> String {
     line(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
 }
 
-/// How many verdicts there are to be had, how, and how long that takes at
-/// least.
+/// How many verdicts a comparison is to give, how, and how long that takes at least.
 pub(crate) fn plan(plan: &Plan) -> String {
-    let (benchmarks, questions) = (plan.benchmarks.len(), plan.tests());
     let seed = plan.seed;
     if !plan.decides {
         let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));
         let time = humantime::format_duration(plan.time_limit);
         return format!("in pairs, to the limit of {most}{time}, seed {seed}");
     }
-    if questions == 1 {
+    let verdicts = plan.tests();
+    if verdicts == 1 {
         return format!("in pairs, seed {seed}");
     }
-    let of = match benchmarks {
+    let of = match plan.benchmarks.len() {
         1 => String::new(),
         several => format!(" on {several} benchmarks"),
     };
@@ -154,57 +143,12 @@ pub(crate) fn plan(plan: &Plan) -> String {
         time => format!(", about {}", roughly(time)),
     };
     let least = plan.least_pairs();
-    format!("for {questions} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
+    format!("for {verdicts} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
 }
 
 /// A percentage without the noise of its last digits.
 pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 1e6).round() / 1e6
-}
-
-/// What was recorded, in a line.
-pub(crate) fn recorded(recorded: &Recorded) -> String {
-    let count = count(recorded.results.len() as u64, "result");
-    format!("{count} of {}", revision(&recorded.revision))
-}
-
-/// How a search stands: a verb, and the rest.
-pub(crate) fn bisecting(progress: &Progress<'_>) -> (&'static str, String) {
-    match progress {
-        Progress::Begins(commits, 0) => ("Bisecting", count(*commits as u64, "commit")),
-        Progress::Begins(commits, known) => {
-            let (commits, known) =
-                (count(*commits as u64, "commit"), count(*known as u64, "verdict"));
-            ("Resuming", format!("{commits}, {known} from before"))
-        }
-        Progress::Trying(commit, suspects, tries) => {
-            let (suspects, tries) =
-                (count(*suspects as u64, "suspect"), count(u64::from(*tries), "halving"));
-            ("Trying", format!("{}; {suspects}, {tries} left", described(commit)))
-        }
-        Progress::Tried(commit, step) => {
-            ("Tried", format!("{}: {}", abbreviated(&commit.id), tried(step)))
-        }
-    }
-}
-
-/// A commit by its first letters and its subject.
-pub(crate) fn described(commit: &Commit) -> String {
-    let subject: String = commit.summary.chars().take(60).collect();
-    format!("{} {subject}", abbreviated(&commit.id))
-}
-
-/// What became of a commit in a search.
-pub(crate) fn tried(step: &Step) -> String {
-    let name = step.outcome.name();
-    let measured = step.measured.as_ref().map(|measured| {
-        let change = measured.change.map_or("?".to_owned(), percent);
-        let interval = interval(measured.lower, measured.upper);
-        let pairs = count(measured.pairs, "pair");
-        format!(", {change} {interval}, {pairs}, {}", seconds(measured.seconds))
-    });
-    let why = step.why.as_ref().map(|why| format!(": {why}"));
-    format!("{name}{}{}", measured.unwrap_or_default(), why.unwrap_or_default())
 }
 
 /// A commit as it is named, and its first letters.

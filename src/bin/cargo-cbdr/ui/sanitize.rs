@@ -1,11 +1,10 @@
-//! Text of others, made harmless for a terminal and for the log of a service.
+//! Makes the text of others harmless for a terminal and for the log of a CI service.
 
-/// Neither control characters nor commands to a service are obeyed.
+/// The text without control characters and without commands to a CI service.
 pub(crate) fn clean(text: &str) -> String {
     let visible = visible(text);
     let lines = visible.split('\n').map(|line| {
-        // GitHub obeys these at the beginning of a line, whatever blanks
-        // precede them.
+        // GitHub obeys `::` at the beginning of a line, also after blanks.
         let rest = line.trim_start();
         match rest.strip_prefix("::") {
             Some(after) => format!("{}\\u{{3a}}:{after}", &line[..line.len() - rest.len()]),
@@ -16,14 +15,14 @@ pub(crate) fn clean(text: &str) -> String {
     unbracketed(&lines.join("\n"))
 }
 
-/// The same, on one line: line ends and tabs are blanks.
+/// The same on one line: line ends and tabs become blanks.
 pub(crate) fn line(text: &str) -> String {
     clean(&text.replace(['\n', '\t'], " "))
 }
 
-/// The second `#` of `##WORD[` shown as a number: with these begin the commands
-/// of other services (`##vso[`, `##teamcity[`) and GitHub's old ones (`##[`),
-/// which are obeyed anywhere in a line.
+/// The text with the second `#` of each `##WORD[` shown as a number. So begin the commands
+/// of other services (`##vso[`, `##teamcity[`) and GitHub's old ones (`##[`), which are
+/// obeyed anywhere in a line.
 fn unbracketed(text: &str) -> String {
     let mut parts = text.split("##");
     let mut done = parts.next().unwrap_or_default().to_owned();
@@ -35,9 +34,9 @@ fn unbracketed(text: &str) -> String {
     done
 }
 
-/// Characters that a terminal obeys or nobody sees, shown by their numbers; line
+/// The text with the characters that a terminal obeys or nobody sees shown as numbers. Line
 /// ends and tabs stay.
-pub(crate) fn visible(text: &str) -> String {
+fn visible(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
         c if is_hidden(c) => c.escape_unicode().to_string(),
@@ -46,9 +45,9 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether a character is obeyed, not seen: those of control (ISO 6429), those
-/// that turn the direction of text or format it otherwise (Unicode's Cf), line
-/// ends that are no `\n`, blanks of no width, tags, and what is no character.
+/// Whether a character is not seen: control characters (ISO 6429), characters that turn the
+/// direction of text or format it in other ways (Unicode's Cf), line ends other than `\n`,
+/// blanks without width, tags, and code points that are no characters.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

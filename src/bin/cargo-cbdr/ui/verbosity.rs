@@ -1,4 +1,4 @@
-//! How much is said on standard error while something runs, and how.
+//! How much the program writes to standard error while something runs.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -10,9 +10,9 @@ use crate::cli::ProgressForm;
 /// The variable that chooses as `--progress` does.
 const VARIABLE: &str = "CBDR_PROGRESS";
 
-/// How the program talks.
+/// How much is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct Verbosity {
     /// Nothing but errors.
     pub(crate) is_quiet: bool,
     /// Also where things are.
@@ -20,41 +20,40 @@ pub(crate) struct Manner {
     pub(crate) progress: ProgressForm,
 }
 
-/// Chosen once, by the command line.
-static CHOSEN: OnceLock<Manner> = OnceLock::new();
+/// Set once, from the command line.
+static CHOSEN: OnceLock<Verbosity> = OnceLock::new();
 
-/// The manner of this process.
-pub(crate) fn manner() -> Manner {
+/// The verbosity of this process.
+pub(crate) fn verbosity() -> Verbosity {
     CHOSEN.get().copied().unwrap_or_default()
 }
 
-/// Chooses the manner from the flags; `asked` is `--progress`.
+/// Sets the verbosity from the flags; `progress` is `--progress`.
 ///
 /// # Errors
-/// When the variable says something else than the flag could.
+/// When the variable holds a word that the flag does not take.
 pub(crate) fn choose(
     quiet: bool,
     verbose: bool,
-    asked: Option<ProgressForm>,
+    progress: Option<ProgressForm>,
 ) -> Result<(), Failure> {
     let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let is_terminal = std::io::stderr().is_terminal() && !is_dumb;
-    let progress = progress(asked, variable, is_terminal)?;
+    let progress = progress_form(progress, variable, is_terminal)?;
     let progress = if quiet { ProgressForm::None } else { progress };
-    let _ = CHOSEN.set(Manner { is_quiet: quiet, is_verbose: verbose, progress });
+    let _ = CHOSEN.set(Verbosity { is_quiet: quiet, is_verbose: verbose, progress });
     Ok(())
 }
 
-/// What the flag says, else the variable; nothing is drawn over on what is no
-/// terminal that can do it.
-fn progress(
-    asked: Option<ProgressForm>,
+/// What the flag says, else the variable. Only a terminal that can do it is drawn over.
+fn progress_form(
+    flag: Option<ProgressForm>,
     variable: Option<OsString>,
     is_terminal: bool,
 ) -> Result<ProgressForm, Failure> {
-    let asked = match (asked, variable) {
-        (Some(asked), _) => asked,
+    let asked = match (flag, variable) {
+        (Some(flag), _) => flag,
         (None, None) => ProgressForm::Live,
         (None, Some(variable)) => {
             let name = variable.to_string_lossy();
@@ -72,7 +71,7 @@ mod tests {
     #[test]
     fn the_flag_wins_over_the_variable_and_the_terminal_over_both() {
         let chosen = |asked, variable: Option<&str>, is_terminal| {
-            progress(asked, variable.map(OsString::from), is_terminal).ok()
+            progress_form(asked, variable.map(OsString::from), is_terminal).ok()
         };
         for (asked, variable, is_terminal, expected) in [
             (None, None, true, Some(ProgressForm::Live)),

@@ -1,4 +1,4 @@
-//! The machine, as coarsely as two results must agree on it to be compared.
+//! The machine, described as coarsely as two results must agree in it to be compared.
 
 use std::path::Path;
 
@@ -6,59 +6,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::machine::{Machine, Processor};
 
-/// A machine's fingerprint. What changes from boot to boot is not in it.
+/// What identifies a kind of machine. What changes from boot to boot is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Hardware {
-    /// The processor's model; empty where the system does not say.
+pub struct Fingerprint {
+    /// The processor's model; empty if the system does not tell it.
     pub cpu: String,
     /// How many processors the system runs.
     pub cores: u64,
-    /// The memory in MiB: of 1, 1.5, 2, 3, 4, 6, 8 GiB and so on the nearest,
-    /// since systems differ in how much of it they keep for themselves.
+    /// The memory in MiB: the nearest of 1, 1.5, 2, 3, 4, 6, 8 GiB and so on, since
+    /// systems differ in how much of it they keep for themselves.
     pub memory_mib: u64,
-    /// The system: its kind and, where it says so, its distribution and
-    /// version.
+    /// The system: its kind and, if it tells them, its distribution and version.
     pub os: String,
     /// The processor's architecture.
     pub arch: String,
 }
 
-impl Hardware {
-    /// This machine. What the system does not say stays empty.
-    pub fn here() -> Self {
+impl Fingerprint {
+    /// The fingerprint of this machine. What the system does not tell stays empty.
+    pub(crate) fn here() -> Self {
         let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-        Hardware::of(&Machine::read(Path::new("/")), &release)
+        Fingerprint::of(&Machine::read(Path::new("/")), &release)
     }
 
+    /// The fingerprint of a machine with this text in `/etc/os-release`.
     fn of(machine: &Machine, release: &str) -> Self {
-        let available =
-            || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let unquoted = |name| field(release, name).map(|text| text.trim_matches('"'));
-        let words = [Some(std::env::consts::OS), unquoted("ID"), unquoted("VERSION_ID")];
         let Processor { name, vendor, family, model, .. } = &machine.processor;
-        // Where it has no name, as on Arm, its numbers.
+        // A processor without a name, as on Arm, has numbers.
         let numbers = || {
             let numbers = [family, model].into_iter().flatten().map(u64::to_string);
             vendor.iter().cloned().chain(numbers).collect::<Vec<_>>().join(" ")
         };
-        Hardware {
+        let available =
+            || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let field = |name| field(release, name).map(|text| text.trim_matches('"'));
+        let os = [Some(std::env::consts::OS), field("ID"), field("VERSION_ID")];
+        Fingerprint {
             cpu: name.clone().unwrap_or_else(numbers),
             cores: machine.online.unwrap_or_else(available),
             memory_mib: machine.memory.map_or(0, |bytes| usual_size(bytes as f64 / 1_048_576.0)),
-            os: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            os: os.into_iter().flatten().collect::<Vec<_>>().join(" "),
             arch: std::env::consts::ARCH.to_owned(),
         }
     }
 }
 
-/// The value of a field in lines of a name, an equals sign and a value.
+/// The value of a field in lines of the form `NAME=VALUE`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut parts = text.lines().filter_map(|line| line.split_once('='));
     parts.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
-/// The size that memory is sold in which is nearest by ratio: a power of two,
-/// or one and a half of it.
+/// The nearest size, by ratio, that memory is sold in: a power of two, or one and a half
+/// times one.
 fn usual_size(mib: f64) -> u64 {
     if mib < 1.0 {
         return 0;
@@ -83,22 +83,22 @@ mod tests {
     #[test]
     fn model_cores_memory_and_system_count_and_what_changes_by_the_hour_does_not() {
         let release = "ID=debian\nVERSION_ID=\"12\"\nNAME=\"Debian\"\n";
-        let found = Hardware::of(&machine(15.6), release);
-        assert_eq!((&*found.cpu, found.cores), ("Some CPU", 2));
-        assert_eq!(found.memory_mib, 16 * 1024);
-        assert!(found.os.ends_with(" debian 12"));
+        let fingerprint = Fingerprint::of(&machine(15.6), release);
+        assert_eq!((&*fingerprint.cpu, fingerprint.cores), ("Some CPU", 2));
+        assert_eq!(fingerprint.memory_mib, 16 * 1024);
+        assert!(fingerprint.os.ends_with(" debian 12"));
         let busy = Machine { load: Some(3.0), turbo: Some(true), ..machine(15.5) };
-        assert_eq!(found, Hardware::of(&busy, release));
-        assert_ne!(found, Hardware::of(&machine(31.2), release));
+        assert_eq!(fingerprint, Fingerprint::of(&busy, release));
+        assert_ne!(fingerprint, Fingerprint::of(&machine(31.2), release));
     }
 
     #[test]
     fn a_processor_without_a_name_has_numbers() {
         let vendor = Some("0x41".to_owned());
         let processor = Processor { vendor, model: Some(3340), ..Processor::default() };
-        let found = Hardware::of(&Machine { processor, ..Machine::default() }, "");
-        assert_eq!(found.cpu, "0x41 3340");
-        assert!(found.cores > 0);
+        let fingerprint = Fingerprint::of(&Machine { processor, ..Machine::default() }, "");
+        assert_eq!(fingerprint.cpu, "0x41 3340");
+        assert!(fingerprint.cores > 0);
     }
 
     #[test]

@@ -1,0 +1,158 @@
+//! The past laid out: one series for each metric of each kind of result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::points;
+use super::note::{ResultKey, SkippedLines, StoredMetric};
+use super::{NoteReader, Past};
+use crate::error::{Error, Kind};
+use crate::model::metric::{Better, Metric};
+use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
+use crate::workspace::Request;
+use crate::workspace::git::Repo;
+use crate::workspace::git::line::{Commit, Parents};
+
+/// What to lay out.
+#[derive(Clone, Debug)]
+pub struct ListOptions {
+    /// Its head is the newest commit; its metrics are shown, or those that decide if there
+    /// are none.
+    pub request: Request,
+    /// How many commits at most.
+    pub commits: usize,
+    /// Which parents lead to them.
+    pub parents: Parents,
+    /// The only benchmark to show.
+    pub benchmark: Option<String>,
+}
+
+/// The past laid out.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The commits, oldest first.
+    pub commits: Vec<Commit>,
+    /// The series.
+    pub series: Vec<ListedSeries>,
+    /// Lines of the notes that could not be read.
+    pub skipped: SkippedLines,
+}
+
+/// One metric of one kind of result, commit by commit.
+#[derive(Clone, Debug)]
+pub struct ListedSeries {
+    /// What the results are of.
+    pub key: ResultKey,
+    /// The metric.
+    pub metric: Metric,
+    /// The results, oldest first.
+    pub values: Vec<ListedValue>,
+    /// The annotated changes: the number of the commit that begins each, and why.
+    pub changes: Vec<(usize, String)>,
+    /// The failed recordings: the number of the commit, and how it failed.
+    pub failures: Vec<(usize, String)>,
+    /// What is to be expected next.
+    pub next: Distribution,
+}
+
+/// A result in its series.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedValue {
+    /// The number of its commit.
+    pub commit: usize,
+    /// The best repetition, in the metric's unit.
+    pub value: f64,
+    /// What the commits before it say of it.
+    pub statistics: PointStatistics,
+}
+
+impl ListedValue {
+    /// How many deviations it was from what the commits before it led to expect; positive
+    /// is better.
+    pub fn z(&self, better: Better) -> Option<f64> {
+        let before = Distribution {
+            mean: self.statistics.mean_before,
+            deviation: self.statistics.deviation_before,
+            ..Distribution::default()
+        };
+        before.z(self.value, better)
+    }
+}
+
+/// Lays out the results of a commit and those before it.
+///
+/// # Errors
+/// When there is no such commit, its notes can't be read, or there is no result.
+pub fn list(options: &ListOptions) -> Result<Listing, Error> {
+    let request = &options.request;
+    let repo = Repo::discover(&request.folder)?;
+    let revision = repo.at(request.head.as_deref())?;
+    let line = repo.line(&revision.commit, options.commits, options.parents)?;
+    let mut notes = NoteReader::open(&repo)?;
+    let past = notes.past(line);
+    // The metrics of each kind of result, as the newest result has them.
+    let mut metrics: BTreeMap<ResultKey, Vec<StoredMetric>> = BTreeMap::new();
+    for noted in past.iter().flat_map(|(_, note)| &note.results) {
+        let known = metrics.entry(noted.result.key()).or_default();
+        for metric in &noted.result.metrics {
+            known.retain(|known| !known.is_like(metric));
+            known.push(StoredMetric { values: Vec::new(), ..metric.clone() });
+        }
+    }
+    let named = request.flags.metrics.as_deref();
+    let mut series = Vec::new();
+    for (key, metrics) in &metrics {
+        if options.benchmark.as_ref().is_some_and(|name| *name != key.case.benchmark) {
+            continue;
+        }
+        let is_shown = |metric: &&StoredMetric| match named {
+            Some(named) => named.contains(&metric.name),
+            None => metric.gates,
+        };
+        series.extend(metrics.iter().filter(is_shown).map(|metric| listed(&past, key, metric)));
+    }
+    if series.is_empty() {
+        let names = metrics.values().flatten().map(|metric| metric.name.clone());
+        let names: BTreeSet<String> = names.collect();
+        return Err(match named.and_then(|named| named.first()) {
+            Some(metric) if !names.is_empty() => Kind::NoMetric {
+                benchmark: options.benchmark.clone().unwrap_or("any benchmark".to_owned()),
+                metric: metric.clone(),
+                measured: names.into_iter().collect(),
+            },
+            _ => Kind::NoResult {
+                rev: revision.rev,
+                commit: revision.commit,
+                place: " or the commits before it",
+                others: 0,
+            },
+        }
+        .into());
+    }
+    let commits = past.into_iter().map(|(commit, _)| commit).collect();
+    Ok(Listing { commits, series, skipped: notes.skipped })
+}
+
+fn listed(past: &Past, key: &ResultKey, metric: &StoredMetric) -> ListedSeries {
+    let (points, places) = points(past, key, metric, None);
+    let statistics = point_statistics(&points, &places, WINDOW);
+    let values = points.iter().zip(statistics).map(|(point, statistics)| ListedValue {
+        commit: point.place as usize,
+        value: point.value,
+        statistics,
+    });
+    let mut changes = Vec::new();
+    let mut failures = Vec::new();
+    for (number, (_, note)) in past.iter().enumerate() {
+        changes.extend(note.annotations.iter().map(|change| (number, change.why.clone())));
+        let own = note.results.iter().filter(|noted| noted.result.has_key(key));
+        failures.extend(own.filter_map(|noted| Some((number, noted.result.error.clone()?))));
+    }
+    ListedSeries {
+        key: key.clone(),
+        metric: metric.metric(),
+        values: values.collect(),
+        changes,
+        failures,
+        next: Distribution::of(&points, &places, WINDOW),
+    }
+}

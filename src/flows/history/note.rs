@@ -1,0 +1,329 @@
+//! What is stored of a measurement: a line of JSON in the note of its commit.
+//!
+//! Others can write notes, too. So whatever is read is bounded and checked; a line that
+//! does not pass is skipped and counted.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::fingerprint::Fingerprint;
+use crate::model::metric::{Better, Metric, Unit};
+
+/// The version of the lines.
+const VERSION: u32 = 1;
+
+/// How long a line may be, bytes.
+const MAX_LINE: usize = 1 << 20;
+/// How long a name or an argument may be, bytes.
+const MAX_TEXT: usize = 4096;
+/// How many names, arguments, metrics or flags there may be.
+const MAX_ITEMS: usize = 1000;
+/// How many lines of a note are read.
+const MAX_LINES: usize = 100_000;
+
+/// What is measured: the benchmark and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BenchmarkCase {
+    /// The name of the program.
+    pub benchmark: String,
+    /// The name of a benchmark within the program; empty for the program itself.
+    pub name: String,
+    /// How its runs are called and read.
+    pub harness: String,
+    /// Its package.
+    pub package: String,
+    /// The target or the command that is run.
+    pub subject: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl BenchmarkCase {
+    /// `BENCHMARK/NAME`, or `BENCHMARK` for the program itself.
+    pub fn full_name(&self) -> String {
+        match self.name.as_str() {
+            "" => self.benchmark.clone(),
+            name => format!("{}/{name}", self.benchmark),
+        }
+    }
+}
+
+/// How it was built.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BuildContext {
+    /// What `rustc --version` says.
+    pub rustc: String,
+    /// The triple that is compiled for.
+    pub host: String,
+    /// The profile.
+    pub profile: String,
+    /// The features, sorted, with the words for all of them and for none.
+    pub features: Vec<String>,
+    /// The variables that hold flags, `NAME=value`.
+    pub flags: Vec<String>,
+}
+
+/// What two results must agree in to be compared. That they are of one repository
+/// follows from their commits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResultKey {
+    /// What was measured.
+    pub case: BenchmarkCase,
+    /// On which machine.
+    pub hardware: Fingerprint,
+    /// How it was built.
+    pub context: BuildContext,
+}
+
+/// All repetitions of one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredMetric {
+    /// The metric's name.
+    pub name: String,
+    /// The symbol of its unit; empty if it is not known.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether it decides.
+    pub gates: bool,
+    /// The values, in the order in which they were measured.
+    pub values: Vec<f64>,
+}
+
+impl StoredMetric {
+    /// Whether both hold values of one metric, in one unit and direction.
+    pub(crate) fn is_like(&self, other: &StoredMetric) -> bool {
+        (&self.name, &self.unit, self.better) == (&other.name, &other.unit, other.better)
+    }
+
+    /// The metric of the values.
+    pub fn metric(&self) -> Metric {
+        Metric { name: self.name.clone(), unit: Unit::of(&self.unit), better: self.better }
+    }
+}
+
+/// What was measured of a commit at one time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredResult {
+    /// The repository, as its remote calls it; empty without one.
+    pub repository: String,
+    /// The commit, which is that of the note.
+    pub commit: String,
+    /// What was measured.
+    pub case: BenchmarkCase,
+    /// On which machine.
+    pub hardware: Fingerprint,
+    /// How it was built.
+    pub context: BuildContext,
+    /// The values; none if a run failed.
+    pub metrics: Vec<StoredMetric>,
+    /// How a run failed.
+    pub error: Option<String>,
+}
+
+impl StoredResult {
+    /// What other results must agree in to be compared with it.
+    pub fn key(&self) -> ResultKey {
+        let StoredResult { case, hardware, context, .. } = self.clone();
+        ResultKey { case, hardware, context }
+    }
+
+    /// Whether this is its key.
+    pub(crate) fn has_key(&self, key: &ResultKey) -> bool {
+        let ResultKey { case, hardware, context } = key;
+        (&self.case, &self.hardware, &self.context) == (case, hardware, context)
+    }
+
+    /// The values of a metric, unless a run failed or there are none.
+    pub(crate) fn metric(&self, name: &str) -> Option<&StoredMetric> {
+        let metric = self.metrics.iter().find(|metric| metric.name == name);
+        metric.filter(|metric| self.error.is_none() && !metric.values.is_empty())
+    }
+}
+
+/// A line of a note. It holds exactly one of a result, a change and a removal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NoteLine {
+    /// The version of the format.
+    cbdr: u32,
+    /// A random name, so that no two lines are equal.
+    id: String,
+    /// When it was written, seconds since 1970.
+    time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<StoredResult>>,
+    /// Why another level is to be expected from this commit on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    /// The name of a line of this note that no longer counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removes: Option<String>,
+}
+
+impl NoteLine {
+    /// A line of now that holds nothing yet.
+    fn new() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The standard library's keys come from the system's random numbers.
+        let id = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let time = (now.as_secs_f64() * 1000.0).round() / 1000.0;
+        NoteLine { cbdr: VERSION, id, time, result: None, change: None, removes: None }
+    }
+
+    pub(crate) fn of_result(result: StoredResult) -> Self {
+        NoteLine { result: Some(Box::new(result)), ..NoteLine::new() }
+    }
+
+    pub(crate) fn of_change(why: &str) -> Self {
+        NoteLine { change: Some(why.to_owned()), ..NoteLine::new() }
+    }
+
+    pub(crate) fn of_removal(id: &str) -> Self {
+        NoteLine { removes: Some(id.to_owned()), ..NoteLine::new() }
+    }
+
+    /// The line as it is stored.
+    ///
+    /// # Errors
+    /// When it would be skipped when it is read: why.
+    pub(crate) fn to_json(&self) -> Result<String, String> {
+        let text = serde_json::to_string(self).map_err(|error| error.to_string())?;
+        let commit = self.result.as_ref().map_or("", |result| &result.commit);
+        NoteLine::parse(text.as_bytes(), commit)?;
+        Ok(text)
+    }
+
+    /// Reads a line of the note of `commit`, or says why it is none.
+    fn parse(text: &[u8], commit: &str) -> Result<Self, String> {
+        if text.len() > MAX_LINE {
+            return Err(format!("it is longer than {MAX_LINE} bytes"));
+        }
+        let line: NoteLine = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        line.check(commit)?;
+        Ok(line)
+    }
+
+    fn check(&self, commit: &str) -> Result<(), String> {
+        if self.cbdr != VERSION {
+            return Err(format!("it is of version {}, not {VERSION}", self.cbdr));
+        }
+        if !(0.0..1e11).contains(&self.time) {
+            return Err("its time is out of range".to_owned());
+        }
+        let held = [self.result.is_some(), self.change.is_some(), self.removes.is_some()];
+        if held.into_iter().filter(|is_held| *is_held).count() != 1 {
+            return Err("it is not one of `result`, `change` and `removes`".to_owned());
+        }
+        if let Some(result) = &self.result {
+            if result.commit != commit {
+                return Err("it is of another commit".to_owned());
+            }
+            if result.error.is_none() && result.metrics.is_empty() {
+                return Err("it has neither values nor an error".to_owned());
+            }
+        }
+        check_lengths(&serde_json::to_value(self).map_err(|error| error.to_string())?)
+    }
+}
+
+/// Refuses texts and lists that are too long. A list of numbers may have any length.
+fn check_lengths(value: &Value) -> Result<(), String> {
+    match value {
+        Value::String(text) if text.len() > MAX_TEXT => {
+            Err(format!("a text in it is longer than {MAX_TEXT} bytes"))
+        }
+        Value::Array(items) if items.len() > MAX_ITEMS && !items[0].is_number() => {
+            Err(format!("a list in it has more than {MAX_ITEMS} items"))
+        }
+        Value::Array(items) => items.iter().try_for_each(check_lengths),
+        Value::Object(fields) => fields.values().try_for_each(check_lengths),
+        _ => Ok(()),
+    }
+}
+
+/// A result in a note, with the name and the time of its line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotedResult {
+    /// The name of the line.
+    pub id: String,
+    /// When it was written, seconds since 1970.
+    pub time: f64,
+    /// The result.
+    pub result: StoredResult,
+}
+
+/// Another level is to be expected from this commit on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    /// The name of the line.
+    pub id: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Lines that were skipped because they could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkippedLines {
+    /// How many.
+    pub count: usize,
+    /// The commit of the first one, and why it was skipped.
+    pub example: Option<(String, String)>,
+}
+
+impl SkippedLines {
+    pub(super) fn add(&mut self, commit: &str, why: String) {
+        self.count += 1;
+        self.example.get_or_insert_with(|| (commit.to_owned(), why));
+    }
+}
+
+/// The note of one commit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommitNote {
+    /// The results, in the order of their times.
+    pub results: Vec<NotedResult>,
+    /// The changes that begin with the commit.
+    pub annotations: Vec<Annotation>,
+    /// The lines that could not be read.
+    pub skipped: SkippedLines,
+}
+
+impl CommitNote {
+    /// Reads the note of `commit`.
+    pub fn parse(text: &[u8], commit: &str) -> Self {
+        let mut note = CommitNote::default();
+        let mut removed = HashSet::new();
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        for (number, line) in lines.filter(|line| !line.is_empty()).enumerate() {
+            let line = match NoteLine::parse(line, commit) {
+                Err(why) => {
+                    note.skipped.add(commit, why);
+                    continue;
+                }
+                Ok(_) if number >= MAX_LINES => {
+                    let why = format!("the note has more than {MAX_LINES} lines");
+                    note.skipped.add(commit, why);
+                    break;
+                }
+                Ok(line) => line,
+            };
+            let NoteLine { id, time, result, change, removes, .. } = line;
+            removed.extend(removes);
+            if let Some(why) = change {
+                note.annotations.push(Annotation { id, why });
+            } else if let Some(result) = result {
+                note.results.push(NotedResult { id, time, result: *result });
+            }
+        }
+        note.results.retain(|noted| !removed.contains(&noted.id));
+        note.annotations.retain(|annotation| !removed.contains(&annotation.id));
+        note.results.sort_by(|one, other| {
+            one.time.total_cmp(&other.time).then_with(|| one.id.cmp(&other.id))
+        });
+        note
+    }
+}
