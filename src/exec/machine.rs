@@ -7,6 +7,7 @@ mod description;
 use std::path::Path;
 
 use cpuinfo::CpuInfo;
+pub(crate) use description::field;
 pub use description::{Description, describe, host};
 
 use crate::exec::process::ticks::Ticks;

@@ -46,7 +46,7 @@ pub fn describe() -> Description {
     let kilohertz = text(cpu.join("cpufreq/cpuinfo_max_freq")).and_then(|text| text.parse().ok());
     let names = ["model name", "Model", "cpu model", "uarch"];
     let processor = names.into_iter().find_map(|name| cpuinfo.value_anywhere(name));
-    let distribution = value(&release, "PRETTY_NAME").map(|name| name.replace('"', ""));
+    let distribution = field(&release, "PRETTY_NAME").map(|name| name.replace('"', ""));
     Description {
         processor: processor.map(str::to_owned),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
@@ -58,7 +58,7 @@ pub fn describe() -> Description {
             cache(&["2Unified"]),
             cache(&["3Unified"]),
         ],
-        memory: value(&meminfo, "MemTotal").and_then(|size| bytes(&size)),
+        memory: field(&meminfo, "MemTotal").and_then(bytes),
         kernel: text("/proc/sys/kernel/osrelease"),
         system: distribution,
     }
@@ -75,11 +75,11 @@ fn text(path: impl AsRef<Path>) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// What follows the first `name` and its colon or equals sign.
-fn value(text: &str, name: &str) -> Option<String> {
+/// The value of the first line `NAME: VALUE` or `NAME=VALUE`.
+pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once([':', '='])?;
-        (key.trim() == name).then(|| value.trim().to_owned())
+        (key.trim() == name).then(|| value.trim())
     })
 }
 
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(bytes("2M"), Some(2 * 1024 * 1024));
         assert_eq!((bytes("7"), bytes("x"), bytes("1 furlong")), (Some(7), None, None));
         let text = "processor\t: 0\nmodel name\t: Some: CPU\nmodel name\t: Other\n";
-        assert_eq!(value(text, "model name"), Some("Some: CPU".to_owned()));
-        assert_eq!(value(text, "cores"), None);
+        assert_eq!(field(text, "model name"), Some("Some: CPU"));
+        assert_eq!(field(text, "cores"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::machine::{Machine, Processor};
+use crate::exec::machine::{Machine, Processor, field};
 
 /// What identifies a kind of machine. What changes from boot to boot is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,12 +49,6 @@ impl Fingerprint {
             arch: std::env::consts::ARCH.to_owned(),
         }
     }
-}
-
-/// The value of a field in lines of the form `NAME=VALUE`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut parts = text.lines().filter_map(|line| line.split_once('='));
-    parts.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The nearest size, by ratio, that memory is sold in: a power of two, or one and a half

@@ -1,4 +1,4 @@
-//! `cargo cbdr cache`: what is kept, and its end.
+//! `cargo cbdr cache`: lists and removes what is kept.
 
 use std::io::Write;
 use std::path::Path;
@@ -27,35 +27,33 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
-    let of = match kept.len() {
+    let repositories = match kept.len() {
         1 => "1 repository".to_owned(),
         number => format!("{number} repositories"),
     };
-    writeln!(out, "{place}: {} of {of}", bytes(total))?;
+    writeln!(out, "{place}: {} of {repositories}", bytes(total))?;
     if kept.is_empty() {
         return Ok(Exit::Success);
     }
-    let head = ["repository", "builds", "size", "worktrees", "used"];
-    let mut rows = vec![(head.map(str::to_owned).to_vec(), None)];
+    let mut rows = vec![grid::header(["repository", "builds", "size", "worktrees", "used"])];
     rows.extend(kept.iter().map(|kept| (cells(kept).to_vec(), None)));
     grid::print(&mut out, &rows, &[0])?;
     Ok(Exit::Success)
 }
 
 fn cells(kept: &Kept) -> [String; 5] {
-    let gone = |path: &Path| if path.exists() { "" } else { " (gone)" };
     let repository = match &kept.repository {
         Some(path) => {
-            // The repository itself, where `path` is the `.git` in it.
-            let root = path.file_name().is_some_and(|name| name == ".git");
-            let shown = if root { path.parent().unwrap_or(path) } else { path };
-            format!("{}{}", shown.display(), gone(path))
+            let is_inside = path.file_name().is_some_and(|name| name == ".git");
+            let root = if is_inside { path.parent().unwrap_or(path) } else { path };
+            let gone = if path.exists() { "" } else { " (gone)" };
+            format!("{}{gone}", root.display())
         }
         None => kept.room.display().to_string(),
     };
     let used = kept.used.and_then(|used| used.elapsed().ok());
     [
-        text::clean(&repository).to_string(),
+        text::clean(&repository),
         kept.artifacts.to_string(),
         bytes(kept.artifact_bytes),
         bytes(kept.other_bytes),
@@ -67,14 +65,14 @@ fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     if all {
         for (room, cleaned) in cache.clean().map_err(Error::from)? {
-            say(&mut ui, &room, &cleaned);
+            show(&mut ui, &room, &cleaned);
         }
         return Ok(Exit::Success);
     }
     let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let room = cache.room(repo.common_dir(), &repo.name()).map_err(Error::from)?;
     let cleaned = room.clean().map_err(Error::from)?;
-    say(&mut ui, room.path(), &cleaned);
+    show(&mut ui, room.path(), &cleaned);
     Ok(Exit::Success)
 }
 
@@ -82,7 +80,7 @@ fn bytes(number: u64) -> String {
     text::value(number as f64, &Unit::Bytes)
 }
 
-fn say(ui: &mut Ui, room: &Path, cleaned: &Cleaned) {
+fn show(ui: &mut Ui, room: &Path, cleaned: &Cleaned) {
     match cleaned {
         Cleaned::Freed(freed) => {
             ui.status("Removed", &format!("{} of `{}`", bytes(*freed), room.display()));

@@ -29,8 +29,8 @@ pub(crate) fn without(
     rows
 }
 
-/// Prints rows, whatever stands in their cells, each column as wide as its widest cell: the columns in `words`
-/// to the left, all others, numbers, to the right.
+/// Prints rows, each column as wide as its widest cell. The columns in `words` are aligned to
+/// the left; all others, which are numbers, to the right.
 pub(crate) fn print(out: &mut impl Write, rows: &[Row], words: &[usize]) -> std::io::Result<()> {
     let rows: Vec<Row> =
         rows.iter().map(|(row, style)| (row.iter().map(|c| line(c)).collect(), *style)).collect();

@@ -1,4 +1,4 @@
-//! How often each verdict came out of many comparisons.
+//! How often many comparisons gave each verdict.
 
 use std::io::Write;
 

@@ -28,6 +28,11 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
+/// The size of a change in percent, without its sign: `1.23%`.
+pub(crate) fn size(fraction: f64) -> String {
+    percent(fraction.abs()).trim_start_matches('+').to_owned()
+}
+
 /// A decided metric against its threshold: `changed by +5.00%, more than +2.00%`. If higher
 /// is better, a threshold allows a fall.
 pub(crate) fn against_threshold(result: &MetricResult) -> String {
@@ -35,7 +40,6 @@ pub(crate) fn against_threshold(result: &MetricResult) -> String {
     let limit = result.limit().unwrap_or_default();
     let has_regressed = result.verdict == Some(Verdict::Regression);
     let beyond = if has_regressed { "more" } else { "less" };
-    let size = |fraction: f64| percent(fraction.abs()).trim_start_matches('+').to_owned();
     let threshold = size(result.threshold.unwrap_or_default());
     match (result.metric.better, change) {
         (Better::Lower, change) => {
