@@ -172,12 +172,17 @@ pub fn bisect(
     let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
     let request = comparison_with(&good, &options.request, context)?;
     let (policy, _) = options::limits(&request.flags)?;
-    let question =
+    let identity =
         (&good.commit, &bad.commit, options.parents, &request.flags, Fingerprint::here());
-    let name = &digest(format!("{question:?}").as_bytes())[..16];
+    let name = &digest(format!("{identity:?}").as_bytes())[..16];
     let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
-    let saved = SavedSteps::open(path, options.restart);
-    on_event(BisectEvent::Begins { commits: nodes.len(), known: saved.steps.len() });
+    if options.restart {
+        let _ = std::fs::remove_file(&path);
+    }
+    // A file that can't be read counts as empty.
+    let saved = std::fs::read(&path).unwrap_or_default();
+    let steps: Vec<BisectStep> = serde_json::from_slice(&saved).unwrap_or_default();
+    on_event(BisectEvent::Begins { commits: nodes.len(), known: steps.len() });
     let mut bisection = Bisection {
         request,
         seed: options.seed,
@@ -185,7 +190,8 @@ pub fn bisect(
         total_level: 1.0 - policy.confidence,
         search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
         nodes,
-        saved,
+        steps,
+        path,
         context,
     };
     let last = bisection.try_commit(bisection.nodes.len() - 1, on_event)?;
@@ -206,13 +212,13 @@ pub fn bisect(
         let suspects = bisection.search.suspects().into_iter();
         guilty = suspects.map(|number| bisection.nodes[number].commit.clone()).collect();
     }
-    bisection.saved.remove();
+    let _ = std::fs::remove_file(&bisection.path);
     Ok(BisectReport {
         verdict,
         good,
         bad,
         guilty,
-        steps: bisection.saved.steps,
+        steps: bisection.steps,
         confidence: policy.confidence,
         on_inconclusive: policy.on_inconclusive,
     })
@@ -249,7 +255,10 @@ struct Bisection<'a> {
     seed: u64,
     nodes: Vec<Node>,
     search: Search,
-    saved: SavedSteps,
+    /// The commits that were tried.
+    steps: Vec<BisectStep>,
+    /// The file that holds them, so that an interrupted search can go on.
+    path: PathBuf,
     /// The chance of a wrong answer.
     total_level: f64,
     /// How many comparisons are expected to share it.
@@ -265,17 +274,17 @@ impl Bisection<'_> {
         on_event: &mut dyn FnMut(BisectEvent<'_>),
     ) -> Result<BisectStep, Error> {
         let commit = &self.nodes[number].commit;
-        if let Some(known) = self.saved.steps.iter().find(|step| step.commit == commit.id) {
+        if let Some(known) = self.steps.iter().find(|step| step.commit == commit.id) {
             return Ok(known.clone());
         }
         let suspects = self.search.suspects().len();
         on_event(BisectEvent::Trying { commit, suspects, tries_left: halvings(suspects) });
-        let measured = self.saved.steps.iter().filter(|step| step.measured.is_some()).count();
+        let measured = self.steps.iter().filter(|step| step.measured.is_some()).count();
         let level = level(self.total_level, 1 + measured as u32, self.expected);
         let mut request = self.request.clone();
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
-        let seed = (self.seed + self.saved.steps.len() as u64) % (1 << 53);
+        let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
         let options = compare::Options { request, fail_fast: true, seed, shard: None };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
@@ -290,7 +299,10 @@ impl Bisection<'_> {
             },
             Err(error) => return Err(error),
         };
-        self.saved.push(step.clone())?;
+        self.steps.push(step.clone());
+        let text = serde_json::to_vec(&self.steps).unwrap_or_default();
+        let written = Place::find(&self.path).and_then(|place| place.replace(&text));
+        written.map_err(Error::io("write", &self.path))?;
         on_event(BisectEvent::Tried(commit, &step));
         Ok(step)
     }
@@ -356,38 +368,6 @@ fn lies_in_the_commit(error: &Error) -> bool {
         | Kind::NoBenchmark { .. }
         | Kind::AllRemoved(_) => true,
         _ => false,
-    }
-}
-
-/// The steps of a search in a file of the cache, from which an interrupted search goes
-/// on.
-struct SavedSteps {
-    path: PathBuf,
-    steps: Vec<BisectStep>,
-}
-
-impl SavedSteps {
-    /// Reads the file. One that can't be read counts as empty.
-    fn open(path: PathBuf, restart: bool) -> Self {
-        let mut saved = SavedSteps { path, steps: Vec::new() };
-        if restart {
-            saved.remove();
-        } else {
-            let text = std::fs::read(&saved.path).unwrap_or_default();
-            saved.steps = serde_json::from_slice(&text).unwrap_or_default();
-        }
-        saved
-    }
-
-    fn push(&mut self, step: BisectStep) -> Result<(), Error> {
-        self.steps.push(step);
-        let text = serde_json::to_vec(&self.steps).unwrap_or_default();
-        let written = Place::find(&self.path).and_then(|place| place.replace(&text));
-        written.map_err(Error::io("write", &self.path))
-    }
-
-    fn remove(&self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Cbdr, Repo, git};
 
-/// The machine and the build of the results that are made up here.
-fn surroundings() -> Value {
+/// A made-up result without values.
+fn empty_result() -> Value {
     json!({
         "repository": "example.org/x",
         "case": {"benchmark": "work", "name": "", "harness": "plain", "package": "steady",
@@ -21,7 +21,7 @@ fn surroundings() -> Value {
 
 /// A stored result of a commit.
 fn result(commit: &str, time: u32, values: &[f64]) -> Value {
-    let mut result = surroundings();
+    let mut result = empty_result();
     result["commit"] = json!(commit);
     result["metrics"] = json!([
         {"name": "wall_time", "unit": "s", "better": "lower", "gates": true, "values": values}

@@ -15,7 +15,7 @@ fn with_remote() -> Repo {
     repo
 }
 
-/// What a push came to: whether git did it, and what was said.
+/// What a push came to: whether git did it, and what was printed.
 fn push(repo: &Repo, args: &str) -> (bool, String) {
     let mut command = Command::new("git");
     command
@@ -27,22 +27,22 @@ fn push(repo: &Repo, args: &str) -> (bool, String) {
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("CBDR_CACHE_DIR", repo.cache());
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
-    (output.status.success(), said.concat())
+    let printed = [output.stdout, output.stderr].map(|printed| String::from_utf8(printed).unwrap());
+    (output.status.success(), printed.concat())
 }
 
 #[track_caller]
 fn pushed(repo: &Repo, args: &str) -> String {
-    let (done, said) = push(repo, args);
-    assert!(done, "{args}: {said}");
-    said
+    let (done, printed) = push(repo, args);
+    assert!(done, "{args}: {printed}");
+    printed
 }
 
 #[track_caller]
 fn blocked(repo: &Repo, args: &str) -> String {
-    let (done, said) = push(repo, args);
-    assert!(!done, "{args}: {said}");
-    said
+    let (done, printed) = push(repo, args);
+    assert!(!done, "{args}: {printed}");
+    printed
 }
 
 /// The commit of a branch of the remote; nothing of one that is not there.
@@ -61,23 +61,23 @@ fn a_push_is_compared_and_a_regression_stops_it() {
     repo.branch("words");
     repo.write("README.md", "words\n");
     let words = repo.commit("document it");
-    let said = pushed(&repo, "origin words");
-    assert!(said.contains("Pushing words") && said.contains("identical"), "{said}");
+    let printed = pushed(&repo, "origin words");
+    assert!(printed.contains("Pushing words") && printed.contains("identical"), "{printed}");
     assert_eq!(remote(&repo, "words"), words);
     // One that is slower, together with one that is not.
     repo.branch("slower");
     repo.replace("src/lib.rs", "10_000_000", "20_000_000");
     let slower = repo.commit("work more");
-    let said = blocked(&repo, "origin words slower");
-    assert!(said.contains("regression: cpu_time"), "{said}");
+    let printed = blocked(&repo, "origin words slower");
+    assert!(printed.contains("regression: cpu_time"), "{printed}");
     assert_eq!(remote(&repo, "slower"), "");
     // The user's word is the last.
     pushed(&repo, "--no-verify origin slower");
     assert_eq!(remote(&repo, "slower"), slower);
     // A deletion and a tag are nobody's regression.
     repo.git(&["tag", "v1"]);
-    let said = pushed(&repo, "origin v1 :words");
-    assert!(!said.contains("Pushing"), "{said}");
+    let printed = pushed(&repo, "origin v1 :words");
+    assert!(!printed.contains("Pushing"), "{printed}");
     assert_eq!(remote(&repo, "words"), "");
 }
 
@@ -87,8 +87,8 @@ fn the_default_branch_is_compared_with_what_the_remote_has_of_it() {
     repo.cbdr(&format!("{INSTALL} main")).run().code(0);
     repo.replace("src/lib.rs", "10_000_000", "20_000_000");
     repo.commit("work more");
-    let said = blocked(&repo, "origin main");
-    assert!(said.contains("regression: cpu_time"), "{said}");
+    let printed = blocked(&repo, "origin main");
+    assert!(printed.contains("regression: cpu_time"), "{printed}");
     repo.write("README.md", "unsaved\n");
     repo.replace("src/lib.rs", "20_000_000", "10_000_000");
     repo.commit("work less again");
@@ -111,11 +111,11 @@ fn a_hook_that_was_there_is_kept_called_and_put_back() {
     repo.write("README.md", "words\n");
     repo.write("wanted", "3\n");
     let commit = repo.commit("document it");
-    let said = blocked(&repo, "origin words");
-    assert!(!said.contains("Pushing words"), "{said}");
+    let printed = blocked(&repo, "origin words");
+    assert!(!printed.contains("Pushing words"), "{printed}");
     repo.write("wanted", "0\n");
-    let said = pushed(&repo, "origin words");
-    assert!(said.contains("Pushing words"), "{said}");
+    let printed = pushed(&repo, "origin words");
+    assert!(printed.contains("Pushing words"), "{printed}");
     let told = std::fs::read_to_string(hooks.join("told")).unwrap();
     assert_eq!(told.lines().count(), 1);
     assert!(told.starts_with(&format!("refs/heads/words {commit} refs/heads/words")), "{told}");
@@ -246,8 +246,8 @@ fn without_the_program_the_push_goes_on() {
         .stdin(std::process::Stdio::null());
     let output = command.output().unwrap();
     assert!(output.status.success());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cargo-cbdr is not installed"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("cargo-cbdr is not installed"), "{printed}");
 }
 
 fn executable(file: &Path) {

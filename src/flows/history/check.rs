@@ -113,8 +113,6 @@ impl CheckedResult {
 pub struct MetricScore {
     /// The metric.
     pub metric: Metric,
-    /// Whether it decides.
-    pub gates: bool,
     /// The best repetition, in the metric's unit.
     pub value: f64,
     /// What was to be expected.
@@ -285,8 +283,8 @@ impl Judge<'_> {
             Some(named) => named.contains(&metric.name),
             None => stored.gates,
         };
-        let (points, changes) = points(self.past, key, stored, Some(&noted.id));
-        let past = Distribution::of(&points, &changes, WINDOW);
+        let (points, places) = points(self.past, key, stored, Some(&noted.id));
+        let past = Distribution::of(&points, &places, WINDOW);
         let z = past.z(value, metric.better);
         let reason = self.reason(&past, &metric, value, z);
         let verdict = match (z, &reason) {
@@ -295,7 +293,7 @@ impl Judge<'_> {
             _ => Verdict::Inconclusive,
         };
         let verdict = gates.then_some(verdict);
-        Some(MetricScore { metric, gates, value, past, z, verdict, reason })
+        Some(MetricScore { metric, value, past, z, verdict, reason })
     }
 
     /// Why the z-score decides nothing.
@@ -342,9 +340,9 @@ pub(super) fn points(
     but: Option<&str>,
 ) -> (Vec<Point>, Vec<u64>) {
     let mut points = Vec::new();
-    let mut changes = Vec::new();
+    let mut places = Vec::new();
     for (place, (_, note)) in (0..).zip(past) {
-        changes.extend(note.annotations.iter().map(|_| place));
+        places.extend(note.annotations.iter().map(|_| place));
         for noted in &note.results {
             if Some(noted.id.as_str()) == but || !noted.result.has_key(key) {
                 continue;
@@ -354,5 +352,5 @@ pub(super) fn points(
             points.extend(value.map(|value| Point { place, value }));
         }
     }
-    (points, changes)
+    (points, places)
 }

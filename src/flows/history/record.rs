@@ -64,28 +64,28 @@ pub fn record(
     )?;
     let mut notices = side.notices.clone();
     let mut programs = programs(&side, options.request.filter.as_deref())?;
-    let recordings = with_hooks(&mut programs, context, |programs| {
-        let mut recordings = Vec::new();
+    let records = with_hooks(&mut programs, context, |programs| {
+        let mut records = Vec::new();
         for program in &mut *programs {
             if program.warmup() > 0 {
                 on_event(Event::WarmingUp(&program.execution.benchmark.name));
             }
-            let (recording, refused) = Recording::warm_up(program, context)?;
-            recordings.push(recording);
+            let (record, refused) = ProgramRecord::warm_up(program, context)?;
+            records.push(record);
             for notice in refused {
                 on_event(Event::Notice(&notice));
                 notices.push(notice);
             }
         }
         for round in 1..=options.runs {
-            for (program, recording) in programs.iter_mut().zip(&mut recordings) {
-                if recording.error.is_none() {
-                    recording.run(program, context)?;
+            for (program, record) in programs.iter_mut().zip(&mut records) {
+                if record.error.is_none() {
+                    record.run(program, context)?;
                 }
             }
             on_event(Event::Round { number: round.into(), runs: &[] });
         }
-        Ok(recordings)
+        Ok(records)
     })?;
     for OneSided { execution, .. } in &programs {
         if execution.left_behind > 0 {
@@ -97,7 +97,7 @@ pub fn record(
     }
     let hardware = Fingerprint::here();
     let mut results = Vec::new();
-    for (program, recording) in programs.iter().zip(&recordings) {
+    for (program, record) in programs.iter().zip(&records) {
         let benchmark = program.execution.benchmark;
         let failed = StoredResult {
             repository: repo.public_name(),
@@ -116,9 +116,9 @@ pub fn record(
             hardware: hardware.clone(),
             context: build_context(benchmark, &side),
             metrics: Vec::new(),
-            error: recording.error.clone(),
+            error: record.error.clone(),
         };
-        results.extend(recording.results(benchmark, &failed));
+        results.extend(record.results(benchmark, &failed));
     }
     let mut lines = Vec::new();
     for result in &results {
@@ -145,9 +145,9 @@ fn programs<'a>(
     }
 }
 
-/// The runs of one program.
+/// What is recorded of one program.
 #[derive(Default)]
-struct Recording {
+struct ProgramRecord {
     /// What each run reported.
     runs: Vec<Vec<Reading>>,
     /// The benchmarks that the warm-up showed.
@@ -158,7 +158,7 @@ struct Recording {
     error: Option<String>,
 }
 
-impl Recording {
+impl ProgramRecord {
     /// Runs a program unmeasured, and finds out which benchmarks it has and what they
     /// measure; also returns what the user should know of that.
     ///
@@ -168,23 +168,23 @@ impl Recording {
         program: &mut OneSided<'_>,
         context: Context<'_>,
     ) -> Result<(Self, Vec<Notice>), Error> {
-        let mut recording = Recording::default();
+        let mut record = ProgramRecord::default();
         for _ in 0..program.warmup() {
-            recording.run(program, context)?;
+            record.run(program, context)?;
         }
-        let last = recording.runs.pop();
-        recording.runs.clear();
+        let last = record.runs.pop();
+        record.runs.clear();
         let readings = last.as_deref().unwrap_or_default();
         let notices = program.take_refusals(readings)?;
-        recording.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
-        recording.exact = program.exact_values()?;
+        record.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
+        record.exact = program.exact_values()?;
         if last.is_some() {
-            program.gates(readings, &recording.exact)?;
+            program.gates(readings, &record.exact)?;
         }
-        Ok((recording, notices))
+        Ok((record, notices))
     }
 
-    /// Runs the program once. A run that fails ends this recording, but not the others.
+    /// Runs the program once. A run that fails ends this record, but not the others.
     fn run(&mut self, program: &mut OneSided<'_>, context: Context<'_>) -> Result<(), Error> {
         let error = match program.run(context) {
             Ok(readings) => {

@@ -1,4 +1,4 @@
-//! `cargo cbdr cache`: what is kept, and its end.
+//! `cargo cbdr cache`: lists and removes what is kept.
 
 use std::io::Write;
 use std::path::Path;
@@ -27,11 +27,11 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
-    let of = match kept.len() {
+    let repositories = match kept.len() {
         1 => "1 repository".to_owned(),
         number => format!("{number} repositories"),
     };
-    writeln!(out, "{place}: {} of {of}", bytes(total))?;
+    writeln!(out, "{place}: {} of {repositories}", bytes(total))?;
     if kept.is_empty() {
         return Ok(Exit::Success);
     }
@@ -47,19 +47,18 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
 }
 
 fn cells(kept: &CachedRepository) -> [String; 5] {
-    let gone = |path: &Path| if path.exists() { "" } else { " (gone)" };
     let repository = match &kept.repository {
         Some(path) => {
-            // The repository itself, where `path` is the `.git` in it.
-            let root = path.file_name().is_some_and(|name| name == ".git");
-            let shown = if root { path.parent().unwrap_or(path) } else { path };
-            format!("{}{}", shown.display(), gone(path))
+            let is_inside = path.file_name().is_some_and(|name| name == ".git");
+            let root = if is_inside { path.parent().unwrap_or(path) } else { path };
+            let gone = if path.exists() { "" } else { " (gone)" };
+            format!("{}{gone}", root.display())
         }
         None => kept.folder.display().to_string(),
     };
     let used = kept.used.and_then(|used| used.elapsed().ok());
     [
-        text::clean(&repository).to_string(),
+        text::clean(&repository),
         kept.artifacts.to_string(),
         bytes(kept.artifact_bytes),
         bytes(kept.other_bytes),
@@ -71,14 +70,14 @@ fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     if all {
         for (folder, cleaned) in cache.clean().map_err(Error::from)? {
-            say(&mut ui, &folder, &cleaned);
+            show(&mut ui, &folder, &cleaned);
         }
         return Ok(Exit::Success);
     }
     let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
     let cleaned = repository.clean().map_err(Error::from)?;
-    say(&mut ui, repository.path(), &cleaned);
+    show(&mut ui, repository.path(), &cleaned);
     Ok(Exit::Success)
 }
 
@@ -86,7 +85,7 @@ fn bytes(number: u64) -> String {
     text::value(number as f64, &Unit::Bytes)
 }
 
-fn say(ui: &mut Ui, folder: &Path, cleaned: &Cleaned) {
+fn show(ui: &mut Ui, folder: &Path, cleaned: &Cleaned) {
     match cleaned {
         Cleaned::Freed(freed) => {
             ui.status("Removed", &format!("{} of `{}`", bytes(*freed), folder.display()));

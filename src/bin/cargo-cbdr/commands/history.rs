@@ -5,7 +5,6 @@ use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::history::note::SkippedLines;
 use cargo_cbdr::flows::history::{self, check, list, record, sync};
 use cargo_cbdr::settings::table::Table;
-use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 use cargo_cbdr::workspace::git::notes::Merged;
@@ -44,10 +43,7 @@ fn record(args: &cli::Record, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let outcome = record::record(&options, context, &mut |event| match event {
         Event::Round { number, .. } => ui.rounds(number, args.runs.into()),
-        Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
-            ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
-        }
-        event => ui.show(&event),
+        event => ui.show_one_sided(&event),
     });
     ui.end();
     let recorded = outcome?;

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::init::{Candidate, Proposal, Trial, propose, try_out, write};
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::{THRESHOLD, Table};
-use cargo_cbdr::workspace::{self, Request};
+use cargo_cbdr::workspace::Request;
 use similar::TextDiff;
 
 use super::request::request;
@@ -132,12 +131,7 @@ fn choose_values(
     if !time.is_zero() {
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
-        let trial = try_out(&request, time, context, &mut |event| match event {
-            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
-                ui.status("Prepared", &format!("in {}", text::seconds(seconds)));
-            }
-            event => ui.show(&event),
-        })?;
+        let trial = try_out(&request, time, context, &mut |event| ui.show_one_sided(&event))?;
         show_trial(ui, &trial, &proposal.table);
         threshold = trial.threshold;
         if let (None, Some(minutes)) = (&proposal.table.time_limit, minutes_needed(&trial)) {
@@ -203,9 +197,8 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
         return;
     };
     let nine = if trial.benchmarks > 1 { " for nine of ten benchmarks" } else { "" };
-    let told = text::percent(reach);
-    let told = told.trim_start_matches('+');
-    let known = format!("at this noise {limit} tell{nine} a change that is {told} away from it");
+    let size = text::size(reach);
+    let known = format!("at this noise {limit} tell{nine} a change that is {size} away from it");
     let threshold = percent(trial.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));

@@ -1,5 +1,4 @@
-//! Numbers along an axis: all in one unit, with as many digits as tell them
-//! apart.
+//! Numbers along an axis, all in one unit and with as many digits as tell them apart.
 
 use cargo_cbdr::model::metric::Unit;
 
@@ -16,7 +15,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Of values from `from` to `to`, `step` apart.
+    /// The axis of values from `from` to `to`, `step` apart.
     pub(crate) fn new(unit: &Unit, from: f64, to: f64, step: f64) -> Self {
         let largest = from.abs().max(to.abs());
         let (scales, rest) = text::scales(unit);
@@ -37,19 +36,19 @@ impl Axis {
         value / self.scale
     }
 
-    /// A value in the unit of all, of one in the axis's own.
+    /// A value in the metric's unit, from one in the axis's own.
     pub(crate) fn whole(&self, scaled: f64) -> f64 {
         scaled * self.scale
     }
 
     /// A value without its unit.
     pub(crate) fn number(&self, value: f64) -> String {
-        let (scaled, digits) = (value / self.scale, self.digits);
-        // What has no prefix is too long to be read.
+        let scaled = value / self.scale;
+        // Beyond all prefixes, a number would be too long to read.
         if scaled.abs() >= 1e7 || (scaled != 0.0 && scaled.abs() < 1e-6) {
             return format!("{scaled:.3e}");
         }
-        let number = format!("{scaled:.digits$}");
+        let number = format!("{scaled:.0$}", self.digits);
         // No "-0.0".
         let zero = number.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
         if zero { number.trim_start_matches('-').to_owned() } else { number }
@@ -61,8 +60,8 @@ impl Axis {
     }
 }
 
-/// How many digits behind the point a step and its multiples need; two of its
-/// own are enough.
+/// How many digits after the point a step and its multiples need: two digits of the step are
+/// enough.
 fn digits(step: f64) -> usize {
     let first = (-step.log10()).ceil().clamp(0.0, 9.0) as usize;
     let scaled = step * 10_f64.powi(first as i32);

@@ -2,8 +2,8 @@
 
 use cargo_cbdr::stats::empirical::{nearest, sorted};
 
-/// The most values beyond the range that are left out at either end, as a
-/// share: beyond that, the range grows.
+/// The largest share of the values that may lie beyond the range at either end. If there are
+/// more, the range grows.
 const BEYOND: f64 = 0.01;
 
 /// Counts in bins of one width.
@@ -12,20 +12,20 @@ pub(crate) struct Bins {
     /// The lower edge of the first one.
     pub(crate) from: f64,
     pub(crate) width: f64,
-    /// Of each label, the counts.
+    /// The counts of each label.
     pub(crate) counts: Vec<Vec<u64>>,
-    /// Of each label, how many values lie below and above all bins.
+    /// How many values of each label lie below and above all bins.
     pub(crate) beyond: Vec<(u64, u64)>,
-    /// Of each label, how many values there are.
+    /// How many values each label has.
     pub(crate) totals: Vec<u64>,
 }
 
 impl Bins {
-    /// Of labels with their values, all finite; at most `most` bins. None of no
+    /// Counts the values of labels, all finite, in at most `most` bins. None if there are no
     /// values.
     ///
-    /// The width is that of Freedman and Diaconis 1981 (twice the interquartile
-    /// range by the cube root of the number) for the label that needs the least.
+    /// The width is that of Freedman and Diaconis 1981 (twice the interquartile range by the
+    /// cube root of the number) for the label that needs the smallest one.
     pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
         let all = sorted(labels.iter().flatten().copied());
         let (from, to) = range(&all)?;
@@ -61,7 +61,7 @@ impl Bins {
 
     fn put(&mut self, label: usize, value: f64) {
         let last = self.counts[label].len() - 1;
-        // The last bin holds its upper edge, too; rounding must not lose it.
+        // The last bin includes its upper edge, which rounding must not lose.
         let edge = self.from + self.width * (last + 1) as f64;
         let close = 1e-9 * self.width;
         if value < self.from - close {
@@ -79,12 +79,12 @@ impl Bins {
         self.counts.first().map_or(0, Vec::len)
     }
 
-    /// The lower edge of a bin; that of the one behind the last is the end.
+    /// The lower edge of a bin. That of the bin after the last one is the end.
     pub(crate) fn edge(&self, bin: usize) -> f64 {
         self.from + self.width * bin as f64
     }
 
-    /// The share of a label's values that is in a bin.
+    /// The share of a label's values in a bin.
     pub(crate) fn share(&self, label: usize, bin: usize) -> f64 {
         self.counts[label][bin] as f64 / self.totals[label].max(1) as f64
     }
@@ -96,7 +96,7 @@ impl Bins {
     }
 }
 
-/// The width of bins that suits a label; none of values that are much the same.
+/// The width of bins that suits a label. None if its values are much the same.
 fn wanted(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values.iter().copied());
     let spread = at(&sorted, 0.75) - at(&sorted, 0.25);
@@ -108,8 +108,8 @@ fn unit(value: f64) -> f64 {
     if value == 0.0 { 1.0 } else { 0.01 * value.abs() }
 }
 
-/// From where to where the bins reach: over all values, unless a few at the
-/// ends are so far off that the others would share few bins.
+/// The range of the bins: all values, unless a few at the ends are so far off that the
+/// others would share few bins.
 fn range(sorted: &[f64]) -> Option<(f64, f64)> {
     let (least, most) = (*sorted.first()?, *sorted.last()?);
     let (low, high) = (at(sorted, BEYOND), at(sorted, 1.0 - BEYOND));
@@ -122,7 +122,7 @@ fn range(sorted: &[f64]) -> Option<(f64, f64)> {
     Some((sorted[first], sorted[behind - 1]))
 }
 
-/// The sorted value at a share of the way; NaN of none.
+/// The sorted value at a share of the way; NaN if there is none.
 pub(crate) fn at(sorted: &[f64], share: f64) -> f64 {
     nearest(sorted, share).unwrap_or(f64::NAN)
 }

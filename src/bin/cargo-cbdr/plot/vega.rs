@@ -1,11 +1,10 @@
-//! Samples as a Vega-Lite specification: the density of each metric, a colour
-//! for each label, the data within. As the original cbdr's.
+//! Samples as a Vega-Lite specification, as the original cbdr makes it: the density of each
+//! metric, a colour for each label, and the data itself.
 
 use cargo_cbdr::model::metric::{Metric, Unit};
 use cargo_cbdr::samples::Recording;
 use serde_json::{Map, Value, json};
 
-/// The specification.
 pub(crate) fn specification(recording: &Recording, metrics: &[Metric]) -> Value {
     let mut rows = Vec::new();
     for (number, label) in recording.labels().enumerate() {
@@ -58,7 +57,7 @@ fn chart(metric: &Metric) -> Value {
     })
 }
 
-/// A field's name, in which some characters would be taken for a path.
+/// The name of a field, with the characters escaped that would make it a path.
 fn field(name: &str) -> String {
     let mut escaped = String::new();
     for c in name.chars() {

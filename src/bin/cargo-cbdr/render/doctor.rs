@@ -199,8 +199,8 @@ impl Sentences {
         if let [Some(always), Some(now)] = checkup.stolen {
             let text = format!(
                 "{} of the processors' time went to others while measuring, {} since the start",
-                percent(now),
-                percent(always)
+                text::size(now),
+                text::size(always)
             );
             self.add("stolen time", now > 0.01 || always > 0.05, text);
         }
@@ -282,11 +282,11 @@ impl Sentences {
             "noise",
             format!(
                 "runs of {run}: the two of a pair differ by {} (standard deviation, {pairs})",
-                percent(deviation)
+                text::size(deviation)
             ),
         );
         let told = noise.thresholds.iter().map(|threshold| {
-            let least = threshold.least.map_or("none".to_owned(), percent);
+            let least = threshold.least.map_or("none".to_owned(), text::size);
             format!("of {least} in {}", text::roughly(threshold.seconds))
         });
         let told = told.collect::<Vec<_>>().join(", ");
@@ -308,9 +308,4 @@ fn why(refusal: &Option<Refusal>) -> Option<&str> {
 
 fn bytes_of(bytes: u64) -> String {
     text::value(bytes as f64, &Unit::Bytes)
-}
-
-/// A fraction of at least 0 in percent.
-fn percent(fraction: f64) -> String {
-    text::percent(fraction).trim_start_matches('+').to_owned()
 }

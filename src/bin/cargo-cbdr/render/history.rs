@@ -109,7 +109,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             (cells, verdict.map(verdict_style))
         });
         grid::print(&mut out, &columns, rows)?;
-        for score in result.metrics.iter().filter(|score| score.gates) {
+        for score in result.metrics.iter().filter(|score| score.verdict.is_some()) {
             if let Some(reason) = &score.reason {
                 writeln!(out, "  {}", line(&format!("{}: {reason}", score.metric.name)))?;
             }
@@ -148,7 +148,7 @@ fn summary(report: &CheckReport) -> String {
         .results
         .iter()
         .flat_map(|result| result.metrics.iter().map(move |score| (result, score)));
-    let mut gating = scores.filter(|(_, score)| score.gates);
+    let mut gating = scores.filter(|(_, score)| score.verdict.is_some());
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
         format!("{metric} of {name} is {} deviations off", z(score, "?"))
@@ -204,7 +204,7 @@ fn result_json(result: &CheckedResult) -> Value {
             "name": score.metric.name,
             "unit": score.metric.unit,
             "better": score.metric.better,
-            "gates": score.gates,
+            "gates": score.verdict.is_some(),
             "value": score.value,
             "mean": score.past.mean,
             "deviation": score.past.deviation,

@@ -130,8 +130,7 @@ fn against_threshold(result: &MetricResult) -> String {
     let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
     let regressed = result.verdict == Some(Verdict::Regression);
     let beyond = if regressed { "more" } else { "less" };
-    let size = |fraction: f64| text::percent(fraction.abs()).trim_start_matches('+').to_owned();
-    let threshold = size(result.threshold.unwrap_or_default());
+    let threshold = text::size(result.threshold.unwrap_or_default());
     match (result.better, change) {
         (Better::Lower, change) => {
             let change = change.map_or("?".to_owned(), text::percent);
@@ -139,13 +138,13 @@ fn against_threshold(result: &MetricResult) -> String {
         }
         (Better::Higher, Some(change)) if change < 0.0 => format!(
             "fell by {}, {beyond} than the {} that its threshold of {threshold} allows",
-            size(change),
-            size(limit)
+            text::size(change),
+            text::size(limit)
         ),
         (Better::Higher, change) => format!(
             "rose {}, where its threshold of {threshold} allows a fall of {}",
-            change.map_or("from zero".to_owned(), |change| format!("by {}", size(change))),
-            size(limit)
+            change.map_or("from zero".to_owned(), |change| format!("by {}", text::size(change))),
+            text::size(limit)
         ),
     }
 }

@@ -190,6 +190,16 @@ impl Ui {
         }
     }
 
+    /// Shows an event of a flow without a second side.
+    pub(crate) fn show_one_sided(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
+                self.status("Prepared", &format!("in {}", text::seconds(*seconds)));
+            }
+            event => self.show(event),
+        }
+    }
+
     fn show_preparation(&mut self, event: &workspace::Event<'_>) {
         match event {
             workspace::Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),

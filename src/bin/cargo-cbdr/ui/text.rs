@@ -26,6 +26,11 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{value:+.digits$}%")
 }
 
+/// The size of a change in percent, without its sign: `1.23%`.
+pub(crate) fn size(fraction: f64) -> String {
+    percent(fraction.abs()).trim_start_matches('+').to_owned()
+}
+
 /// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     let one = |removed: &Removed| match &removed.metric {
