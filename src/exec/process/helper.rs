@@ -103,7 +103,6 @@ impl Helper {
         Ok([one?, other?])
     }
 
-    /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
         let program = self.programs.borrow_mut().refer(command);
         let program = program.map_err(|source| spawn_error(command, source))?;

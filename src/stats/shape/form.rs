@@ -37,7 +37,6 @@ const FIT: f64 = 0.95;
 /// The median absolute deviation of the normal distribution, in standard deviations.
 const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
 
-/// Outliers and skewness.
 pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
     let order = sorted(differences.iter().copied());
     let centre = middle(&order);
@@ -130,7 +129,9 @@ fn dagostino(skewness: f64, n: f64) -> f64 {
 fn normal_fit(order: &[f64]) -> Option<(f64, bool)> {
     let n = order.len() as f64;
     let mean = order.iter().sum::<f64>() / n;
-    let (mut squares, mut scores, mut products) = (0.0, 0.0, 0.0);
+    let mut squares = 0.0;
+    let mut scores = 0.0;
+    let mut products = 0.0;
     for (place, value) in order.iter().enumerate() {
         let score = quantile::normal((place as f64 + 0.625) / (n + 0.25))?;
         squares += (value - mean) * (value - mean);
