@@ -4,7 +4,7 @@
 //! `counters` and `cachegrind` have a price and are used only for metrics that
 //! are asked for by name. `size` needs no run at all.
 //!
-//! A source that disturbs the others gets runs of its own ([`Pass`]). One
+//! A source that disturbs the others gets runs of its own (`Pass`). One
 //! measurement of a side is a plain run, and one under cachegrind if its metrics
 //! are asked for. So no number comes from a run that another one disturbs. If
 //! only cachegrind's metrics are asked for, there is no plain run and no time.

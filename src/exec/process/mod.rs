@@ -14,11 +14,11 @@ mod helper;
 pub mod idle;
 #[cfg(unix)]
 mod interrupt;
+mod interruptible;
 mod isolation;
 #[cfg(unix)]
 mod launch;
 pub mod pages;
-mod patience;
 #[cfg(all(unix, any(test, not(target_os = "linux"))))]
 mod plain;
 mod program;
@@ -273,7 +273,7 @@ pub enum RunError {
     Spawn {
         /// The program's name.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The program could not be counted.
@@ -281,7 +281,7 @@ pub enum RunError {
     Count {
         /// The program's name.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A signal asked this process to stop. The program was ended.

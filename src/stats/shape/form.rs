@@ -190,7 +190,7 @@ mod tests {
         let far: Vec<f64> = (0..12).map(|i| [-20.0, 40.0][i % 2]).collect();
         let many = Finding::Outliers { one_in: 4.0, share: 10_800.0 / 10_836.0 };
         assert_eq!((found(36, &far), found(34, &far)), (Some(many), None));
-        // The centre and the scale are those of the many; of equals there is none.
+        // The centre and the scale are those of most values; equal values have no outlier.
         let whole = findings(&about_ten(36, &[30.0]));
         assert!(matches!(whole[..], [Finding::Outliers { one_in: 37.0, .. }, ..]), "{whole:?}");
         assert_eq!(findings(&[vec![0.0; 45], vec![1.0; 5]].concat()), []);

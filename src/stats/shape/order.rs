@@ -30,7 +30,7 @@ pub(super) fn findings(pairs: &[LogPair]) -> Vec<Finding> {
     let drifted = drift(pairs, LogPair::difference, critical)
         .filter(|change| change.abs() >= DIFFERENCE_DRIFT)
         .map(|change| Finding::DifferenceDrift { change });
-    // Neighbours in a drift are alike, which need not be said too.
+    // Neighbours in a drift are correlated, so that is not reported too.
     found.extend(drifted.or_else(|| correlation(pairs, critical)));
     found.extend(slot(pairs, critical));
     found.extend(
