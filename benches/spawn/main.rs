@@ -1,18 +1,16 @@
-//! What a run costs: the time of a program that does nothing, run through the
-//! helper process, by a bare loop of `posix_spawn` and `wait4`, and by
-//! `hyperfine -N` where that is on the PATH.
+//! The overhead of a run: the time of a program that does nothing, run by the helper
+//! process, by a bare loop of `posix_spawn` and `wait4`, and by `hyperfine -N` if that is
+//! on the PATH.
 //!
-//! Two figures for each: the wall time that the method reports for the run,
-//! and the whole time for each run, the method's own work included. The
-//! methods take turns, in an order that turns around every round; what counts
-//! is the ratio to the bare loop within a round. The bare loop runs in a
-//! process forked right after the helper, so both spawn from a process of the
-//! same size. Its clock starts before `posix_spawn`, as does hyperfine's; that
-//! of the helper starts in the child, right before exec.
+//! There are two figures for each method: the wall time that it reports for a run, and
+//! the whole time of a run with the method's own work. The methods take turns, and every
+//! second round is in the reverse order. What counts is the ratio to the bare loop within
+//! a round. The bare loop runs in a process forked right after the helper, so that both
+//! spawn from a process of the same size. Its clock starts before `posix_spawn`, as does
+//! hyperfine's; the helper's clock starts in the child, right before exec.
 //!
-//! `cargo bench --bench spawn` prints the table. With `-- --runs N` it only
-//! makes N runs through the helper: that is what `cargo cbdr` compares of
-//! itself.
+//! `cargo bench --bench spawn` prints the table. With `-- --runs N` the helper just makes
+//! N runs, which is the benchmark of `cargo cbdr` for itself.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use cargo_cbdr::exec::process::{Command, Helper, Interrupt};
 
-/// Runs of each method in a round, and rounds.
+/// The number of runs of each method in a round, and the number of rounds.
 const RUNS: usize = 100;
 const ROUNDS: usize = 40;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let helper = Helper::start();
-    // Before anything is allocated, as the helper was.
+    // Started like the helper, before anything is allocated.
     let bare = Bare::start();
     let (helper, mut bare) = (helper?, bare?);
     let folder = tempfile::tempdir()?;
@@ -47,8 +47,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a method made of one round: the median wall time it reported, and the
-/// whole time for each run, seconds.
+/// The figures of a method for one round: the median of the wall times that it reports,
+/// and the whole time of a run, seconds.
 #[derive(Clone, Copy)]
 struct Figures {
     wall: f64,
@@ -57,8 +57,7 @@ struct Figures {
 
 type Method<'a> = (String, Box<dyn FnMut() -> Result<Figures, Box<dyn Error>> + 'a>);
 
-/// The figures of every method, round by round; the first round warms up and
-/// is left out.
+/// The figures of every method for each round, without the first round, which warms up.
 fn rounds(methods: &mut [Method<'_>]) -> Result<Vec<Vec<Figures>>, Box<dyn Error>> {
     let mut rounds = Vec::new();
     for round in 0..=ROUNDS {
@@ -95,7 +94,7 @@ fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     [1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }
 
-/// The way of `cargo cbdr`.
+/// The method of `cargo cbdr`.
 struct Ours<'a> {
     helper: &'a Helper,
     command: Command,
@@ -131,7 +130,7 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// The other end of the bare loop's process.
+/// The asking side of the bare loop's process.
 struct Bare {
     socket: UnixStream,
 }
@@ -153,7 +152,7 @@ impl Bare {
         }
     }
 
-    /// Says what to run: its path and the environment, each ended by a zero.
+    /// Sends what to run: the path and the environment, each ended by a zero.
     fn program(&mut self, program: &Path) -> std::io::Result<()> {
         let mut words = vec![program.as_os_str().to_owned()];
         words.extend(std::env::vars_os().map(|(name, value)| {
@@ -171,7 +170,7 @@ impl Bare {
         self.socket.write_all(&bytes)
     }
 
-    /// Has it make the runs of a round.
+    /// Makes the runs of a round.
     fn run(&mut self) -> Result<Figures, Box<dyn Error>> {
         self.socket.write_all(&[0])?;
         let mut number = [0; 8];
@@ -195,7 +194,7 @@ fn serve(mut socket: UnixStream) -> Result<(), Box<dyn Error>> {
         bytes.split(|&byte| byte == 0).map(CString::new).collect::<Result<_, _>>()?;
     let pointer = |word: &CString| word.as_ptr().cast_mut();
     let argv = [pointer(&words[0]), std::ptr::null_mut()];
-    // The last word is the emptiness behind the last zero.
+    // The last word is what is behind the last zero: nothing.
     let mut env: Vec<_> = words[1..words.len() - 1].iter().map(pointer).collect();
     env.push(std::ptr::null_mut());
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -240,7 +239,7 @@ fn hyperfine_version() -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A round of hyperfine's; its start is shared by the runs.
+/// A round of hyperfine, whose start is spread over the runs.
 fn hyperfine(program: &Path, json: &Path) -> Result<Figures, Box<dyn Error>> {
     let start = Instant::now();
     let output = std::process::Command::new("hyperfine")
@@ -256,8 +255,8 @@ fn hyperfine(program: &Path, json: &Path) -> Result<Figures, Box<dyn Error>> {
     Ok(Figures { wall: median, whole })
 }
 
-/// Writes the smallest program there is: an ELF file that holds nothing but
-/// the call of `exit(0)`. Elsewhere `/bin/true` must do, which is slower.
+/// Writes the smallest program there is: an ELF file with nothing but a call of
+/// `exit(0)`. On other systems it is `/bin/true`, which is slower.
 fn nothing(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     // mov edi, 0; mov eax, 60; syscall
     const X86_64: (u16, &[u8]) = (62, b"\xbf\0\0\0\0\xb8\x3c\0\0\0\x0f\x05");

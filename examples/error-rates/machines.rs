@@ -11,7 +11,7 @@ use super::trial::{THRESHOLD, Tally};
 /// How many machines.
 pub const MACHINES: [usize; 3] = [2, 4, 8];
 
-/// What is promised.
+/// The promised probability of a wrong verdict.
 pub const LEVEL: f64 = 0.05;
 
 /// How long a run takes on each machine, and to which power its noise is raised.
@@ -32,7 +32,7 @@ pub enum Park {
 pub enum Way {
     /// As `analyze --combine` does.
     Ours,
-    /// The same, and each machine ends at a verdict of its own.
+    /// The same, but each machine stops at a verdict of its own.
     OwnVerdicts,
     /// Without weights.
     Unweighted,
@@ -49,12 +49,12 @@ pub struct Shards {
     /// The factor between the sides, minus 1.
     pub change: f64,
     pub runs: u32,
-    /// How many pairs all machines have together, about.
+    /// About how many pairs all machines have together.
     pub pairs: u32,
 }
 
 impl Shards {
-    /// All comparisons. The pairs are those that the verdict took.
+    /// Simulates all comparisons. The pairs are those up to the verdict.
     pub fn tally(&self, seed: u64) -> Tally {
         let mut random = Random::seeded(seed);
         let mut sources: Vec<Source> =

@@ -1,5 +1,5 @@
-//! How often a verdict is wrong, and how many pairs it takes: ours and the usual
-//! practice, on made and on recorded noise.
+//! How often a verdict is wrong and how many pairs it takes, by our rules and by the
+//! usual practice, on simulated and on recorded noise.
 //!
 //! ```text
 //! cargo run --release --example error-rates                # all tables, minutes
@@ -8,8 +8,8 @@
 //! cargo run --release --example error-rates -- --shards    # the last ones alone
 //! ```
 //!
-//! The output of the first command is `docs/error-rates.md`; each of these tables is the
-//! same when it is made alone.
+//! The output of the first command is `docs/error-rates.md`. Each table is the same when
+//! it is made alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
@@ -70,7 +70,7 @@ fn main() {
     print!("{}", shards_of(&size, threads));
 }
 
-/// The tables of several machines.
+/// The tables with several machines.
 fn shards_of(size: &Size, threads: usize) -> String {
     shards::tables(size, &Results::simulate(&size.all_shards(), SEED, threads))
 }

@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// A kind of noise. The times are around 1, but for the recorded ones.
+/// A kind of noise. The times are around 1, except for the recorded ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// Normal with this deviation.
@@ -40,17 +40,17 @@ pub enum Noise {
     LogNormal,
     /// Normal 1 %, and in 10 % of the runs 10 %.
     Contaminated,
-    /// A delay with Pareto's distribution of index 2.5, 2 % long at least.
+    /// A delay of at least 2 %, with a Pareto distribution of index 2.5.
     Pareto,
     /// Two modes 10 % apart, 30 % of the runs in the slower one.
     Bimodal,
-    /// Of a pair one run takes 3 % more and the other one 3 % less: `d = +-1`.
+    /// One run of each pair takes 3 % more and the other one 3 % less: `d = +-1`.
     TwoPoint,
     /// Laplace, 2 %.
     Laplace,
-    /// The logarithm is Cauchy's with scale 1 %, cut at a factor of 20.
+    /// The logarithm has a Cauchy distribution with scale 1 %, cut at a factor of 20.
     Cauchy,
-    /// Normal 1 % on top of a slow wave and a random walk that pairs share.
+    /// Normal 1 % on top of a slow wave and a random walk, which the runs of a pair share.
     Drifting,
     /// Timings of one program against itself; see `fixtures/traces`.
     Recorded(&'static str),
@@ -103,7 +103,7 @@ fn recorded(name: &str) -> Vec<(f64, f64)> {
     text.lines().map(pair).collect()
 }
 
-/// Runs in the order in which they happen, two by two.
+/// A source of runs in their order, two by two.
 pub struct Source {
     noise: Noise,
     recorded: Vec<(f64, f64)>,
@@ -125,7 +125,7 @@ impl Source {
         Source { noise, recorded, at: 0, left: 0, walk: 0.0, step: 0 }
     }
 
-    /// Begins anew.
+    /// Starts a new comparison.
     pub fn restart(&mut self) {
         (self.left, self.walk, self.step) = (0, 0.0, 0);
     }

@@ -1,4 +1,4 @@
-//! What is simulated, and on two cores.
+//! What is simulated, and how it is spread over threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use super::machines::{LEVEL as SHARDS_LEVEL, MACHINES, Park, Shards, Way};
 use super::noise::Noise;
 use super::trial::{Cell, Rule, Shape, THRESHOLD, Tally, error_of_rate};
 
-/// How thoroughly.
+/// The size of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Comparisons a cell.
+    /// Comparisons in each cell.
     pub runs: u32,
-    /// Pairs at most, where the change is the threshold and no verdict is due.
+    /// The most pairs if the change is the threshold, so that no verdict is due.
     pub pairs: u32,
-    /// Pairs at most elsewhere.
+    /// The most pairs of other comparisons.
     pub patience: u32,
 }
 
@@ -25,7 +25,7 @@ pub const CHANGES: [f64; 3] = [0.0, 0.5 * THRESHOLD, 1.5 * THRESHOLD];
 pub const QUESTIONS: [usize; 3] = [1, 4, 50];
 pub const SLOT: f64 = 0.02;
 
-/// Ours, and the usual practice.
+/// Our rules and the usual practice.
 pub fn rules() -> Vec<Rule> {
     let ours = Estimator::ALL.into_iter().map(Rule::Ours);
     ours.chain([Rule::Welch(0.05), Rule::Welch(0.0005)]).collect()
@@ -35,7 +35,7 @@ pub fn noises() -> Vec<Noise> {
     Noise::SYNTHETIC.into_iter().chain(Noise::RECORDED).collect()
 }
 
-/// The shapes of a change that leaves the typical run alone, or nearly.
+/// Changes that hardly affect the typical run.
 pub const SHAPES: [(&str, Shape); 6] = [
     ("5 % of runs 60 % slower (mean +3 %)", Shape::Slower(0.05, 0.6)),
     ("10 % of runs 120 % slower (mean +12 %)", Shape::Slower(0.1, 1.2)),
@@ -64,10 +64,10 @@ impl Size {
         }
     }
 
-    /// One where it is `change`, at 5 %.
+    /// A comparison where it is `change`, at 5 %.
     pub fn until_verdict(&self, rule: Rule, noise: Noise, change: f64) -> Cell {
         let cell = self.at_threshold(rule, noise, 0.05);
-        // Where the sums say nothing quickly, fewer comparisons have to do.
+        // Fewer comparisons where they take long.
         let runs = if noise == Noise::Normal(0.03) { self.runs } else { self.runs / 4 };
         Cell { change, runs, pairs: self.patience, ..cell }
     }
@@ -137,7 +137,7 @@ pub const SHARD_NOISES: [Noise; 8] = [
     Noise::Recorded("python"),
 ];
 
-/// The ways beside ours are shown on so many machines that differ.
+/// Other ways than ours are shown for this many machines, which differ.
 pub const OTHER_WAYS: usize = 4;
 
 impl Size {
@@ -149,7 +149,7 @@ impl Size {
         (machines, park): (usize, Park),
         change: f64,
     ) -> Shards {
-        // Elsewhere as many pairs as nearly all verdicts take, for all are made.
+        // As many pairs as nearly all verdicts need, since all of them are simulated.
         let at_threshold = change >= THRESHOLD;
         let runs = if at_threshold { self.runs } else { self.runs / 8 };
         let pairs = if at_threshold { self.pairs } else { self.patience / 2 };
@@ -195,13 +195,13 @@ pub fn question_rules() -> [Rule; 3] {
     [Estimator::Robust, Estimator::Mean, Estimator::Median].map(Rule::Ours)
 }
 
-/// What can be simulated.
+/// A cell that can be simulated.
 pub trait Simulated: Copy + PartialEq + std::fmt::Debug + Send + Sync {
-    /// What comes of it.
+    /// Simulates the cell.
     fn tally(&self, seed: u64) -> Tally;
 
-    /// What is promised: the chance of a false alarm, and of a false all-clear,
-    /// where the change forbids them.
+    /// The promised probabilities of a false alarm and of a false all-clear, if the change
+    /// makes them false.
     fn promised(&self) -> Option<(f64, f64)>;
 }
 
@@ -228,12 +228,12 @@ impl Simulated for Shards {
     }
 }
 
-/// Cells and what came of them.
+/// The cells and their results.
 pub struct Results<C = Cell>(Vec<(C, Tally)>);
 
 impl<C: Simulated> Results<C> {
-    /// Simulates each cell once, on `threads`. A cell's numbers depend on the seed
-    /// and on the cell, not on the threads.
+    /// Simulates each cell once, on `threads`. The results of a cell depend on the seed and
+    /// on the cell, not on the threads.
     pub fn simulate(cells: &[C], seed: u64, threads: usize) -> Self {
         let mut distinct: Vec<C> = Vec::new();
         for cell in cells {
@@ -260,8 +260,8 @@ impl<C: Simulated> Results<C> {
         found.map(|(_, tally)| *tally).expect("a table shows only what was simulated")
     }
 
-    /// Where one of ours is wrong more often than promised, by more than three
-    /// standard errors of the simulation: what was promised, and how often it was.
+    /// The cells in which one of our rules is wrong more often than promised, by more than
+    /// three standard errors of the simulation.
     pub fn broken(&self) -> Vec<(C, Tally)> {
         let broken = |(cell, tally): &&(C, Tally)| {
             let bound = |level: f64| level + 3.0 * error_of_rate(level, tally.runs);
@@ -277,15 +277,15 @@ impl<C: Simulated> Results<C> {
     }
 }
 
-/// Whether the documentation promises an error rate here: where the change is a
-/// factor. Of two-point noise all minima are the same, so that `min` sees a change of
-/// exactly the threshold, and rightly calls it none above it.
+/// Whether the documentation promises an error rate here, as it does where the change is
+/// a factor. With two-point noise all minima are equal, so `min` sees a change of exactly
+/// the threshold and rightly says that it is not beyond.
 pub fn claimed(cell: &Cell) -> bool {
     let constant = cell.rule == Rule::Ours(Estimator::Min) && cell.noise == Noise::TwoPoint;
     matches!(cell.rule, Rule::Ours(_)) && cell.shape == Shape::Same && !constant
 }
 
-/// A number that differs from cell to cell (FNV-1a of what it prints as).
+/// A number that differs from cell to cell: the FNV-1a hash of its `Debug` output.
 fn fingerprint(cell: &impl std::fmt::Debug) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     format!("{cell:?}").bytes().fold(0xcbf2_9ce4_8422_2325, step)

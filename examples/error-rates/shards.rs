@@ -1,4 +1,4 @@
-//! The tables of pairs from several machines.
+//! The tables with pairs from several machines.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::plan::{CHANGES, OTHER_WAYS, Results, SHARD_ESTIMATORS, SHARD_NOISES, 
 use super::tables::{broken, head, pairs, percent, row, words};
 use super::trial::{THRESHOLD, Tally, error_of_rate};
 
-/// All of them.
+/// All of these tables.
 pub fn tables(size: &Size, results: &Results<Shards>) -> String {
     let mut out = String::new();
     let error = percent(error_of_rate(0.05, size.runs));
@@ -43,7 +43,7 @@ fn table(
     out: &mut String,
     title: &str,
     size: &Size,
-    said: impl Fn(&dyn Fn(f64) -> Shards) -> String,
+    cell_text: impl Fn(&dyn Fn(f64) -> Shards) -> String,
 ) {
     let columns = parks().into_iter().map(|park| match park {
         (1, _) => "1".to_owned(),
@@ -55,13 +55,13 @@ fn table(
         for noise in SHARD_NOISES {
             let cells = parks()
                 .into_iter()
-                .map(|park| said(&|change| size.of_shards(estimator, noise, park, change)));
+                .map(|park| cell_text(&|change| size.of_shards(estimator, noise, park, change)));
             row(out, [format!("`{estimator}`"), noise.name()].into_iter().chain(cells));
         }
     }
 }
 
-/// What else was tried.
+/// The other ways that were tried.
 fn others(out: &mut String, size: &Size, results: &Results<Shards>) {
     let title = format!(
         "{OTHER_WAYS} mixed machines in other ways: wrong at the threshold, %, and mean pairs at no \

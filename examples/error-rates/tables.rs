@@ -47,7 +47,7 @@ fn worse(tally: &Tally) -> f64 {
     tally.alarm_rate().max(tally.clear_rate())
 }
 
-/// Pairs to a verdict; with a mark when not every comparison came to one.
+/// Pairs to a verdict, with a mark if not every comparison came to one.
 pub fn pairs(tally: &Tally) -> String {
     let open = tally.runs - tally.alarms - tally.clears;
     let mark = if open > 0 { ">" } else { "" };
@@ -231,17 +231,17 @@ fn shapes(out: &mut String, size: &Size, results: &Results) {
     head(out, &title, &[words(&["change", "noise"]), names].concat());
     for (name, shape) in SHAPES {
         for noise in SHAPE_NOISES {
-            let said = rules().into_iter().map(|rule| {
+            let cells = rules().into_iter().map(|rule| {
                 let tally = results.of(&size.with_shape(rule, noise, shape));
                 let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
                 format!("{alarms:.0} / {clears:.0}, {:.0}", tally.mean_pairs())
             });
-            row(out, [name.to_owned(), noise.name()].into_iter().chain(said));
+            row(out, [name.to_owned(), noise.name()].into_iter().chain(cells));
         }
     }
 }
 
-/// The mean's rule on two-point noise, without any simulation.
+/// The rule of the mean on two-point noise, computed exactly.
 fn exact(out: &mut String, horizon: u64) {
     let title = format!(
         "`mean` on two-point noise, computed exactly: wrong verdicts of either kind within \
@@ -272,7 +272,7 @@ fn exact(out: &mut String, horizon: u64) {
     );
 }
 
-/// What of the promise does not hold.
+/// Where the promise does not hold.
 pub fn broken<C: Simulated>(out: &mut String, results: &Results<C>) {
     let broken = results.broken();
     let _ = writeln!(

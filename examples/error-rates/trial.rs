@@ -1,4 +1,4 @@
-//! One comparison after the other, with a rule that stops it.
+//! Simulates comparisons, each until its rule stops it.
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
@@ -8,17 +8,17 @@ use cargo_cbdr::stats::quantile::student_t;
 
 use super::noise::{Noise, Random, Source};
 
-/// The threshold throughout.
+/// The threshold of all comparisons.
 pub const THRESHOLD: f64 = 0.02;
 
-/// What decides.
+/// The rule that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Ours, in pairs of balanced order.
+    /// Our rule, with pairs in a balanced order.
     Ours(Estimator),
-    /// The usual practice: a coin decides whose run is next, and from 5 runs of each
-    /// side on Welch's interval is looked at after every run, at this one-sided
-    /// level, until it excludes the threshold.
+    /// The usual practice: a coin decides whose run is next. From 5 runs of each side on,
+    /// one looks at Welch's interval at this one-sided level after every run, until it
+    /// excludes the threshold.
     Welch(f64),
 }
 
@@ -32,14 +32,14 @@ impl Rule {
     }
 }
 
-/// How the head differs from the base besides the factor.
+/// How the head differs from the base, apart from the factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// Not at all.
     Same,
-    /// This share of its runs takes so much longer.
+    /// A share of its runs takes longer by a factor.
     Slower(f64, f64),
-    /// All its runs vary by so much more, about the same mean.
+    /// All its runs vary more by a factor, about the same mean.
     Wider(f64),
 }
 
@@ -53,15 +53,15 @@ pub struct Cell {
     pub shape: Shape,
     /// How much longer the second run of each two takes.
     pub slot: f64,
-    /// The chance of a wrong verdict that is promised.
+    /// The promised probability of a wrong verdict.
     pub level: f64,
     pub questions: usize,
-    /// How many comparisons, of how many pairs at most.
+    /// How many comparisons there are, and how many pairs each may have.
     pub runs: u32,
     pub pairs: u32,
 }
 
-/// What came of it.
+/// The results of the comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub runs: u32,
@@ -84,14 +84,14 @@ impl Tally {
         self.pairs / f64::from(self.runs)
     }
 
-    /// The Monte-Carlo standard error of the mean pairs.
+    /// The Monte Carlo standard error of the mean number of pairs.
     pub fn error_of_pairs(&self) -> f64 {
         let runs = f64::from(self.runs);
         ((self.squares / runs - self.mean_pairs().powi(2)).max(0.0) / runs).sqrt()
     }
 }
 
-/// The Monte-Carlo standard error of a rate that is `rate` in truth.
+/// The Monte Carlo standard error of a rate whose true value is `rate`.
 pub fn error_of_rate(rate: f64, runs: u32) -> f64 {
     (rate * (1.0 - rate) / f64::from(runs)).sqrt()
 }
@@ -154,7 +154,7 @@ impl Cell {
         source: &mut Source,
         random: &mut Random,
     ) -> (Option<Decision>, f64) {
-        // The base is scaled by 1 + T, so that it is held against no difference.
+        // The base is scaled by 1 + T, so that the difference is compared with zero.
         let (mut base, mut head) = (Moments::new(), Moments::new());
         for pair in 0..self.pairs {
             let (first, second) = source.pair(random);
@@ -172,7 +172,7 @@ impl Cell {
         (None, f64::from(self.pairs))
     }
 
-    /// What a run of the head takes where one of the base takes `time`.
+    /// The time of a run of the head, if a run of the base takes `time`.
     fn head(&self, time: f64, random: &mut Random) -> f64 {
         let time = time * (1.0 + self.change);
         match self.shape {
@@ -184,8 +184,8 @@ impl Cell {
     }
 }
 
-/// Student's critical values by whole degrees of freedom: the quantile takes longer
-/// than all the rest.
+/// Student's critical values by whole degrees of freedom, since the quantile takes longer
+/// than everything else.
 struct CriticalValues(Vec<f64>);
 
 impl CriticalValues {
@@ -214,8 +214,8 @@ impl CriticalValues {
     }
 }
 
-/// The lower bound of the mean pairs with normal noise of unknown variance, for a
-/// `change` from the threshold, both sides having this relative `deviation`.
+/// The lower bound of the mean number of pairs with normal noise of unknown variance, for
+/// a `change` from the threshold, if both sides have this relative `deviation`.
 pub fn least_mean_pairs(change: f64, deviation: f64, level: f64) -> f64 {
     let spread = deviation * ((1.0 + change).powi(2) + (1.0 + THRESHOLD).powi(2)).sqrt();
     let effect = (THRESHOLD - change) / spread;

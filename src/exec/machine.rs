@@ -210,7 +210,8 @@ fn least<N>(one: Option<N>, other: Option<N>, min: fn(N, N) -> N) -> Option<N> {
 fn count(list: &str) -> Option<u64> {
     let size = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        let first: u64 = first.parse().ok()?;
+        let last: u64 = last.parse().ok()?;
         Some(last.checked_sub(first)? + 1)
     };
     list.trim().split(',').map(size).sum()

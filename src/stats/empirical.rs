@@ -37,7 +37,8 @@ pub fn nearest(sorted: &[f64], share: f64) -> Option<f64> {
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let position = share * sorted.len().checked_sub(1)? as f64;
     let below = position.floor() as usize;
-    let (low, high) = (sorted[below], *sorted.get(below + 1).unwrap_or(&sorted[below]));
+    let low = sorted[below];
+    let high = sorted.get(below + 1).copied().unwrap_or(low);
     let part = position - below as f64;
     // From the nearer end, so that an end gives the value itself without rounding.
     Some(match part < 0.5 {

@@ -84,7 +84,8 @@ fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
 /// The least number from `start` up to the cap that `decides`. The evidence may fall at
 /// first, but once it rises, it goes on rising.
 fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut below, mut enough) = (start, start);
+    let mut below = start;
+    let mut enough = start;
     while !decides(enough) {
         if enough >= CAP {
             return None;

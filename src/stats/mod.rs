@@ -21,9 +21,9 @@
 //!   means, of geometric means or of minima, the median of ratios, or the typical
 //!   change guarded by the mean.
 //! - [`machines`] makes one sequence of the pairs of several machines.
-//! - [`forecast`] predicts how many pairs the verdict will need.
+//! - `forecast` predicts how many pairs the verdict will need.
 //! - [`repetitions`] tells how often to repeat what is too short for its clock.
-//! - [`shape`] describes the noise where it matters: outliers, drift and the like.
+//! - `shape` describes the noise where it matters: outliers, drift and the like.
 //!
 //! For samples of a fixed size that are looked at once, [`welch`] has the interval
 //! of the difference and [`ratio`] the interval of the ratio, by the quantiles of

@@ -79,7 +79,6 @@ impl PairMoments {
         PairMoments::default()
     }
 
-    /// Adds a pair.
     pub(crate) fn push(&mut self, base: f64, head: f64) {
         let before = base - self.base.mean;
         self.base.push(base);

@@ -108,7 +108,6 @@ impl<E: Element> Ordered<E> {
         self.blocks.iter().flatten().copied()
     }
 
-    /// Adds a number.
     pub(super) fn insert(&mut self, value: f64) {
         self.len += 1;
         if self.blocks.is_empty() {
@@ -139,7 +138,8 @@ impl<E: Element> Ordered<E> {
     /// ones.
     pub(super) fn count_while(&self, fulfils: impl Fn(E) -> bool) -> usize {
         let number = self.first_block(|last| !fulfils(last));
-        let (mut place, mut count) = (number, 0);
+        let mut place = number;
+        let mut count = 0;
         while place > 0 {
             count += self.counts[place];
             place -= lowest_bit(place);
@@ -154,7 +154,8 @@ impl<E: Element> Ordered<E> {
         if rank >= self.len {
             return None;
         }
-        let (mut number, mut rest) = (0, rank);
+        let mut number = 0;
+        let mut rest = rank;
         let mut step = self.blocks.len().next_power_of_two();
         while step > 0 {
             if let Some(&count) = self.counts.get(number + step)

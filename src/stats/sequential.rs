@@ -129,7 +129,8 @@ const ON_SIGNS: f64 = 0.4;
 /// of the mean, from their logarithms. `None` counts as no evidence at all.
 pub(crate) fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
     let part = |ln: Option<f64>, part: f64| ln.map_or(f64::NEG_INFINITY, |ln| ln + part.ln());
-    let (signs, mean) = (part(signs, ON_SIGNS), part(mean, 1.0 - ON_SIGNS));
+    let signs = part(signs, ON_SIGNS);
+    let mean = part(mean, 1.0 - ON_SIGNS);
     let most = signs.max(mean);
     if most.is_infinite() {
         return most;
@@ -147,7 +148,8 @@ pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     }
     // Invariant: `enough` decides. The evidence falls up to half of the signs, which is
     // the first number tried and never decides, and rises from there.
-    let (mut least, mut enough) = (0, signs);
+    let mut least = 0;
+    let mut enough = signs;
     while least < enough {
         let middle = least + (enough - least) / 2;
         if decides(middle) {

@@ -117,7 +117,6 @@ impl Sketch {
         }
     }
 
-    /// Adds a number.
     pub(super) fn insert(&mut self, value: f64) {
         match &mut self.numbers {
             Numbers::All(values) => values.insert(value),
@@ -181,8 +180,10 @@ impl Sketch {
             return Some(upper);
         }
         let lower = self.get(half - 1)?;
-        let (least, most) = (lower.least.midpoint(upper.least), lower.most.midpoint(upper.most));
-        Some(Between { least, most })
+        Some(Between {
+            least: lower.least.midpoint(upper.least),
+            most: lower.most.midpoint(upper.most),
+        })
     }
 
     /// Merges neighbours until there are few enough.
@@ -225,8 +226,8 @@ impl Sketch {
 
     /// Whether a fence is within or between two buckets, or at the end of one.
     fn has_fence_within(&self, one: &Bucket, other: &Bucket) -> bool {
-        let (least, most) = (one.least.min(other.least), one.most.max(other.most));
-        self.fences.iter().any(|fence| least <= *fence && *fence <= most)
+        let both = one.least.min(other.least)..=one.most.max(other.most);
+        self.fences.iter().any(|fence| both.contains(fence))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The simulation behind the promise, small, and what the README says of it.
+//! A small version of the simulation behind the promise, and the README's table of it.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/machines.rs"]

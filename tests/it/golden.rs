@@ -1,5 +1,5 @@
-//! The arithmetic agrees with other programs' (R, scipy, mratios, EnvStats) and
-//! with 40-digit arithmetic. The files say how they were made.
+//! The results agree with other programs (R, scipy, mratios, EnvStats) and with
+//! 40-digit arithmetic. The files say how they were made.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use cargo_cbdr::stats::ratio::{RatioSet, paired, unpaired};
 use cargo_cbdr::stats::repetitions::{Clock, Logistic, least_time};
 use cargo_cbdr::stats::welch::Welch;
 
-/// One line of a file, its cells by the names in the header.
+/// One line of a file: its cells by the names in the header.
 struct Row(HashMap<&'static str, &'static str>);
 
 impl Row {
@@ -121,8 +121,8 @@ fn assert_moments(row: &Row, base: &Moments, head: &Moments, welch: &Welch) {
     row.assert_relative("dof", welch.dof, loose);
 }
 
-/// A sample of `count` values with this mean and standard deviation: half of them
-/// as far below the mean as the other half is above it, and an odd one on it.
+/// A sample of `count` values with this mean and standard deviation: half of them are as
+/// far below the mean as the other half is above it, and an odd one is at the mean.
 fn sample(count: u64, mean: f64, deviation: f64) -> Moments {
     let moved = count - count % 2;
     let distance = deviation * ((count - 1) as f64 / moved as f64).sqrt();
@@ -215,7 +215,7 @@ fn judgements_agree_with_benchmark_tools() {
     }
 }
 
-/// The oracle works in any one unit of time: here nanoseconds.
+/// The oracle works in any unit of time, here in nanoseconds.
 #[test]
 fn repetitions_agree_with_the_paper() {
     for row in rows(include_str!("golden/benchmarktools/paper_logistic.csv")) {

@@ -1,5 +1,5 @@
-//! Ended at any moment, a comparison leaves the repository as it was, nothing
-//! that runs, the samples so far, and a cache from which the next comparison
+//! A comparison that is ended at any moment leaves the repository as it was, no
+//! running process, the samples so far, and a cache from which the next comparison
 //! measures the right programs.
 //!
 //! The moments are seeded: a phase, and a delay within the time that the
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::support::live::{assert_gone, heed_signals};
 use crate::support::{Cbdr, Random, Repo, setting};
 
-/// How long the slowest machine may take to do what it should.
+/// How long to wait for something, on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The pairs of a comparison that is to be ended.
 const PAIRS: usize = 30;
 
-/// What begins each phase: a piece of standard error, and how often it has to
-/// be there. The last phase, in which results are written, begins with the
-/// last row of the samples.
+/// What begins each phase: a piece of standard error, and how often it has to be
+/// there. The last phase, which writes the results, begins with the last row of the
+/// samples.
 const PHASES: [(&str, &str, usize); 8] = [
     ("worktree of the base", "Checking out base", 1),
     ("worktree of the head", "Checking out head", 1),
@@ -35,8 +35,8 @@ const PHASES: [(&str, &str, usize); 8] = [
     ("runs", "Sampling in pairs", 1),
 ];
 
-/// The benchmark says exactly what its side is, so that the right verdict is
-/// known, or with `UNSETTLED` something else each time.
+/// The benchmark reports exactly the work of its side, so that the right verdict is
+/// known; with `UNSETTLED` it reports something else each time.
 const BENCH: &str = r#"fn main() {
     std::thread::sleep(std::time::Duration::from_millis(3));
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() % 1000;
@@ -49,7 +49,7 @@ const BENCH: &str = r#"fn main() {
 }
 "#;
 
-/// Everything about a folder that writing into it would change.
+/// Everything about a folder that writing to it would change.
 type Picture = Vec<(PathBuf, u32, SystemTime, Vec<u8>)>;
 
 fn picture(folder: &Path, into: &mut Picture) {
@@ -85,7 +85,7 @@ impl World {
         World { repo, notes, work: (1_000_000, 0) }
     }
 
-    /// Another head: a tenth slower or faster than the base, and then some.
+    /// Makes another head: at least a tenth slower or faster than the base.
     fn next(&mut self, number: usize) {
         let tenth = if number.is_multiple_of(2) { 1_100_000 } else { 900_000 };
         self.work.1 = tenth + number as u64;
@@ -103,20 +103,20 @@ impl World {
         self.repo.around().join("out.csv")
     }
 
-    /// Where they are until the comparison is over.
+    /// Where the samples are until the comparison is over.
     fn partial(&self) -> PathBuf {
         self.repo.around().join("out.csv.partial")
     }
 
-    /// The rows on disk, all of them whole.
+    /// The rows on disk, all of them complete.
     fn rows(&self) -> Vec<String> {
-        // In this order: the one becomes the other.
+        // In this order, since the first becomes the second.
         let text = std::fs::read_to_string(self.partial());
         let text = text.or_else(|_| std::fs::read_to_string(self.samples())).unwrap_or_default();
         text.split_inclusive('\n').skip(1).map(str::to_owned).collect()
     }
 
-    /// Begins a comparison that does not decide.
+    /// Starts a comparison that comes to no verdict.
     fn begin(&self) -> Live {
         let _ = std::fs::remove_file(self.notes.join("runs"));
         let _ = std::fs::remove_file(self.samples());
@@ -134,8 +134,8 @@ impl World {
         Live { child: command.spawn().unwrap(), err }
     }
 
-    /// Demands that all measured pairs are on disk, but one that had just
-    /// ended, and nothing else.
+    /// Asserts that exactly the measured pairs are on disk, possibly without one that had
+    /// just ended.
     fn assert_samples(&self, about: &str) {
         let rows = self.rows();
         let whole = rows.iter().all(|row| row.ends_with('\n') && row.matches(',').count() > 0);
@@ -147,7 +147,7 @@ impl World {
         assert!(rows.len() / 2 + 1 >= measured, "{about}: {measured} pairs, but {rows:?}");
     }
 
-    /// Demands that a comparison measures what is there.
+    /// Asserts that a comparison measures the current programs.
     fn assert_right(&self, about: &str) {
         let (base, head) = self.work;
         let ran = self.compare("--threshold 5% --format json --time-limit 60s").run();
@@ -163,7 +163,7 @@ impl World {
     }
 }
 
-/// The tool at work.
+/// A running comparison.
 struct Live {
     child: Child,
     err: PathBuf,
@@ -174,7 +174,7 @@ impl Live {
         std::fs::read_to_string(&self.err).unwrap_or_default()
     }
 
-    /// The phase that it is in: how many have begun.
+    /// The current phase: how many have begun.
     fn phase(&self, world: &World) -> usize {
         let said = self.stderr();
         if world.rows().len() >= 2 * PAIRS {
@@ -184,7 +184,7 @@ impl Live {
         PHASES.iter().rposition(begun).map_or(0, |last| last + 1)
     }
 
-    /// Waits for a phase, or a later one; false when it ended before.
+    /// Waits for a phase or a later one. False if the comparison has ended before.
     fn reach(&mut self, world: &World, phase: usize) -> bool {
         let start = Instant::now();
         while self.phase(world) < phase {
@@ -197,7 +197,7 @@ impl Live {
         true
     }
 
-    /// Sends a signal, unless it has ended: its number may be another's then.
+    /// Sends a signal unless the process has ended, when its number may belong to another.
     fn signal(&mut self, signal: i32) {
         if self.child.try_wait().unwrap().is_none() {
             // SAFETY: kill takes two numbers; the child was not waited for.
@@ -235,8 +235,8 @@ fn name(phase: usize) -> &'static str {
     }
 }
 
-/// Ends comparisons at `count` moments by one of `signals`; how many in each
-/// phase.
+/// Ends comparisons at `count` moments by one of `signals`, and prints how many were in
+/// each phase.
 #[allow(clippy::print_stderr)]
 fn end_at(count: usize, seed: u64, signals: &[i32]) {
     let mut random = Random::new(seed);
@@ -251,7 +251,7 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
         world.next(number);
         let signal = signals[random.below(signals.len() as u64) as usize];
         let phase = random.below(durations.len() as u64) as usize;
-        // Where the cache is empty the base is built, too.
+        // If the cache is empty, the base is built too.
         if random.below(5) == 0 || name(phase).contains("build of the base") {
             std::fs::remove_dir_all(world.repo.cache()).unwrap();
         }
@@ -272,7 +272,7 @@ fn end_at(count: usize, seed: u64, signals: &[i32]) {
             hit[begun] += 1;
             done += 1;
         } else {
-            // It ended first, as it is asked to, or with a verdict by chance.
+            // It ended by itself: after all pairs, or with a verdict by chance.
             let fine = [Some(0), Some(100)].contains(&status.code());
             assert!(fine, "{about}: {status}: {}", live.stderr());
         }

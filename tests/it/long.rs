@@ -1,14 +1,13 @@
-//! What goes on for very long costs the memory of what is short.
+//! Very many samples take the memory of some.
 
 use std::io::{BufWriter, Write};
 use std::process::Stdio;
 
 use crate::support::{Cbdr, Random, setting};
 
-/// The largest resident size, in KiB, that `analyze --threshold 2%` ever had when it
-/// had read the first and the second number of pairs (but for what is in the pipe).
-/// Their change lies at the threshold, and every second pair mirrors the one before: so
-/// there is no verdict.
+/// The peak memory, in KiB, of `analyze --threshold 2%` after it has read the first and
+/// the second number of pairs (except for what is in the pipe). There is no verdict,
+/// since the change is the threshold and every second pair mirrors the one before.
 fn peaks(pairs: [u64; 2]) -> [u64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache"));
@@ -35,14 +34,14 @@ fn peaks(pairs: [u64; 2]) -> [u64; 2] {
     }
     drop(rows);
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("inconclusive"), "{said}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("inconclusive"), "{stdout}");
     peaks
 }
 
 #[test]
 fn samples_without_end_take_the_memory_of_some() {
-    // `CBDR_LONG_PAIRS=40000000` is a day of them.
+    // `CBDR_LONG_PAIRS=40000000` are the pairs of a day.
     let [before, after] = peaks([160_000, setting("CBDR_LONG_PAIRS", 360_000)]);
     // Kept one by one, the values of 200,000 pairs are 9,600 kB.
     assert!(after < before + 4000, "{before} {after}");

@@ -31,13 +31,13 @@ impl Measured {
         if self.unit.ends_with("/s") { Better::Higher } else { Better::Lower }
     }
 
-    /// The single value, none of a failed result.
+    /// The single value; `None` of a failed result.
     fn single(&self, rule: &str) -> Option<f64> {
         let values: Option<Vec<f64>> = self.data.iter().copied().collect();
         let values = values.filter(|_| !self.is_marked && !self.unit.is_empty())?;
         match rule {
             "best" => best(&values, self.better()),
-            // The other rule of Conbench's, which is not ours.
+            // Another rule of Conbench, which we do not have.
             _ => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
         }
     }
@@ -99,7 +99,7 @@ impl Case {
         std::iter::successors(self.commit(from), parent).collect()
     }
 
-    /// The good results of a result's series on some commits, in order.
+    /// The successful results of a series on some commits, in order.
     fn history(&self, of: &Measured, commits: &[&Commit]) -> Vec<(&Measured, Point)> {
         let times: BTreeMap<&str, &str> =
             commits.iter().map(|commit| (&*commit.sha, &*commit.time)).collect();
@@ -139,7 +139,7 @@ fn cases() -> HashMap<String, Case> {
             time: text(&row[1]),
             parent: option(&row[2]),
             branch: option(&row[3]),
-            // The server knows no more than the name of an unknown one.
+            // The server knows nothing but the name of an unknown commit.
             fork_point: option(&row[4]).filter(|_| row[5] != true),
         };
         let result = |row: &Value| Measured {
@@ -278,15 +278,15 @@ fn the_rolling_history_is_conbenchs() {
             assert_eq!(line.text("is_outlier"), row.is_outlier.to_string(), "{}", line.name());
             line.assert_near("rolling_mean_excl", row.mean_before, 1e-9, 0.0);
             line.assert_near("residual", row.residual(*point), 1e-9, 10.0 * point.value.abs());
-            // Conbench prints a missing one as 0.
+            // Conbench prints a missing deviation as 0.
             let deviation = row.deviation_before.or(Some(0.0));
             line.assert_near("rolling_stddev_excl", deviation, 1e-9, point.value.abs());
         }
     }
 }
 
-/// The baseline that Conbench's documents name: of a commit on the default
-/// branch its parent, of one on another branch where that began.
+/// The baseline by Conbench's documentation: the parent of a commit on the default
+/// branch, the beginning of the branch for a commit on another one.
 fn documented(case: &Case, contender: &Measured) -> Option<(String, &'static str)> {
     let commit = case.commit(&contender.commit)?;
     let fork = commit.fork_point.clone()?;
@@ -296,9 +296,9 @@ fn documented(case: &Case, contender: &Measured) -> Option<(String, &'static str
     }
 }
 
-/// Whether a question means the same here and there: the baseline is the
-/// documented one, time runs as the parents do, all results are in one unit, and
-/// the contender is its commit's latest.
+/// Whether Conbench and we are asked the same: the baseline is the documented one, the
+/// commits' times are in the order of their parents, all results have one unit, and the
+/// contender is the latest result of its commit.
 fn means_the_same(case: &Case, line: &Line) -> bool {
     let contender = case.result(line.text("contender"));
     let Some((baseline, _)) = documented(case, contender) else { return false };
@@ -327,7 +327,7 @@ fn repository(case: &Case, of: &Measured) -> (Repo, HashMap<String, String>) {
         let branch = commit.branch.as_deref().unwrap_or("main").replace(':', "/");
         stream += &format!("reset refs/heads/{branch}\n");
         stream += &format!("commit refs/heads/{branch}\nmark :{}\n", number + 1);
-        // All at one moment: the order is that of the parents.
+        // All at the same time, so that the order is that of the parents.
         let message = &commit.sha;
         stream += "committer A <a@localhost> 1700000000 +0000\n";
         stream += &format!("data {}\n{message}\n", message.len());
@@ -402,7 +402,7 @@ fn from_the_notes_of_a_repository_come_conbenchs_baselines_and_scores() {
     let mut tested = BTreeMap::new();
     for line in lines(include_str!("golden/conbench/zscores.csv")) {
         let case = &cases[line.text("case")];
-        // The random mixtures are many; the rest shows every rule once.
+        // There are many random histories; the others show every rule once.
         if !means_the_same(case, &line) || case.commits.len() > 60 {
             continue;
         }

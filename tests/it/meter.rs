@@ -1,5 +1,4 @@
-//! Numbers from other sources than the clock, and what is said where there are
-//! none.
+//! Numbers from other sources than the clock, and the messages where there are none.
 
 use std::path::PathBuf;
 
@@ -17,7 +16,7 @@ fn in_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// Whether valgrind is there; else says loudly what was not tested.
+/// Whether there is a valgrind. If not, prints what is not tested.
 fn has_valgrind() -> bool {
     let found = in_path("valgrind").is_some();
     if !found {
@@ -66,7 +65,7 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     assert_eq!(counted["unit"], "count");
     let change = counted["change"].as_f64().unwrap();
     assert!((0.009..0.0112).contains(&change), "{change}");
-    // Under valgrind nobody looks at a clock.
+    // Under valgrind no time is measured.
     assert_eq!(names(&object), ["instructions_cachegrind"]);
     assert_eq!(object["notices"], json!([]));
     let samples = repo.around().join("samples.csv");
@@ -139,7 +138,7 @@ fn children_are_counted_too_and_what_they_did_under_valgrind_is_the_same_each_ti
     for name in metrics.split(',') {
         let (one, two) = (of("one", name), of("two", name));
         assert_eq!((one[0], two[0]), (one[1], two[1]), "{name}");
-        // Another child has another ten thousands of instructions.
+        // Another child has some ten thousand more or fewer instructions.
         assert!(two[0] > one[0] + 10_000.0, "{name}: {one:?} {two:?}");
     }
 }
@@ -245,8 +244,8 @@ mod counters {
     use super::*;
     use std::os::unix::process::CommandExt;
 
-    /// Forbids `perf_event_open` to the process that it becomes, as the seccomp
-    /// profile of a container does: the call returns `error`.
+    /// Makes `perf_event_open` fail with `error` in this process and the program that it
+    /// executes, as the seccomp profile of a container does.
     fn forbid(error: i32) -> std::io::Result<()> {
         let statement = |code: u32, k: u32, (jt, jf): (u8, u8)| libc::sock_filter {
             code: code as u16,
@@ -339,7 +338,7 @@ mod counters {
         let all = column(&ran, "minor_faults");
         for (row, line) in ran.stdout.lines().skip(1).enumerate() {
             assert!(clock[row] > 0.0 && faults[row] > 0.0, "{line}");
-            // Those in the kernel are not among them.
+            // Without those in the kernel.
             assert!(faults[row] <= all[row], "{line}");
         }
         let of = |label: &str, values: &[f64]| -> f64 {
@@ -347,7 +346,7 @@ mod counters {
             let own = rows.filter(|(line, _)| line.starts_with(label)).map(|(_, value)| *value);
             own.fold(f64::INFINITY, f64::min)
         };
-        // The child's shell has its own.
+        // The shell of the child has its own.
         assert!(of("two", &faults) > 1.5 * of("one", &faults), "{}", ran.stdout);
     }
 }

@@ -1,5 +1,5 @@
-//! Nothing is left running, and nothing that was measured is lost, however a
-//! comparison ends.
+//! However a comparison ends, nothing is left running and nothing that was measured
+//! is lost.
 //!
 //! The benchmarks are shell scripts that leave notes in the folder `$NOTES`.
 //! That variable is also how their processes are found: every one of them,
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use crate::support::Repo;
 use crate::support::live::{assert_gone, heed_signals, noting};
 
-/// How long the slowest machine may take to do what it should.
+/// How long to wait for something, on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Where a script counts its runs, as a function for scripts.
 const COUNT: &str = "echo run >> $NOTES/runs\nruns=$(wc -l < $NOTES/runs)\n";
 
-/// Asks again and again until there is an answer.
+/// Calls `answer` until it returns something.
 #[track_caller]
 fn until<T>(what: &str, limit: Duration, mut answer: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -80,7 +80,7 @@ impl Stage {
     }
 }
 
-/// The tool at work.
+/// A running comparison.
 struct Live {
     child: Child,
     out: PathBuf,
@@ -92,7 +92,7 @@ impl Live {
         Live::onto(stage, cbdr, &stage.repo.around().join("stdout"))
     }
 
-    /// With standard output onto a file.
+    /// Starts it with its standard output in a file.
     fn onto(stage: &Stage, cbdr: crate::support::Cbdr, out: &Path) -> Self {
         let mut command = cbdr.into_command();
         heed_signals(&mut command);
@@ -142,7 +142,7 @@ impl Drop for Live {
     }
 }
 
-/// Every file below a folder, with what it holds.
+/// Every file below a folder with its content.
 fn picture(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -157,7 +157,7 @@ fn picture(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The rows of a samples file, by their labels.
+/// The labels of the rows of a samples file.
 #[track_caller]
 fn labels(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -179,9 +179,9 @@ fn a_killed_tool_leaves_no_benchmark_running() {
     let families = [
         // With a child of its own.
         "sleep 1000 &\necho $$ > $NOTES/runs\nwait\n",
-        // Deaf to what is polite, and so are its children.
+        // Ignores the polite signals, as do its children.
         "trap '' TERM INT HUP\necho $$ > $NOTES/runs\nwhile :; do sleep 1000; done\n",
-        // With a child that made itself a session of its own.
+        // With a child in a session of its own.
         "setsid sleep 1000 &\necho $$ > $NOTES/runs\nwait\n",
     ];
     for script in families {
@@ -199,7 +199,7 @@ fn a_killed_tool_leaves_no_benchmark_running() {
 #[test]
 fn a_checkout_that_takes_long_does_not_outlast_a_signal() {
     let stage = Stage::new("true\n");
-    // Whoever reads this object waits for a writer, who never comes.
+    // Reading this object waits for a writer that never comes.
     let blob = stage.repo.git(&["rev-parse", "HEAD:other.txt"]);
     let (folder, file) = blob.trim().split_at(2);
     let object = stage.repo.path().join(".git/objects").join(folder).join(file);
@@ -281,10 +281,10 @@ fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
         stage.wait_for(&mut live, "blocked");
         live.signal(signal);
         assert_eq!(live.end().signal(), Some(signal), "{}", live.stderr());
-        let said = live.stdout();
-        assert!(said.contains("sh: 3 pairs"), "{said}");
-        assert!(said.contains("inconclusive: the interval still holds"), "{said}");
-        assert!(said.contains("interrupted after"), "{said}");
+        let stdout = live.stdout();
+        assert!(stdout.contains("sh: 3 pairs"), "{stdout}");
+        assert!(stdout.contains("inconclusive: the interval still holds"), "{stdout}");
+        assert!(stdout.contains("interrupted after"), "{stdout}");
         assert_whole_pairs(&samples.with_extension("csv.partial"), 3);
         let about = samples.with_extension("csv.partial.json");
         let about = std::fs::read_to_string(about).unwrap();
@@ -320,7 +320,7 @@ fn a_signal_in_the_warm_up_is_what_the_tool_dies_of() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_the_benchmark() {
-    // It notes that it was asked to end, and goes on.
+    // It notes that it was told to stop, and goes on.
     let script = "trap 'echo yes > $NOTES/asked' TERM\necho yes > $NOTES/runs\n\
                   while :; do sleep 1000 & wait; done\n";
     let stage = Stage::new(script);
@@ -345,8 +345,8 @@ fn a_benchmark_deaf_to_sigterm_is_ended_all_the_same() {
 }
 
 #[test]
-fn a_daemon_is_ended_with_its_run_and_said() {
-    // Each run goes on only once its daemon lives.
+fn a_daemon_is_ended_with_its_run_and_reported() {
+    // Each run waits until its daemon is alive.
     let script = "rm -f $NOTES/daemon\n\
                   setsid sh -c 'echo yes > $NOTES/daemon; exec sleep 1000' &\n\
                   until [ -s $NOTES/daemon ]; do :; done\n";
@@ -357,8 +357,8 @@ fn a_daemon_is_ended_with_its_run_and_said() {
 }
 
 #[test]
-fn children_that_ended_by_themselves_are_not_said() {
-    // A child that nobody waited for, but that is over.
+fn children_that_ended_by_themselves_are_not_reported() {
+    // A child that has ended, but that nobody has waited for.
     let script = "sh -c 'sh -c \"exit 0\" & echo $! > $NOTES/child; exec sleep 0.1'\n\
                   while kill -0 $(cat $NOTES/child) 2>/dev/null; do \
                   grep -q '^State:.Z' /proc/$(cat $NOTES/child)/status && break; done\n";
@@ -398,8 +398,8 @@ fn a_signal_that_was_ignored_from_the_start_stays_so() {
     let ignored = u64::from_str_radix(ignored.split_whitespace().nth(1).unwrap(), 16).unwrap();
     assert_eq!(ignored & 1, 1, "the benchmark does not ignore SIGHUP");
     live.signal(libc::SIGHUP);
-    // Were the first heeded, this would be the second, and would be obeyed at
-    // once, before the helper has ended the benchmark.
+    // If the first signal were not ignored, this would be the second one, which ends the
+    // tool at once, before the helper has ended the benchmark.
     live.signal(libc::SIGTERM);
     assert_eq!(live.end().signal(), Some(libc::SIGTERM));
     assert_eq!(noting(&stage.notes), Vec::<String>::new());
@@ -421,7 +421,7 @@ fn a_benchmark_does_not_outlive_tool_and_helper() {
     let stage = Stage::new("echo yes > $NOTES/runs\nexec sleep 1000\n");
     let mut live = Live::start(&stage, stage.compare(""));
     stage.wait_for(&mut live, "runs");
-    // First stopped, so that it can't end the benchmark when the helper goes.
+    // Stopped first, so that it can't end the benchmark when the helper is gone.
     live.signal(libc::SIGSTOP);
     live.kill_helper();
     live.signal(libc::SIGKILL);
@@ -434,8 +434,8 @@ fn a_program_that_is_not_there_is_an_error_that_names_it() {
     let stage = Stage::new("");
     let missing = |program: &str| {
         let compare = stage.repo.cbdr("compare main").args(["--command", program]);
-        let said = format!("could not start `{program}`");
-        compare.run().code(101).says(&said).says("No such file or directory");
+        let message = format!("could not start `{program}`");
+        compare.run().code(101).says(&message).says("No such file or directory");
     };
     missing("no-such-program");
     missing("./no-such-program");
@@ -449,7 +449,7 @@ fn a_benchmark_that_crashes_is_an_error_that_names_the_signal() {
 }
 
 #[test]
-fn the_last_words_of_a_benchmark_command_neither_terminal_nor_service() {
+fn what_a_benchmark_prints_controls_neither_terminal_nor_ci_service() {
     let stage = Stage::new("printf '\\033[2J\\n  ::add-path::x\\n##[group]\\n' >&2\nexit 1\n");
     let ran = stage.compare("").run().code(101).says("  \\u{1b}[2J\n  ");
     assert!(ran.stderr.lines().all(|line| !line.trim_start().starts_with("::")), "{ran:?}");
@@ -468,13 +468,13 @@ fn a_failure_after_good_runs_says_whose_it_is_and_keeps_the_samples() {
     let named = sides.map(|side| format!("error: the {side} of `sh` exited with code 3: `sh run"));
     assert!(named.iter().any(|line| ran.stderr.contains(line)), "{}", ran.stderr);
     let ran = ran.says("my last words");
-    // Its own, not those of the runs before.
+    // The standard error of this run, not of the runs before.
     ran.never_says("fine");
     assert_whole_pairs(&samples.with_extension("csv.partial"), 2);
 }
 
 #[test]
-fn a_talkative_benchmark_is_no_trouble_and_its_last_words_are_the_last() {
+fn a_benchmark_that_prints_much_is_no_trouble_and_its_last_lines_are_shown() {
     let script = format!(
         "{COUNT}yes out | head -c 100000000\nyes err | head -c 100000000 >&2\n\
          [ $runs -lt 4 ] || {{ echo my last words >&2; exit 1; }}\n"
@@ -491,7 +491,7 @@ fn a_benchmark_without_output_finds_an_empty_input() {
     stage.compare("--max-pairs 1").run().code(0);
 }
 
-/// Compiles a static program; `None`, said loudly, where that is impossible.
+/// Compiles a static program. Where that is impossible, prints so and returns `None`.
 fn static_program(folder: &Path, source: &str) -> Option<PathBuf> {
     let (code, program) = (folder.join("program.c"), folder.join("program"));
     std::fs::write(&code, source).unwrap();
@@ -520,7 +520,7 @@ fn the_harness_is_not_in_the_memory_of_a_small_program() {
     let size = metrics.iter().find(|metric| metric["name"] == "max_rss").unwrap();
     for side in ["base", "head"] {
         let bytes = size[side].as_f64().unwrap();
-        // It starts at the helper's size, which is larger without optimisation.
+        // It starts at the size of the helper, which is larger without optimisation.
         let most = if cfg!(debug_assertions) { 4.0e6 } else { 1.2e6 };
         assert!(bytes < most, "the {side} of a program that does nothing took {bytes} bytes");
     }
@@ -537,7 +537,7 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     let error = "of `sh` printed more than 256 MiB: `sh run.sh`";
     stage.compare("--harness json").run().code(101).says(error);
     stage.compare("--check-output --warmup 0").run().code(101).says(error);
-    // What nobody keeps may be of any length: its time ends it.
+    // Output that nobody keeps may be of any length; the timeout ends the program.
     stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
     let stage = Stage::new("true\n");
     for hook in ["prepare", "setup", "cleanup"] {
@@ -547,7 +547,7 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     }
     let ran = stage.repo.cbdr("sample").args(["a:sh -c 'yes >&2'"]).run().code(101);
     ran.says("`a` printed more than 256 MiB");
-    // A tool of ours.
+    // A tool that the comparison uses.
     let bin = stage.repo.around().join("bin");
     std::fs::create_dir(&bin).unwrap();
     std::fs::write(bin.join("cargo"), "#!/bin/sh\nexec yes\n").unwrap();

@@ -1,4 +1,4 @@
-//! What must hold of the statistics whatever the numbers are.
+//! What holds for the statistics, whatever the numbers are.
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
@@ -80,14 +80,14 @@ fn another_unit_changes_no_ratio() {
 
 #[test]
 fn sides_that_change_places_mirror_the_interval() {
-    // The robust one guards against one side's tail only.
+    // The robust estimator guards against the tail of one side only.
     let symmetric = [Estimator::Mean, Estimator::GeometricMean, Estimator::Median];
     each(&symmetric, 2, |estimator, pairs, about| {
         let one = summary(estimator, pairs.iter().copied());
         let other = summary(estimator, pairs.iter().map(|(base, head)| (*head, *base)));
         let mirror = |change: Option<f64>| change.map(|change| 1.0 / (1.0 + change) - 1.0);
         assert_close(one.change, mirror(other.change), about);
-        // Nothing above is a bound of -1 on the other side.
+        // No upper bound on one side is a lower bound of -1 on the other.
         let lower = |summary: Summary| summary.lower.filter(|lower| *lower > -1.0);
         assert_close(lower(one), mirror(other.upper).filter(|lower| *lower > -1.0), about);
         assert_close(one.upper, mirror(lower(other)), about);

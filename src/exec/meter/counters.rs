@@ -128,7 +128,8 @@ fn counters(name: &str, processor: &Processor) -> (Counter, Option<Result<Counte
 /// (measureme's counter `instructions-minus-irqs:u`; which processors have the
 /// event is its finding).
 fn interrupts(processor: &Processor) -> Option<u64> {
-    let (family, model) = (processor.family?, processor.model?);
+    let family = processor.family?;
+    let model = processor.model?;
     match processor.vendor.as_deref()? {
         // Zen and later: LS_INT_TAKEN; before: INTERRUPTS_TAKEN.
         "AuthenticAMD" if family >= 0x17 => Some(0x2c),

@@ -4,7 +4,7 @@
 //! `counters` and `cachegrind` have a price and are used only for metrics that
 //! are asked for by name. `size` needs no run at all.
 //!
-//! A source that disturbs the others gets runs of its own ([`Pass`]). One
+//! A source that disturbs the others gets runs of its own (`Pass`). One
 //! measurement of a side is a plain run, and one under cachegrind if its metrics
 //! are asked for. So no number comes from a run that another one disturbs. If
 //! only cachegrind's metrics are asked for, there is no plain run and no time.
@@ -56,7 +56,6 @@ pub(crate) enum Error {
          for all that are in use", 100.0 * share
     )]
     Shared {
-        /// The metric.
         metric: &'static str,
         /// The share of the time, 0 to 1.
         share: f64,
@@ -66,34 +65,16 @@ pub(crate) enum Error {
     NoCount,
     /// What valgrind wrote could not be read.
     #[error("could not read what valgrind wrote in `{}`", .folder.display())]
-    Files {
-        /// Where it is.
-        folder: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Files { folder: PathBuf, source: io::Error },
     /// Both sides run the same program, such as a shell, so its size says nothing.
     #[error("`{metric}` says nothing: both sides run `{}`", .program.display())]
-    SameProgram {
-        /// The metric.
-        metric: &'static str,
-        /// The program.
-        program: PathBuf,
-    },
+    SameProgram { metric: &'static str, program: PathBuf },
     /// A program that can't be read.
     #[error("could not read `{}`", .path.display())]
-    Executable {
-        /// The program.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Executable { path: PathBuf, source: io::Error },
     /// A program in an unknown format.
     #[error("`text_bytes` of `{}` is not known: it is no executable of a known form", .path.display())]
-    NoText {
-        /// The program.
-        path: PathBuf,
-    },
+    NoText { path: PathBuf },
 }
 
 impl Error {

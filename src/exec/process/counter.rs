@@ -15,7 +15,6 @@ use std::os::fd::OwnedFd;
 /// Something to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// What is counted.
     pub(crate) event: CounterEvent,
     /// Whether to count also what the kernel does on the program's behalf.
     pub(crate) kernel: bool,
@@ -58,7 +57,6 @@ pub(crate) enum SoftwareEvent {
 /// What a counter has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CounterReading {
-    /// The number of events.
     pub(crate) value: u64,
     /// How long it was switched on, nanoseconds.
     pub(crate) enabled: u64,

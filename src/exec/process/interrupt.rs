@@ -14,7 +14,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::{RunError, unix};
+use super::unix;
 
 /// How often to look whether a pipe has a reader, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -67,14 +67,6 @@ impl Interrupt {
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
-    }
-
-    /// Fails once a signal has arrived.
-    ///
-    /// # Errors
-    /// [`RunError::Interrupted`].
-    pub(crate) fn check(&self) -> Result<(), RunError> {
-        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {

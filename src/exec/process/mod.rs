@@ -13,11 +13,11 @@ pub(crate) mod counter;
 mod helper;
 #[cfg(unix)]
 mod interrupt;
+mod interruptible;
 mod isolation;
 #[cfg(unix)]
 mod launch;
 pub mod pages;
-mod patience;
 #[cfg(all(unix, any(test, not(target_os = "linux"))))]
 mod plain;
 mod program;
@@ -305,7 +305,7 @@ pub enum RunError {
     Spawn {
         /// The program's name.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The program could not be counted.
@@ -313,7 +313,7 @@ pub enum RunError {
     Count {
         /// The program's name.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A signal asked this process to stop. The program was ended.

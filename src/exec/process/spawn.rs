@@ -94,7 +94,8 @@ impl Spawner {
         launch: &Launch<'_>,
         running: &AtomicI32,
     ) -> io::Result<(Child, Instant)> {
-        let (argv, env) = (pointers(&launch.args.argv), pointers(&launch.args.env));
+        let argv = pointers(&launch.args.argv);
+        let env = pointers(&launch.args.env);
         let mut start = Start {
             program: launch.program.as_ptr(),
             argv: argv.as_ptr(),
@@ -172,6 +173,7 @@ fn read_only(line: &str) -> Option<(usize, usize)> {
     let may = words.next()?;
     let is_file = words.nth(3)?.starts_with('/');
     let number = |text| usize::from_str_radix(text, 16).ok();
-    let (start, end) = (number(start)?, number(end)?);
-    (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, end - start))
+    let start = number(start)?;
+    let length = number(end)? - start;
+    (is_file && !may.contains('w') && may.ends_with('p')).then_some((start, length))
 }

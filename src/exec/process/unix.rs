@@ -91,9 +91,9 @@ pub(crate) fn is_full(path: &Path) -> bool {
     };
     // The types of the fields differ among systems.
     #[allow(clippy::unnecessary_cast, reason = "u32 on some systems")]
-    let (size, blocks) = (about.f_frsize as u64, about.f_bavail as u64);
+    let free = (about.f_frsize as u64).saturating_mul(about.f_bavail as u64);
     let no_files = about.f_files > 0 && about.f_favail == 0;
-    code == 0 && (size.saturating_mul(blocks) < LEAST_SPACE || no_files)
+    code == 0 && (free < LEAST_SPACE || no_files)
 }
 
 extern "C" fn nothing(_signal: libc::c_int) {}

@@ -19,7 +19,6 @@ use super::{Command, Isolation, Outcome, Sink};
 /// What the asking side sends.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// Run a program.
     Run(RunRequest),
     /// End the program that is running. Ignored if it has just ended by itself.
     Stop,
@@ -83,7 +82,6 @@ fn number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EINVAL)
 }
 
-/// Writes one message.
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut frame = postcard::to_extend(message, vec![0; 4]).map_err(invalid)?;
     let length = (frame.len() - 4) as u32;

@@ -100,7 +100,6 @@ enum Tail {
 /// all answers *below*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prospect {
-    /// What the pairs say.
     pub(super) signal: Signal,
     /// The level of the answer *above*.
     pub(super) above: f64,

@@ -2,8 +2,8 @@
 //!
 //! The *typical* change is judged by the average of two pieces of evidence, that of the
 //! signs and that of the mean. Whichever suits the noise decides, at the price of about
-//! a factor of 2 ([`ln_average`]). The median of the changes
-//! has to be on the side of a candidate that the evidence says.
+//! a factor of 2 ([`ln_average`]). The median of the changes has to be on the same side
+//! of a candidate as the evidence.
 //!
 //! The *guard* is the mean with a threshold [`TAIL`] times as far. It limits what the
 //! median does not see: runs that are rare and much slower. Each bound is the larger of

@@ -196,7 +196,8 @@ impl Running {
             EstimatorSums::Median(sums) => sums.signal(critical)?,
             EstimatorSums::Undefined => return None,
         };
-        let (above, below) = (self.lower_level(), self.upper_level());
+        let above = self.lower_level();
+        let below = self.upper_level();
         Some(vec![Prospect { signal, above, below, fewest: 0 }])
     }
 

@@ -37,7 +37,6 @@ const FIT: f64 = 0.95;
 /// The median absolute deviation of the normal distribution, in standard deviations.
 const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
 
-/// Outliers and skewness.
 pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
     let order = sorted(differences.iter().copied());
     let centre = middle(&order);
@@ -130,7 +129,9 @@ fn dagostino(skewness: f64, n: f64) -> f64 {
 fn normal_fit(order: &[f64]) -> Option<(f64, bool)> {
     let n = order.len() as f64;
     let mean = order.iter().sum::<f64>() / n;
-    let (mut squares, mut scores, mut products) = (0.0, 0.0, 0.0);
+    let mut squares = 0.0;
+    let mut scores = 0.0;
+    let mut products = 0.0;
     for (place, value) in order.iter().enumerate() {
         let score = quantile::normal((place as f64 + 0.625) / (n + 0.25))?;
         squares += (value - mean) * (value - mean);
@@ -189,7 +190,7 @@ mod tests {
         let far: Vec<f64> = (0..12).map(|i| [-20.0, 40.0][i % 2]).collect();
         let many = Finding::Outliers { one_in: 4.0, share: 10_800.0 / 10_836.0 };
         assert_eq!((found(36, &far), found(34, &far)), (Some(many), None));
-        // The centre and the scale are those of the many; of equals there is none.
+        // The centre and the scale are those of most values; equal values have no outlier.
         let whole = findings(&about_ten(36, &[30.0]));
         assert!(matches!(whole[..], [Finding::Outliers { one_in: 37.0, .. }, ..]), "{whole:?}");
         assert_eq!(findings(&[vec![0.0; 45], vec![1.0; 5]].concat()), []);

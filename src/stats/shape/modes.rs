@@ -44,7 +44,8 @@ pub(super) fn two_kinds(values: Vec<f64>) -> Option<Kinds> {
 fn valley(order: &[f64], cells: usize) -> Option<(f64, f64)> {
     let edge = order.len() / 20;
     let inner = &order[edge..order.len() - edge];
-    let (least, most) = (*inner.first()?, *inner.last()?);
+    let least = *inner.first()?;
+    let most = *inner.last()?;
     let width = (most - least) / cells as f64;
     // There is nothing between the steps of a coarse clock or a counter.
     if !(width > 0.0 && (is_fine(inner, width) || is_two_valued(inner))) {

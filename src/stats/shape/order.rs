@@ -30,7 +30,7 @@ pub(super) fn findings(pairs: &[LogPair]) -> Vec<Finding> {
     let drifted = drift(pairs, LogPair::difference, critical)
         .filter(|change| change.abs() >= DIFFERENCE_DRIFT)
         .map(|change| Finding::DifferenceDrift { change });
-    // Neighbours in a drift are alike, which need not be said too.
+    // Neighbours in a drift are correlated, so that is not reported too.
     found.extend(drifted.or_else(|| correlation(pairs, critical)));
     found.extend(slot(pairs, critical));
     found.extend(
@@ -78,7 +78,8 @@ fn correlation(pairs: &[LogPair], critical: f64) -> Option<Finding> {
     let count = pairs.len() as f64;
     let middle = (count + 1.0) / 2.0;
     let squares: f64 = ranks.iter().map(|rank| (rank - middle) * (rank - middle)).sum();
-    let (mut products, mut neighbours) = (0.0, 0.0);
+    let mut products = 0.0;
+    let mut neighbours = 0.0;
     for place in 1..pairs.len() {
         if pairs[place].number == pairs[place - 1].number + 1 {
             products += (ranks[place - 1] - middle) * (ranks[place] - middle);

@@ -13,7 +13,6 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
 use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 
-use super::super::RunError;
 use super::job::ManualResetEvent;
 
 /// Ctrl-C and Ctrl-Break, by the number of the signal on Unix.
@@ -84,14 +83,6 @@ impl Interrupt {
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
-    }
-
-    /// Fails once a signal has arrived.
-    ///
-    /// # Errors
-    /// [`RunError::Interrupted`].
-    pub fn check(&self) -> Result<(), RunError> {
-        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
     }
 
     pub(super) fn event(&self) -> &ManualResetEvent {

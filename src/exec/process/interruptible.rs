@@ -1,17 +1,25 @@
-//! Work that can't be interrupted.
+//! Work during which an interrupt may come, alike on all systems.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::{Interrupt, die_of};
+use super::{Interrupt, RunError, die_of};
 
-/// How long it may go on once a signal has arrived.
+/// How long work that can't be interrupted may go on once a signal has arrived.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often to look whether a signal has arrived.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Interrupt {
+    /// Fails once a signal has arrived.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`].
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
+    }
+
     /// Does work that takes no notice of signals, such as a long call into a library.
     /// If it is not done a second after a signal has arrived, this process dies of
     /// that signal, so the work must be such that a sudden end does no harm.
