@@ -1,9 +1,10 @@
 //! From two revisions to two sets of executables that can be measured.
 //!
-//! [`prepare`] and [`prepare_one`] are the recipes; the other files are their steps,
-//! in this order: [`fetch`] finds the commits, [`checkout`] makes worktrees of them in
-//! the [`cache`], [`setup`] reads what shapes their builds, [`build`] and
-//! [`build_command`] build.
+//! `prepare` and `prepare_one` are the recipes; the other files are their steps, in this
+//! order: `fetch` finds the commits, `checkout` makes worktrees of them in the [`cache`],
+//! `setup` reads what shapes their builds (and `overlay` may lay one side's benchmarks over
+//! the other's), `build` and `build_command` build. `inputs` tells what a build has read,
+//! and `diagnose` why there is none.
 
 mod build;
 mod build_command;

@@ -1,5 +1,5 @@
-//! Two repositories: the user's, of which nothing is written but its notes ([`notes`]), and
-//! the private one in the cache, to which the worktrees belong ([`worktree`]).
+//! Two repositories: the user's, of which nothing is written but its notes (`notes`), and
+//! the private one in the cache, to which the worktrees belong (`worktree`).
 
 pub mod base;
 pub(crate) mod filters;
