@@ -36,15 +36,15 @@ const CLEARLY: f64 = 2.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The program, by its place in the plan.
-    pub program: usize,
+    pub(crate) program: usize,
     /// The benchmarks that are wanted of it.
-    pub wanted: Vec<BenchmarkId>,
+    pub(crate) wanted: Vec<BenchmarkId>,
     /// The side that goes first.
-    pub first: Side,
+    pub(crate) first: Side,
     /// A number that the two runs share, and that no other pair has.
-    pub pair_seed: u64,
+    pub(crate) pair_seed: u64,
     /// How long the pair may take.
-    pub left: Duration,
+    pub(crate) left: Duration,
     /// When it began, seconds since the first pair began.
     begin: f64,
 }
@@ -150,18 +150,18 @@ impl Experiment {
     }
 
     /// How far sampling has come.
-    pub fn progress(&self) -> Progress<'_> {
+    pub(crate) fn progress(&self) -> Progress<'_> {
         Progress { experiment: self }
     }
 
     /// Whether there was a whole pair.
-    pub fn has_pairs(&self) -> bool {
+    pub(crate) fn has_pairs(&self) -> bool {
         self.programs.iter().any(|program| program.pairs > 0)
     }
 
     /// The first test of the program of `turn` whose verdict is not to be expected
     /// within the limits, and how many more there are. Answered once, early.
-    pub fn unlikely(&self, turn: &Turn) -> Option<Unlikely> {
+    pub(crate) fn unlikely(&self, turn: &Turn) -> Option<Unlikely> {
         let program = &self.programs[turn.program];
         if program.pairs != PAIRS_TO_FORESEE {
             return None;
@@ -350,7 +350,7 @@ impl<'a> Progress<'a> {
     }
 
     /// The results so far of the benchmarks of a program.
-    pub fn results(&self, program: usize) -> Vec<BenchmarkResult> {
+    pub(crate) fn results(&self, program: usize) -> Vec<BenchmarkResult> {
         let benchmarks = self.experiment.of_program(program).iter();
         benchmarks.map(|benchmark| benchmark.result(MetricTest::result)).collect()
     }

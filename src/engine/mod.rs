@@ -4,5 +4,5 @@
 pub mod experiment;
 pub mod plan;
 pub mod remarks;
-pub mod schedule;
-pub mod test;
+pub(crate) mod schedule;
+pub(crate) mod test;

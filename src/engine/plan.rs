@@ -17,18 +17,17 @@ pub struct Plan {
     pub metrics: Vec<Metric>,
     /// The benchmarks of all programs, by their ids.
     pub benchmarks: Vec<PlannedBenchmark>,
-    /// The programs.
-    pub programs: Vec<PlannedProgram>,
+    pub(crate) programs: Vec<PlannedProgram>,
     /// 1 minus the chance of a wrong verdict.
-    pub confidence: f64,
+    pub(crate) confidence: f64,
     /// How a change is estimated.
-    pub estimator: Estimator,
+    pub(crate) estimator: Estimator,
     /// How long sampling may take.
     pub time_limit: Duration,
     /// How many pairs of each benchmark there may be.
     pub max_pairs: Option<u64>,
     /// Whether the first regression ends it.
-    pub fail_fast: bool,
+    pub(crate) fail_fast: bool,
     /// Whether verdicts are given and end it. A shard gives none: it samples until
     /// a limit, and the verdict is that of all shards together.
     pub decides: bool,
@@ -40,22 +39,22 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedBenchmark {
     /// Its name in the outputs.
-    pub name: String,
+    pub(crate) name: String,
     /// What its runs measure.
-    pub metrics: Vec<(MetricId, Metric)>,
+    pub(crate) metrics: Vec<(MetricId, Metric)>,
     /// The metrics that gate.
-    pub gates: Vec<Gate>,
+    pub(crate) gates: Vec<Gate>,
 }
 
 /// A program to sample.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlannedProgram {
+pub(crate) struct PlannedProgram {
     /// The benchmarks that its runs measure.
-    pub benchmarks: Range<usize>,
+    pub(crate) benchmarks: Range<usize>,
     /// Whether a run can be limited to some of them.
-    pub can_leave: bool,
+    pub(crate) can_leave: bool,
     /// How long a pair of runs is expected to take, seconds; 0 if that is not known.
-    pub pair_seconds: f64,
+    pub(crate) pair_seconds: f64,
 }
 
 impl Plan {
@@ -106,7 +105,7 @@ impl Plan {
     }
 
     /// The chances of a wrong verdict of either kind, for one of all the tests.
-    pub fn levels(&self) -> Levels {
+    pub(crate) fn levels(&self) -> Levels {
         Levels::new(self.confidence, self.tests())
     }
 

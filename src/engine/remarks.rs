@@ -15,7 +15,9 @@ const MANY_TIES: u64 = 4;
 
 /// What there is to say of the gating metrics' results. Of many questions nothing
 /// is said of those that passed, but of warnings and waivers.
-pub fn remarks<'a>(benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>) -> Vec<Notice> {
+pub(crate) fn remarks<'a>(
+    benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
+) -> Vec<Notice> {
     let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
     let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
     let said = |result: &MetricResult, remark: &Remark| {

@@ -11,7 +11,7 @@ use crate::model::side::Side;
 impl Shard {
     /// The seed of the shard's order, below 2^53, from that of the whole: the
     /// orders of the shards of one seed are independent of each other.
-    pub fn seed(self, seed: u64) -> u64 {
+    pub(crate) fn seed(self, seed: u64) -> u64 {
         scramble(scramble(seed) ^ self.number) >> 11
     }
 }
@@ -51,19 +51,19 @@ impl Schedule {
 /// with its rounds, its slots and its labels shuffled, so that after every
 /// block each label has had each slot equally often.
 #[derive(Clone, Copy, Debug)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     schedule: Schedule,
     labels: usize,
 }
 
 impl Rounds {
     /// The order of `labels` labels under `seed`.
-    pub fn new(seed: u64, labels: usize) -> Self {
+    pub(crate) fn new(seed: u64, labels: usize) -> Self {
         Rounds { schedule: Schedule::new(seed, 0), labels }
     }
 
     /// The labels of the round number `round`, counted from 0, in their order.
-    pub fn order(self, round: u64) -> Vec<usize> {
+    pub(crate) fn order(self, round: u64) -> Vec<usize> {
         let first = self.shuffled(0);
         let mut place = vec![0; self.labels];
         for (slot, &label) in first.iter().enumerate() {

@@ -36,7 +36,7 @@ enum Warning {
 
 /// The test of one metric of one benchmark.
 #[derive(Clone, Debug)]
-pub struct MetricTest {
+pub(crate) struct MetricTest {
     metric: Metric,
     gate: Option<Gate>,
     running: Running,
@@ -52,7 +52,12 @@ pub struct MetricTest {
 impl MetricTest {
     /// A test without pairs. Without a gate the change is estimated and nothing is
     /// decided.
-    pub fn new(metric: Metric, gate: Option<&Gate>, estimator: Estimator, levels: Levels) -> Self {
+    pub(crate) fn new(
+        metric: Metric,
+        gate: Option<&Gate>,
+        estimator: Estimator,
+        levels: Levels,
+    ) -> Self {
         let direction = metric.better;
         let estimator = self::estimator(&metric, estimator);
         let running = |estimator| {
@@ -75,18 +80,17 @@ impl MetricTest {
         MetricTest { metric, gate, running, shape, verdict: None, warning, others }
     }
 
-    /// The metric.
-    pub fn metric(&self) -> &Metric {
+    pub(crate) fn metric(&self) -> &Metric {
         &self.metric
     }
 
     /// The largest change that passes, if the metric gates.
-    pub fn threshold(&self) -> Option<f64> {
+    pub(crate) fn threshold(&self) -> Option<f64> {
         self.gate.as_ref().map(Gate::limit)
     }
 
     /// The result so far. Once the test is decided it no longer changes.
-    pub fn result(&self) -> MetricResult {
+    pub(crate) fn result(&self) -> MetricResult {
         let threshold = self.threshold();
         let summary = match threshold {
             Some(threshold) => self.running.held_against(threshold),
@@ -110,7 +114,7 @@ impl MetricTest {
 
     /// The result when sampling is over: also with findings about the noise, and with
     /// another estimator that would have needed less than half of the pairs.
-    pub fn end(&self) -> MetricResult {
+    pub(crate) fn end(&self) -> MetricResult {
         let mut findings = self.gate.as_ref().map(|_| self.shape.findings()).unwrap_or_default();
         findings.retain(|finding| finding.matters_to(self.running.estimator()));
         let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
@@ -121,18 +125,18 @@ impl MetricTest {
     }
 
     /// The verdict, once there is one.
-    pub fn verdict(&self) -> Option<Verdict> {
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }
 
     /// Whether more pairs are needed: for the verdict or for a warning.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.gate.is_some() && self.verdict.is_none() || matches!(self.warning, Warning::Open(_))
     }
 
     /// Takes a pair, of which `first` ran first. Does nothing once the test is decided:
     /// its result is that of the pairs that decided it.
-    pub fn push(&mut self, base: f64, head: f64, first: Side) {
+    pub(crate) fn push(&mut self, base: f64, head: f64, first: Side) {
         if self.verdict.is_some() && !self.is_open() {
             return;
         }
@@ -197,7 +201,7 @@ impl MetricTest {
     /// within `pairs` pairs at this noise: half the width of the interval by then, which
     /// shrinks with the root of the pairs (in truth a little slower, by the logarithm).
     /// `None` if that can't be said.
-    pub fn reach(&self, pairs: u64) -> Option<f64> {
+    pub(crate) fn reach(&self, pairs: u64) -> Option<f64> {
         let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
         let half = 0.5 * (upper? - lower?);
         let shrunk = half * (so_far as f64 / pairs.max(1) as f64).sqrt();
@@ -205,7 +209,7 @@ impl MetricTest {
     }
 
     /// When the verdict is to be expected; never without a threshold.
-    pub fn forecast(&self) -> Forecast {
+    pub(crate) fn forecast(&self) -> Forecast {
         let limit = match (self.warning, &self.gate) {
             (Warning::Open(_), Some(gate)) => gate.warn,
             _ => self.threshold(),
@@ -217,7 +221,7 @@ impl MetricTest {
 /// The estimator of a metric, given the one that was asked for. A simulated count has
 /// no slow tails, so the robust estimator's guard against them would only cost pairs:
 /// such a metric is decided by its mean.
-pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
+pub(crate) fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
     match asked {
         Estimator::Robust if metric.is_simulated() => Estimator::Mean,
         asked => asked,
@@ -226,7 +230,7 @@ pub fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
 
 /// The result of a metric that has one exact value on each side and needs no pair: the
 /// change and both its bounds are one number.
-pub fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> MetricResult {
+pub(crate) fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -> MetricResult {
     let threshold = gate.map(Gate::limit);
     let change = (head - base) / base;
     let change = if base == head { 0.0 } else { change };

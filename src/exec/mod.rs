@@ -5,5 +5,5 @@ pub mod harness;
 pub mod machine;
 pub mod meter;
 pub mod process;
-pub(crate) mod program;
+pub mod program;
 pub mod system;

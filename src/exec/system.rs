@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 pub use digest::digest;
-pub(crate) use digest::{digest_file, hex};
+pub use digest::{digest_file, hex};
 pub use place::{Place, Staged};
 
 /// The environment variable with the user's home folder.

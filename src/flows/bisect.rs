@@ -121,7 +121,7 @@ impl StepOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMeasurement {
     /// The chance of a wrong verdict that it was allowed.
-    pub level: f64,
+    pub(crate) level: f64,
     /// The change of the metric that decided, a fraction.
     pub change: Option<f64>,
     /// The lower bound of the change.

@@ -1,7 +1,7 @@
 //! What a user can ask for, each a loop that reads from top to bottom.
 
 pub mod bisect;
-pub(crate) mod compare;
+pub mod compare;
 pub mod doctor;
 pub mod event;
 pub mod history;

@@ -5,14 +5,13 @@ use serde::{Deserialize, Serialize};
 /// A metric that gates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// The metric.
-    pub metric: String,
+    pub(crate) metric: String,
     /// The largest change that passes, a fraction.
-    pub threshold: f64,
+    pub(crate) threshold: f64,
     /// The change beyond which there is a warning, a fraction.
-    pub warn: Option<f64>,
+    pub(crate) warn: Option<f64>,
     /// A larger change that was accepted, for a while.
-    pub waiver: Option<Waiver>,
+    pub(crate) waiver: Option<Waiver>,
 }
 
 impl Gate {
@@ -23,20 +22,20 @@ impl Gate {
 
     /// The change that the verdict is about: the threshold, or the ceiling of the
     /// waiver where that is larger.
-    pub fn limit(&self) -> f64 {
+    pub(crate) fn limit(&self) -> f64 {
         let ceiling = self.waiver.as_ref().map(|waiver| waiver.ceiling);
         ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
     }
 
     /// The waiver as a result shows it.
-    pub fn waived(&self) -> Option<Waived> {
+    pub(crate) fn waived(&self) -> Option<Waived> {
         let Waiver { benchmark, ceiling, reason, expires, issue, .. } = self.waiver.clone()?;
         Some(Waived { threshold: self.threshold, benchmark, ceiling, reason, expires, issue })
     }
 
     /// The same gate for another metric.
     #[must_use]
-    pub fn of(self, metric: &str) -> Self {
+    pub(crate) fn of(self, metric: &str) -> Self {
         Gate { metric: metric.to_owned(), ..self }
     }
 }
@@ -48,15 +47,15 @@ pub struct Waiver {
     #[serde(skip)]
     pub metric: String,
     /// The benchmark; none means all.
-    pub benchmark: Option<String>,
+    pub(crate) benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
-    pub ceiling: f64,
+    pub(crate) ceiling: f64,
     /// Why.
-    pub reason: String,
+    pub(crate) reason: String,
     /// The last day on which it counts, `2026-12-31`, in UTC.
     pub expires: String,
     /// Where it is discussed.
-    pub issue: Option<String>,
+    pub(crate) issue: Option<String>,
 }
 
 impl Waiver {
@@ -75,7 +74,7 @@ pub struct Waived {
     pub threshold: f64,
     /// The benchmark that it was declared for; none means all.
     #[serde(skip)]
-    pub benchmark: Option<String>,
+    pub(crate) benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
     pub ceiling: f64,
     /// Why.

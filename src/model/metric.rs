@@ -134,7 +134,7 @@ impl Metric {
 
     /// The same with what `units` says of it.
     #[must_use]
-    pub fn with(self, units: &Units) -> Self {
+    pub(crate) fn with(self, units: &Units) -> Self {
         match units.get(&self.name) {
             Some(Quantity { unit, better }) => {
                 Metric { unit: unit.clone(), better: *better, ..self }
@@ -163,7 +163,7 @@ impl Metric {
 
 /// Where the values of a known metric come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// What the kernel tells of every program that has ended.
     Usage,
     /// A counter of the processor or the kernel.
@@ -180,13 +180,13 @@ pub enum Source {
 #[derive(Debug)]
 pub(crate) struct KnownMetric {
     /// Its name, in snake case.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The unit of its values.
-    pub unit: Unit,
+    pub(crate) unit: Unit,
     /// Which way is better.
-    pub better: Better,
+    pub(crate) better: Better,
     /// Where its values come from.
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 /// The known metrics, in the order of the outputs.
@@ -245,9 +245,9 @@ impl KnownMetric {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantity {
     /// Their unit.
-    pub unit: Unit,
+    pub(crate) unit: Unit,
     /// Which of them are better.
-    pub better: Better,
+    pub(crate) better: Better,
 }
 
 /// What the values of metrics are, by their names.

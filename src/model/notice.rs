@@ -297,7 +297,7 @@ pub struct RunDiffers {
 
 impl RunDiffers {
     /// The keys that change which benchmarks run, each once.
-    pub fn selecting(&self) -> Vec<&'static str> {
+    pub(crate) fn selecting(&self) -> Vec<&'static str> {
         let selecting = self.keys.iter().filter(|differing| differing.selects);
         let mut keys: Vec<&'static str> = selecting.map(|differing| differing.key).collect();
         keys.dedup();
@@ -312,7 +312,7 @@ pub struct DifferentKey {
     pub key: &'static str,
     /// Whether it changes which benchmarks run, or against what; the others shape how
     /// they are built and run.
-    pub selects: bool,
+    pub(crate) selects: bool,
     /// The benchmark that sets it; none of a key for all benchmarks.
     pub benchmark: Option<String>,
     /// The base's value, as JSON unless it is a string; none where it is not set.

@@ -49,7 +49,7 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict on all metrics that gate: a regression if there is one, else
     /// inconclusive if there is one.
-    pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+    pub(crate) fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut overall = Verdict::NoRegression;
         for verdict in verdicts {
             match verdict {
@@ -210,9 +210,9 @@ pub struct MetricResult {
     /// The verdict, where the metric gates and this is not a shard.
     pub verdict: Option<Verdict>,
     /// Whether the change passes, and is beyond the warning level.
-    pub warned: bool,
+    pub(crate) warned: bool,
     /// The waiver that the threshold comes from.
-    pub waiver: Option<Waived>,
+    pub(crate) waiver: Option<Waived>,
     /// The plain mean's numbers of the same pairs, whichever the estimator; none of
     /// minima.
     pub mean: Option<Summary>,
@@ -224,19 +224,19 @@ pub struct MetricResult {
     pub judgement: Option<Judgement>,
     /// The change of the typical run, where a slow tail made the estimate.
     #[serde(skip)]
-    pub overruled: Option<f64>,
+    pub(crate) overruled: Option<f64>,
     /// How many pairs have exactly the threshold's change and count for neither
     /// side.
     #[serde(skip)]
-    pub ties: u64,
+    pub(crate) ties: u64,
     /// What about the noise matters, where the metric gates; none before the
     /// end of the sampling.
     #[serde(skip)]
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// Another estimator that would have needed less than half of the pairs
     /// for its verdict, and how many.
     #[serde(skip)]
-    pub earlier: Option<(Estimator, u64)>,
+    pub(crate) earlier: Option<(Estimator, u64)>,
 }
 
 impl MetricResult {
@@ -277,13 +277,12 @@ impl MetricResult {
         MetricResult { gates: true, threshold, waiver: gate.waived(), ..self }
     }
 
-    /// The metric.
-    pub fn metric(&self) -> Metric {
+    pub(crate) fn metric(&self) -> Metric {
         Metric { name: self.name.clone(), unit: self.unit.clone(), better: self.better }
     }
 
     /// Whether it gates, and both sides measure it.
-    pub fn decides(&self) -> bool {
+    pub(crate) fn decides(&self) -> bool {
         self.gates && self.status == Status::Compared
     }
 
@@ -327,21 +326,21 @@ pub struct Sampled {
     /// The benchmarks, in the order in which they were asked for.
     pub benchmarks: Vec<BenchmarkResult>,
     /// Why it stopped.
-    pub stopped_by: StoppedBy,
+    pub(crate) stopped_by: StoppedBy,
     /// From the start of the first measured pair to the end of the last,
     /// seconds.
-    pub elapsed: f64,
+    pub(crate) elapsed: f64,
 }
 
 impl Sampled {
     /// The overall verdict of the gating metrics.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
         Verdict::overall(metrics.filter_map(|metric| metric.verdict))
     }
 
     /// Whole pairs of all benchmarks.
-    pub fn pairs(&self) -> u64 {
+    pub(crate) fn pairs(&self) -> u64 {
         self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()
     }
 }
@@ -370,7 +369,7 @@ pub struct Limits {
     /// How long sampling may take.
     pub time: Duration,
     /// How many pairs of each benchmark there may be.
-    pub pairs: Option<u64>,
+    pub(crate) pairs: Option<u64>,
 }
 
 /// What came of a comparison, or of an analysis of samples. A field that is

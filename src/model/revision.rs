@@ -12,7 +12,7 @@ pub struct Revision {
     /// The commit, in hexadecimal.
     pub commit: String,
     /// The tree that is checked out, in hexadecimal.
-    pub tree: String,
+    pub(crate) tree: String,
     /// Whether the tree is that of the working tree, not of the commit.
     pub dirty: bool,
 }
@@ -32,15 +32,15 @@ pub struct Sides {
     pub origin: Origin,
     /// Whether the head lies on BASE: no commit to compare.
     #[serde(skip)]
-    pub head_is_base: bool,
+    pub(crate) head_is_base: bool,
     /// Whether BASE is not in this clone, and the rule was taken on trust.
     #[serde(skip)]
-    pub base_is_guessed: bool,
+    pub(crate) base_is_guessed: bool,
 }
 
 impl Sides {
     /// The revision of a side.
-    pub fn of(&self, side: Side) -> &Revision {
+    pub(crate) fn of(&self, side: Side) -> &Revision {
         match side {
             Side::Base => &self.base,
             Side::Head => &self.head,

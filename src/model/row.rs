@@ -11,13 +11,13 @@ pub struct Values {
 
 impl Values {
     /// No values.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Values::default()
     }
 
     /// Adds the value of a metric. Returns false, and adds nothing, if the value is
     /// not finite or the metric has a value already.
-    pub fn set(&mut self, metric: &str, value: f64) -> bool {
+    pub(crate) fn set(&mut self, metric: &str, value: f64) -> bool {
         let fits = value.is_finite() && self.get(metric).is_none();
         if fits {
             self.values.push((metric.to_owned(), value));
@@ -26,7 +26,7 @@ impl Values {
     }
 
     /// Adds the values of the metrics that have none yet.
-    pub fn extend(&mut self, other: Values) {
+    pub(crate) fn extend(&mut self, other: Values) {
         for (metric, value) in other.values {
             self.set(&metric, value);
         }
@@ -39,7 +39,7 @@ impl Values {
     }
 
     /// The metrics with their values.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
@@ -63,14 +63,14 @@ impl<'a> FromIterator<(&'a str, f64)> for Values {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// What the harness calls the benchmark; none for the program itself.
-    pub benchmark: Option<String>,
+    pub(crate) benchmark: Option<String>,
     /// Its values.
-    pub values: Values,
+    pub(crate) values: Values,
 }
 
 impl Reading {
     /// A reading of the program itself.
-    pub fn of_program(values: Values) -> Self {
+    pub(crate) fn of_program(values: Values) -> Self {
         Reading { benchmark: None, values }
     }
 }
@@ -96,7 +96,7 @@ pub struct Row {
 
 impl Row {
     /// The value of a metric, if the run measured it.
-    pub fn get(&self, metric: MetricId) -> Option<f64> {
+    pub(crate) fn get(&self, metric: MetricId) -> Option<f64> {
         let found = self.values.iter().find(|(id, _)| *id == metric);
         found.map(|&(_, value)| value)
     }

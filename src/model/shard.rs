@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Shard {
     /// Which part, from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Of how many.
     pub of: u64,
 }

@@ -20,7 +20,7 @@ pub enum TargetKind {
 
 impl TargetKind {
     /// The word in cargo's options and tables.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             TargetKind::Bench => "bench",
             TargetKind::Bin => "bin",
@@ -46,31 +46,31 @@ impl std::fmt::Display for Target {
 
 /// A package of the workspace.
 #[derive(Clone, Debug)]
-pub struct Package {
+pub(crate) struct Package {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The folder of its manifest, absolute.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Its targets that can be a benchmark.
-    pub targets: Vec<Target>,
+    pub(crate) targets: Vec<Target>,
     /// The source file of each of them, absolute.
-    pub sources: BTreeMap<Target, PathBuf>,
+    pub(crate) sources: BTreeMap<Target, PathBuf>,
     /// The packages that it depends on by path, with their folders.
-    pub path_dependencies: Vec<(String, PathBuf)>,
+    pub(crate) path_dependencies: Vec<(String, PathBuf)>,
     /// `[package.metadata]`.
-    pub metadata: Value,
+    pub(crate) metadata: Value,
 }
 
 /// How a target is to be built: what shapes the build beside the sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BuildOptions {
+pub(crate) struct BuildOptions {
     /// The features to enable.
-    pub features: Vec<String>,
+    pub(crate) features: Vec<String>,
     /// Enable all of them.
-    pub all_features: bool,
+    pub(crate) all_features: bool,
     /// Leave the default ones out.
-    pub no_default_features: bool,
+    pub(crate) no_default_features: bool,
     /// The profile, when it is not the target's usual one (`bench` for bench
     /// targets, `release` for the others).
-    pub profile: Option<String>,
+    pub(crate) profile: Option<String>,
 }

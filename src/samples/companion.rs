@@ -55,32 +55,30 @@ pub struct Companion {
 /// A shard, and the seed of its own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SeededShard {
-    /// The shard.
     #[serde(flatten)]
-    pub shard: Shard,
-    /// The seed.
-    pub seed: u64,
+    pub(crate) shard: Shard,
+    pub(crate) seed: u64,
 }
 
 /// What decides about a metric of a benchmark.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct BenchmarkGate {
-    pub benchmark: String,
+    pub(crate) benchmark: String,
     #[serde(flatten)]
-    pub gate: Gate,
+    pub(crate) gate: Gate,
 }
 
 /// A metric that decides and needs no run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ExactMetric {
-    pub benchmark: String,
-    pub metric: String,
-    pub base: f64,
-    pub head: f64,
+    pub(crate) benchmark: String,
+    pub(crate) metric: String,
+    pub(crate) base: f64,
+    pub(crate) head: f64,
     /// The threshold without the waiver.
-    pub threshold: f64,
-    pub warned: bool,
-    pub waiver: Option<Waiver>,
+    pub(crate) threshold: f64,
+    pub(crate) warned: bool,
+    pub(crate) waiver: Option<Waiver>,
 }
 
 impl Companion {

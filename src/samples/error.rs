@@ -120,9 +120,9 @@ fn are(numbers: &[u64]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The file, as it was named.
-    pub file: String,
+    pub(crate) file: String,
     /// The line, counted from 1.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 /// What is wrong with the samples, or with what is asked of them.
@@ -228,7 +228,7 @@ pub enum Error {
 
 impl Error {
     /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("there is {}", list(names)),

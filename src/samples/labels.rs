@@ -15,7 +15,6 @@ const MOST: usize = 20_000;
 /// The most sums: one for each metric of each label.
 const MOST_SUMS: usize = 1_000_000;
 
-/// A label.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) name: String,

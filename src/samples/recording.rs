@@ -27,12 +27,12 @@ pub struct Recording {
 #[derive(Clone, Debug)]
 pub struct RecordedPairs {
     /// The benchmark, as an analysis calls it.
-    pub name: String,
+    pub(crate) name: String,
     /// The numbers of the labels.
     pub labels: Pair<usize>,
     /// The pairs in their order: which side came first, and the row of each label.
     /// Empty unless all rows pair.
-    pub pairs: Vec<(Side, Pair<usize>)>,
+    pub(crate) pairs: Vec<(Side, Pair<usize>)>,
     /// The row whose other side has not come yet.
     half: usize,
 }
@@ -114,7 +114,7 @@ impl Recording {
     }
 
     /// How many rows there are.
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.values.iter().map(|label| rows_of(label) as u64).sum()
     }
 

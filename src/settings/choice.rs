@@ -6,11 +6,11 @@ use crate::model::target::{Package, Target, TargetKind};
 
 /// The packages that a table can mean.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     /// The packages of the workspace.
-    pub packages: &'a [Package],
+    pub(crate) packages: &'a [Package],
     /// The package of the folder in which we were called.
-    pub here: Option<&'a Package>,
+    pub(crate) here: Option<&'a Package>,
 }
 
 impl<'a> Choice<'a> {
@@ -20,7 +20,7 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When it names none that exists, or none and there are several.
-    pub fn package(&self, table: &Table) -> Result<&'a Package, Error> {
+    pub(crate) fn package(&self, table: &Table) -> Result<&'a Package, Error> {
         if let Some(name) = &table.package {
             return self.named(name);
         }

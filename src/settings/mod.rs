@@ -12,8 +12,8 @@
 pub mod choice;
 pub mod error;
 pub mod options;
-pub(crate) mod policy;
-pub(crate) mod setting;
+pub mod policy;
+pub mod setting;
 pub mod table;
 pub mod values;
 

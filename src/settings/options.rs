@@ -23,7 +23,7 @@ const MIN_OF: u32 = 5;
 /// Where a benchmark comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+pub(crate) enum Subject {
     /// An executable that cargo builds.
     Target(Target, BuildOptions),
     /// A command, and what builds it.
@@ -40,92 +40,92 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// Its name in the outputs.
-    pub name: String,
+    pub(crate) name: String,
     /// The package, by name.
-    pub package: String,
+    pub(crate) package: String,
     /// What is run.
     #[serde(rename = "run")]
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// With which arguments.
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
     /// How its runs are called and read; else what its executable shows.
-    pub harness: Option<Dialect>,
+    pub(crate) harness: Option<Dialect>,
     /// The metrics that gate.
     #[serde(skip)]
-    pub gates: Vec<Gate>,
+    pub(crate) gates: Vec<Gate>,
     /// Slowdowns that are accepted today.
     #[serde(skip)]
-    pub waivers: Vec<Waiver>,
+    pub(crate) waivers: Vec<Waiver>,
     /// Those whose last day is over.
     #[serde(skip)]
-    pub expired: Vec<Waiver>,
+    pub(crate) expired: Vec<Waiver>,
     /// Whether nobody named them, so that the only metric that there is may
     /// stand in for the usual one.
     #[serde(skip)]
-    pub stands_in: bool,
+    pub(crate) stands_in: bool,
     /// Units and directions that are not the usual ones.
     #[serde(skip)]
-    pub units: Units,
+    pub(crate) units: Units,
     /// The metrics that are measured and shown besides.
     #[serde(skip)]
-    pub shown: Vec<String>,
+    pub(crate) shown: Vec<String>,
     /// How many runs of each side come first, unmeasured.
-    pub warmup: u32,
+    pub(crate) warmup: u32,
     /// How long one run may take.
     #[serde(skip)]
-    pub run_timeout: Duration,
+    pub(crate) run_timeout: Duration,
     /// How its runs are made and what surrounds them.
-    pub measuring: Measuring,
+    pub(crate) measuring: Measuring,
 }
 
 impl Benchmark {
     /// The metrics that are asked for by name.
-    pub fn asked(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &String> {
         self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
     }
 }
 
 /// How runs are made and what surrounds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measuring {
+pub(crate) struct Measuring {
     /// How many runs make a measurement.
-    pub repetitions: Repetitions,
+    pub(crate) repetitions: Repetitions,
     /// Of how many measurements the least is taken; 1 but for the estimator
     /// `min`.
-    pub min_of: u32,
+    pub(crate) min_of: u32,
     /// Whether addresses are the same in every run.
-    pub fixed_addresses: bool,
+    pub(crate) fixed_addresses: bool,
     /// The processor to run on. Where and beside what a run takes place depends on
     /// the machine, and is not written down.
     #[serde(skip)]
-    pub cpu: Option<u16>,
+    pub(crate) cpu: Option<u16>,
     /// How much nicer than its parent a run is.
     #[serde(skip)]
-    pub nice: i8,
+    pub(crate) nice: i8,
     /// The file that standard input comes from, from the package's folder.
-    pub stdin: Option<PathBuf>,
+    pub(crate) stdin: Option<PathBuf>,
     /// The page cache before each run.
-    pub page_cache: PageCache,
+    pub(crate) page_cache: PageCache,
     /// What is warmed or cooled beside the executable and the input, from the
     /// package's folder.
-    pub page_cache_files: Vec<PathBuf>,
+    pub(crate) page_cache_files: Vec<PathBuf>,
     /// The words of the commands around runs.
-    pub hooks: Hooks,
+    pub(crate) hooks: Hooks,
     /// Whether the sides' standard outputs are compared.
-    pub check_output: bool,
+    pub(crate) check_output: bool,
     /// Whose benchmark sources both sides have; else each has its own.
-    pub bench_from: Option<Side>,
+    pub(crate) bench_from: Option<Side>,
 }
 
 /// The words of commands that are run in a side's package folder, unmeasured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hooks {
+pub(crate) struct Hooks {
     /// Before each run.
-    pub prepare: Option<Vec<String>>,
+    pub(crate) prepare: Option<Vec<String>>,
     /// Before a side's first run.
-    pub setup: Option<Vec<String>>,
+    pub(crate) setup: Option<Vec<String>>,
     /// After a side's last run.
-    pub cleanup: Option<Vec<String>>,
+    pub(crate) cleanup: Option<Vec<String>>,
 }
 
 /// What a table's benchmark is called in the outputs, its package, and what is run.
@@ -172,7 +172,11 @@ pub(super) fn identity<'a>(
 ///
 /// # Errors
 /// When a value can't be understood or a name leads nowhere.
-pub fn benchmark(key: Option<&str>, table: &Table, choice: Choice<'_>) -> Result<Benchmark, Error> {
+pub(crate) fn benchmark(
+    key: Option<&str>,
+    table: &Table,
+    choice: Choice<'_>,
+) -> Result<Benchmark, Error> {
     let (name, package, subject) = identity(key, table, choice)?;
     let (waivers, expired) = waivers(table, SystemTime::now())?;
     Ok(Benchmark {

@@ -164,7 +164,7 @@ impl<T> Written<T> {
 
 impl<T: Meaning> Written<T> {
     /// The text.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 

@@ -29,10 +29,10 @@ use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 pub mod headings {
     pub const SIDES: &str = "Sides";
     pub const BENCHMARK: &str = "Benchmark";
-    pub const BUILD: &str = "Build";
+    pub(crate) const BUILD: &str = "Build";
     pub const DECIDING: &str = "Deciding";
     pub const STOPPING: &str = "Stopping";
-    pub const MEASURING: &str = "Measuring";
+    pub(crate) const MEASURING: &str = "Measuring";
 }
 
 /// Groups of flags that a command takes or not.
@@ -223,17 +223,17 @@ settings! {
 #[serde(deny_unknown_fields)]
 pub struct WrittenWaiver {
     /// The metric.
-    pub metric: String,
+    pub(crate) metric: String,
     /// The benchmark; else all.
-    pub benchmark: Option<String>,
+    pub(crate) benchmark: Option<String>,
     /// The change up to which it passes.
-    pub ceiling: Written<Threshold>,
+    pub(crate) ceiling: Written<Threshold>,
     /// Why.
-    pub reason: String,
+    pub(crate) reason: String,
     /// The last day on which it counts, `2026-12-31`, in UTC.
-    pub expires: String,
+    pub(crate) expires: String,
     /// Where it is discussed.
-    pub issue: Option<String>,
+    pub(crate) issue: Option<String>,
 }
 
 /// What the values of a metric are.
@@ -241,9 +241,9 @@ pub struct WrittenWaiver {
 #[serde(deny_unknown_fields)]
 pub struct WrittenUnit {
     /// The symbol of the unit.
-    pub unit: Option<String>,
+    pub(crate) unit: Option<String>,
     /// `lower` or `higher`.
-    pub better: Option<String>,
+    pub(crate) better: Option<String>,
 }
 
 plain! {
@@ -380,7 +380,7 @@ impl Table {
     /// This layer over a lower one. A target chosen here clears the lower
     /// layer's choice.
     #[must_use]
-    pub fn over(self, mut low: Table) -> Table {
+    pub(crate) fn over(self, mut low: Table) -> Table {
         if self.targets() > 0 {
             low.bench = None;
             low.bin = None;

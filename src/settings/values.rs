@@ -73,7 +73,7 @@ words!(BenchFrom { Each = "each", Head = "head", Base = "base" });
 
 impl BenchFrom {
     /// The one side whose sources both have.
-    pub fn side(self) -> Option<Side> {
+    pub(crate) fn side(self) -> Option<Side> {
         match self {
             BenchFrom::Each => None,
             BenchFrom::Head => Some(Side::Head),

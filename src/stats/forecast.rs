@@ -15,7 +15,7 @@ const FEWEST: u64 = 3;
 
 /// When to expect the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forecast {
+pub(crate) enum Forecast {
     /// With this many pairs, including those already measured.
     Pairs(u64),
     /// Not within ten million pairs: the change is too close to the threshold.

@@ -25,7 +25,7 @@ pub struct Clock {
 
 impl Clock {
     /// How many steps make a time that it measures well enough: `j`, at least 1.
-    pub fn steps(&self) -> u32 {
+    pub(crate) fn steps(&self) -> u32 {
         let steps = (self.accuracy / self.precision).round();
         if steps >= 1.0 { steps.min(f64::from(u32::MAX)) as u32 } else { 1 }
     }

@@ -79,7 +79,6 @@ pub(super) struct CommandWorktree {
     failed: BTreeMap<BuildCommand, String>,
 }
 
-/// A build command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BuildCommand {
     /// The package's folder, from the root of the worktree.

@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use artifact::{Artifact, ArtifactKey, Contents, Executable};
+pub use artifact::{Artifact, ArtifactKey, Contents, Executable};
 pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::error::FileError;
@@ -75,7 +75,7 @@ pub enum Error {
 
 impl Error {
     /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         Some(match self {
             Error::NoPlace => "set CBDR_CACHE_DIR to a folder".to_owned(),
             Error::NotOwned { .. } => {

@@ -29,11 +29,11 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// Its root, absolute.
-    pub root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Its packages.
-    pub packages: Vec<Package>,
+    pub(crate) packages: Vec<Package>,
     /// `[workspace.metadata]`.
-    pub metadata: Value,
+    pub(crate) metadata: Value,
 }
 
 /// The arguments for [`Workspace::parse`]'s input.
@@ -64,7 +64,7 @@ impl Workspace {
     }
 
     /// The package of a name.
-    pub fn package(&self, name: &str) -> Option<&Package> {
+    pub(crate) fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
     }
 
@@ -203,32 +203,32 @@ pub(crate) fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Built {
     /// The executable of the target asked for.
-    pub executable: PathBuf,
+    pub(crate) executable: PathBuf,
     /// Executables of the packages at hand and dynamic libraries.
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// The build scripts that ran, now or in an earlier build.
-    pub scripts: Vec<BuildScript>,
+    pub(crate) scripts: Vec<BuildScript>,
     /// The folders of all packages, those of registries included.
-    pub packages: BTreeSet<PathBuf>,
+    pub(crate) packages: BTreeSet<PathBuf>,
     /// The source file of the target asked for.
-    pub source: PathBuf,
+    pub(crate) source: PathBuf,
     /// Whether its executable was there already, in cargo's eyes up to date.
-    pub is_fresh: bool,
+    pub(crate) is_fresh: bool,
 }
 
 /// A build script and what it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BuildScript {
+pub(crate) struct BuildScript {
     /// The folder of its package.
-    pub package: PathBuf,
+    pub(crate) package: PathBuf,
     /// Its `OUT_DIR`.
-    pub out_dir: PathBuf,
+    pub(crate) out_dir: PathBuf,
     /// The libraries to link with, without the kind: `z` of `static=z`.
-    pub libraries: Vec<String>,
+    pub(crate) libraries: Vec<String>,
     /// The folders in which the linker looks for them.
-    pub library_folders: Vec<PathBuf>,
+    pub(crate) library_folders: Vec<PathBuf>,
     /// The names of the variables that it sets for rustc and for runs.
-    pub variables: Vec<String>,
+    pub(crate) variables: Vec<String>,
 }
 
 /// The longest line that can be a message, bytes; a longer one is read in pieces, which are
@@ -354,11 +354,11 @@ fn without_kind(text: &str) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Invocation {
     /// The runner that the user configured.
-    pub before: Vec<String>,
+    pub(crate) before: Vec<String>,
     /// What cargo itself adds, such as `--bench`.
-    pub after: Vec<String>,
+    pub(crate) after: Vec<String>,
     /// The variables that cargo sets.
-    pub env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 /// Finds the invocation of `executable` in what `cargo -vv` printed: its line

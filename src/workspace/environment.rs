@@ -129,7 +129,7 @@ fn lines(env: &Environment, is_wanted: impl Fn(&str) -> bool) -> String {
 
 /// The variables that hold compiler flags or a profile's settings, `NAME=value`
 /// each, for people to read: no paths of tools, nothing secret.
-pub(crate) fn compiler_flags(env: &Environment) -> Vec<String> {
+pub fn compiler_flags(env: &Environment) -> Vec<String> {
     let holds_flags = |name: &str| {
         let name = name.to_ascii_uppercase();
         name.starts_with("CARGO_PROFILE_")

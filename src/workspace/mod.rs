@@ -32,8 +32,8 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 pub use build::write_down;
-pub(crate) use environment::compiler_flags;
-pub(crate) use tools::{Captured, Tools};
+pub use environment::compiler_flags;
+pub use tools::{Captured, Tools};
 
 use crate::error::Error;
 use crate::exec::process::{Helper, Interrupt};

@@ -9,7 +9,7 @@ use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, stderr_tail};
 
 /// What is needed to run a tool.
 #[derive(Debug)]
-pub(crate) struct Tools<'a> {
+pub struct Tools<'a> {
     pub(crate) helper: &'a Helper,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -18,7 +18,7 @@ pub(crate) struct Tools<'a> {
 }
 
 /// How a tool ended, and what it printed.
-pub(crate) struct Captured {
+pub struct Captured {
     pub(crate) exit: Exit,
     pub(crate) stdout: String,
     /// The end of it.

@@ -10,7 +10,6 @@ pub(crate) enum Exit {
     Success,
     /// The command line can't be understood.
     Usage,
-    /// A regression.
     Regression,
     /// There is no answer, because something failed.
     Failed,

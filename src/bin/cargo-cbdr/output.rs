@@ -43,7 +43,6 @@ impl OutputFile {
         Ok(OutputFile { path: path.to_owned(), target })
     }
 
-    /// Writes the content.
     pub(crate) fn write(self, content: &str) -> io::Result<()> {
         let written = match self.target {
             Destination::File(place) => place.replace(content.as_bytes()),

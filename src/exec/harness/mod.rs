@@ -150,8 +150,7 @@ pub struct OutputPaths {
 /// A dialect, as an executable speaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Harness {
-    /// The dialect.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// Which of the dialect's words it knows.
     known: Vec<&'static str>,
 }
@@ -173,7 +172,7 @@ impl Harness {
     /// The flags that both sides know, if they have one harness: the two are called
     /// alike.
     #[must_use]
-    pub fn agreed(self, other: &Harness) -> Self {
+    pub(crate) fn agreed(self, other: &Harness) -> Self {
         if self.dialect != other.dialect {
             return self;
         }
@@ -187,7 +186,7 @@ impl Harness {
 
     /// Makes a command one of this harness: short runs of equal settings, and a place
     /// for its output. Flags that are in the command stay as they are.
-    pub fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
+    pub(crate) fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
         if self.dialect != Dialect::Plain {
             command.stdout = Sink::File(paths.stdout.clone());
         }
@@ -208,7 +207,7 @@ impl Harness {
     }
 
     /// The arguments with which only these benchmarks run.
-    pub fn only(&self, names: &[&str]) -> Vec<OsString> {
+    pub(crate) fn only(&self, names: &[&str]) -> Vec<OsString> {
         (self.dialect.definition().only)(names)
     }
 
@@ -216,7 +215,7 @@ impl Harness {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn clear(&self, paths: &OutputPaths) -> Result<(), Error> {
+    pub(crate) fn clear(&self, paths: &OutputPaths) -> Result<(), Error> {
         if self.dialect == Dialect::Plain {
             return Ok(());
         }

@@ -15,14 +15,14 @@ use std::os::fd::OwnedFd;
 /// Something to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    pub(crate) event: CounterEvent,
+    pub event: CounterEvent,
     /// Whether to count also what the kernel does on the program's behalf.
     pub(crate) kernel: bool,
 }
 
 /// An event as `perf_event_open(2)` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum CounterEvent {
+pub enum CounterEvent {
     Hardware(HardwareEvent),
     Software(SoftwareEvent),
     /// An event by this processor's own number.
@@ -31,7 +31,7 @@ pub(crate) enum CounterEvent {
 
 /// Events that most processors count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum HardwareEvent {
+pub enum HardwareEvent {
     /// Cycles, which last longer when the clock is slower.
     Cycles,
     /// Retired instructions.
@@ -46,7 +46,7 @@ pub(crate) enum HardwareEvent {
 
 /// Events that the kernel counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum SoftwareEvent {
+pub enum SoftwareEvent {
     /// Nanoseconds on a processor.
     TaskClock,
     /// Page faults, minor and major.

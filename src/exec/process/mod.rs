@@ -132,7 +132,7 @@ impl Command {
     }
 
     /// Sets an environment variable, replacing an earlier value.
-    pub fn set_var(&mut self, name: &str, value: impl Into<OsString>) {
+    pub(crate) fn set_var(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.retain(|(key, _)| key != name);
         self.env.push((name.into(), value.into()));
     }

@@ -11,12 +11,13 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes in lowercase hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The SHA-256 of a file, in hexadecimal.
-pub(crate) fn digest_file(path: &Path) -> io::Result<String> {
+pub fn digest_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

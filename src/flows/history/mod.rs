@@ -7,7 +7,7 @@
 //! and brings it from there.
 
 pub mod check;
-pub(crate) mod fingerprint;
+pub mod fingerprint;
 pub mod list;
 pub mod note;
 pub mod record;

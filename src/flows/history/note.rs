@@ -29,11 +29,11 @@ const MAX_LINES: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BenchmarkCase {
     /// The name of the program.
-    pub benchmark: String,
+    pub(crate) benchmark: String,
     /// The name of a benchmark within the program; empty for the program itself.
-    pub name: String,
+    pub(crate) name: String,
     /// How its runs are called and read.
-    pub harness: String,
+    pub(crate) harness: String,
     /// Its package.
     pub package: String,
     /// The target or the command that is run.
@@ -89,7 +89,7 @@ pub struct StoredMetric {
     /// Which way is better.
     pub better: Better,
     /// Whether it decides.
-    pub gates: bool,
+    pub(crate) gates: bool,
     /// The values, in the order in which they were measured.
     pub values: Vec<f64>,
 }

@@ -17,7 +17,7 @@ use crate::workspace::inputs::Inputs;
 
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ArtifactKey {
+pub struct ArtifactKey {
     text: String,
 }
 
@@ -37,7 +37,7 @@ impl ArtifactKey {
 
 /// What is published of a build.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub struct Contents {
     /// The files that a run may need. Those outside of the target folder are left out.
     pub(crate) files: Vec<PathBuf>,
     /// Folders that a run may need although they may be empty.
@@ -49,7 +49,7 @@ pub(crate) struct Contents {
 
 /// One executable of an artifact.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Executable {
+pub struct Executable {
     /// Which benchmark target it is.
     pub(crate) target: String,
     /// Its path below the target folder.
@@ -148,7 +148,7 @@ struct PublishedFile {
 
 /// A published build.
 #[derive(Clone, Debug)]
-pub(crate) struct Artifact {
+pub struct Artifact {
     path: PathBuf,
     manifest: Manifest,
 }

@@ -25,24 +25,24 @@ impl Origin {
 
 /// What is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct BaseRequest {
+pub(crate) struct BaseRequest {
     /// BASE on the command line.
-    pub base: Option<String>,
+    pub(crate) base: Option<String>,
     /// `base` in the configuration.
-    pub configured: Option<String>,
+    pub(crate) configured: Option<String>,
     /// The value of each of [`VARIABLES`] that is set.
-    pub variables: Vec<(&'static str, String)>,
+    pub(crate) variables: Vec<(&'static str, String)>,
     /// The head, when it is not HEAD.
-    pub head: Option<String>,
+    pub(crate) head: Option<String>,
     /// The base where the head lies on BASE: a branch that is pushed is compared
     /// with what its remote has of it.
-    pub instead: Option<String>,
+    pub(crate) instead: Option<String>,
     /// Take BASE itself, not the merge-base.
-    pub exact: bool,
+    pub(crate) exact: bool,
     /// The head is the working tree.
-    pub dirty: bool,
+    pub(crate) dirty: bool,
     /// The head against itself.
-    pub aa: bool,
+    pub(crate) aa: bool,
 }
 
 impl Repo {
@@ -98,7 +98,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the name leads nowhere, or HEAD has no commit yet.
-    pub fn at(&self, rev: Option<&str>) -> Result<Revision, Error> {
+    pub(crate) fn at(&self, rev: Option<&str>) -> Result<Revision, Error> {
         let name = rev.unwrap_or("HEAD").to_owned();
         let commit = match self.find(&name)? {
             Some(commit) => commit,

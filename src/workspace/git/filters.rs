@@ -167,9 +167,9 @@ fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     /// The SHA-256 of that file, in hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// Its size, bytes.
-    pub size: u64,
+    pub(crate) size: u64,
 }
 
 impl Pointer {

@@ -25,7 +25,7 @@ pub struct HookFolder {
 pub struct Push {
     /// The branch's name on this side, without `refs/heads/`; what git calls the commit
     /// where that is not a branch.
-    pub branch: String,
+    pub(crate) branch: String,
     /// Its commit, in hexadecimal.
     pub commit: String,
     /// The branch's name on the other side, without `refs/heads/`.

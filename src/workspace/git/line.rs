@@ -27,16 +27,15 @@ pub struct Commit {
     /// Who wrote it.
     pub author: String,
     /// When it was committed, seconds since 1970.
-    pub time: i64,
+    pub(crate) time: i64,
 }
 
 /// A commit between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// The commit.
-    pub commit: Commit,
+pub(crate) struct Node {
+    pub(crate) commit: Commit,
     /// Which of the nodes before it are its parents.
-    pub parents: Vec<usize>,
+    pub(crate) parents: Vec<usize>,
 }
 
 impl Repo {
@@ -45,7 +44,12 @@ impl Repo {
     ///
     /// # Errors
     /// When a commit can't be read.
-    pub fn line(&self, from: &str, limit: usize, parents: Parents) -> Result<Vec<Commit>, Error> {
+    pub(crate) fn line(
+        &self,
+        from: &str,
+        limit: usize,
+        parents: Parents,
+    ) -> Result<Vec<Commit>, Error> {
         let from = oid(from)?;
         if parents == Parents::All {
             let ids = self.walk(from, None)?;
@@ -64,7 +68,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the commit can't be read.
-    pub fn parent(&self, commit: &str) -> Result<Option<String>, Error> {
+    pub(crate) fn parent(&self, commit: &str) -> Result<Option<String>, Error> {
         Ok(self.first_parent(oid(commit)?)?.map(|id| id.to_string()))
     }
 
@@ -79,7 +83,12 @@ impl Repo {
     /// # Errors
     /// When `good` is no ancestor of `bad`, or none along the `parents` that
     /// are followed.
-    pub fn between(&self, good: &str, bad: &str, parents: Parents) -> Result<Vec<Node>, Error> {
+    pub(crate) fn between(
+        &self,
+        good: &str,
+        bad: &str,
+        parents: Parents,
+    ) -> Result<Vec<Node>, Error> {
         let (from, to) = (oid(good)?, oid(bad)?);
         if from == to || !self.is_on(from, to)? {
             let (good, bad) = (good.to_owned(), bad.to_owned());

@@ -1,8 +1,8 @@
 //! Two repositories: the user's, of which nothing is written but its notes (`notes`), and
 //! the private one in the cache, to which the worktrees belong (`worktree`).
 
-pub mod base;
-pub(crate) mod filters;
+pub(crate) mod base;
+pub mod filters;
 pub mod hooks;
 pub mod line;
 pub mod make;
@@ -162,7 +162,7 @@ pub enum Error {
 
 impl Error {
     /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::NotOwned(path) => {
                 let path = quoted(&path.to_string_lossy());

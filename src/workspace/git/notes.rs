@@ -31,7 +31,7 @@ const MAX_FOLDERS: usize = 1 + 256 + 65_536;
 const ATTEMPTS: u64 = 500;
 
 /// The notes as they were at one moment.
-pub struct Notes<'a> {
+pub(crate) struct Notes<'a> {
     inner: &'a Repository,
     tree: Option<Tree<'a>>,
 }
@@ -50,7 +50,7 @@ impl Repo {
     ///
     /// # Errors
     /// When they can't be read.
-    pub fn notes(&self) -> Result<Notes<'_>, Error> {
+    pub(crate) fn notes(&self) -> Result<Notes<'_>, Error> {
         self.notes_at(self.reference(REFERENCE)?)
     }
 
@@ -63,7 +63,7 @@ impl Repo {
     ///
     /// # Errors
     /// When it can't be read.
-    pub fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
+    pub(crate) fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
         Ok(self.reference(reference)?.map(|id| id.to_string()))
     }
 
@@ -318,7 +318,7 @@ impl Notes<'_> {
     ///
     /// # Errors
     /// When the notes can't be read.
-    pub fn commits(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn commits(&self) -> Result<Vec<String>, Error> {
         Ok(self.blobs()?.into_keys().collect())
     }
 

@@ -77,7 +77,7 @@ impl Repo {
     }
 
     /// Whether the clone has an object, named in hexadecimal.
-    pub fn holds(&self, object: &str) -> bool {
+    pub(crate) fn holds(&self, object: &str) -> bool {
         let database = self.inner.odb();
         let id = git2::Oid::from_str(object);
         matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))

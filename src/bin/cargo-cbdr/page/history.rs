@@ -16,7 +16,6 @@ use crate::render::escape::line;
 use crate::render::history::heading;
 use crate::ui::text;
 
-/// The page.
 pub(crate) fn page(listing: &Listing) -> String {
     let body = html! {
         header.plain {

@@ -25,7 +25,6 @@ const STYLE: &str = include_str!("style.css");
 /// load or run nothing else.
 const POLICY: &str = include_str!("policy.txt");
 
-/// The page.
 pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
     let title = format!("cargo cbdr: {}", line(&words::headline(outcome)));
     let body = html! {

@@ -19,7 +19,6 @@ enum TestCase {
     Failed(String, String),
 }
 
-/// The document.
 pub(super) fn document(outcome: &Outcome) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for (id, benchmark) in outcome.benchmarks.iter().enumerate() {

@@ -28,7 +28,6 @@ pub(crate) struct Outputs {
 /// Which files are wanted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedOutputs<'a> {
-    /// The page.
     pub(crate) page: Option<&'a Path>,
     /// `KIND=FILE` each.
     pub(crate) exports: &'a [String],

@@ -166,7 +166,6 @@ impl Ui {
         self.is_live_only = true;
     }
 
-    /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
