@@ -106,6 +106,24 @@ fn a_recording_stores_everything_that_must_agree_and_all_repetitions() {
 }
 
 #[test]
+fn sizes_are_recorded_with_the_rest_and_alone() {
+    let repo = Repo::new("steady");
+    let args = "history record --runs 2 --format json --metric executable_bytes,text_bytes";
+    for args in [format!("{args},cpu_time"), args.to_owned()] {
+        repo.cbdr(&args).run().code(0).json();
+        let noted = repo.noted(&repo.head());
+        let line: Value = serde_json::from_str(noted.last().unwrap()).unwrap();
+        let value = |name| {
+            let metrics = line["result"]["metrics"].as_array().unwrap();
+            let metric = metrics.iter().find(|metric| metric["name"] == name).unwrap();
+            metric["values"][0].as_f64().unwrap()
+        };
+        assert!(0.0 < value("text_bytes"), "{line}");
+        assert!(value("text_bytes") < value("executable_bytes"), "{line}");
+    }
+}
+
+#[test]
 fn another_revision_is_recorded_on_its_own_commit_and_a_dirty_tree_is_not_measured() {
     let repo = Repo::new("steady");
     let first = repo.head();

@@ -320,9 +320,8 @@ fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
 
 /// `1.23% higher`, `1.23% lower`. Whether that is worse depends on the metric.
 fn higher(change: f64) -> String {
-    let size = percent(change.abs());
     let word = if change < 0.0 { "lower" } else { "higher" };
-    format!("{} {word}", size.trim_start_matches('+'))
+    format!("{} {word}", text::size(change))
 }
 
 fn whole_percent(share: f64) -> String {
