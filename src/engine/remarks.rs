@@ -13,20 +13,20 @@ const FEW: usize = 3;
 /// One tie in so many pairs is worth a word.
 const MANY_TIES: u64 = 4;
 
-/// What there is to say of the gating metrics' results. Of many questions nothing
-/// is said of those that passed, but of warnings and waivers.
+/// The remarks on the results of the gating metrics. If there are many, those that passed
+/// have only warnings and waivers.
 pub(crate) fn remarks<'a>(
     benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
 ) -> Vec<Notice> {
     let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
     let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
-    let said = |result: &MetricResult, remark: &Remark| {
+    let is_shown = |result: &MetricResult, remark: &Remark| {
         let always = matches!(remark, Remark::Warned { .. } | Remark::Waived { .. });
         always || gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
     };
     let mut notices = Vec::new();
     for (of, result) in &gating {
-        for remark in remarks_on(result).into_iter().filter(|remark| said(result, remark)) {
+        for remark in remarks_on(result).into_iter().filter(|remark| is_shown(result, remark)) {
             let (benchmark, metric) = (of.name.clone(), result.name.clone());
             notices.push(Notice::Metric { benchmark, metric, remark });
         }

@@ -200,7 +200,7 @@ impl MetricTest {
     /// How far from the threshold a change has to be, as a fraction, to be told from it
     /// within `pairs` pairs at this noise: half the width of the interval by then, which
     /// shrinks with the root of the pairs (in truth a little slower, by the logarithm).
-    /// `None` if that can't be said.
+    /// `None` if that can't be told.
     pub(crate) fn reach(&self, pairs: u64) -> Option<f64> {
         let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
         let half = 0.5 * (upper? - lower?);

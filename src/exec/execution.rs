@@ -102,7 +102,7 @@ pub(crate) struct Execution<'a> {
     repetitions: u32,
     /// How many processes its runs left behind so far.
     pub(crate) left_behind: u64,
-    /// What the user should know of its runs, until it was said.
+    /// What the user should know of its runs and has not been shown yet.
     pub(crate) notices: Vec<RunNotice>,
 }
 
@@ -163,10 +163,10 @@ impl<'a> Execution<'a> {
     }
 
     /// How many unmeasured runs of each of these programs come first: at least one if
-    /// only a run tells which benchmarks there are.
+    /// only a run reports which benchmarks there are.
     pub(crate) fn warmup<'p>(&self, programs: impl IntoIterator<Item = &'p SideProgram>) -> u32 {
-        let tells = |program: &SideProgram| program.harness.dialect != Dialect::Plain;
-        self.benchmark.warmup.max(u32::from(programs.into_iter().any(tells)))
+        let reports = |program: &SideProgram| program.harness.dialect != Dialect::Plain;
+        self.benchmark.warmup.max(u32::from(programs.into_iter().any(reports)))
     }
 
     /// Runs a program once, unmeasured, with all benchmarks that match the filter.

@@ -36,7 +36,7 @@ pub enum Unit {
     Count,
     /// Any other, by its symbol, such as `B/s`.
     Other(String),
-    /// Nobody said.
+    /// Not known.
     Unknown,
 }
 

@@ -336,6 +336,6 @@ pub struct Unlikely {
     /// How far from the threshold a change has to be to be told from it within
     /// the limit; `None` when no change could be.
     pub reach: Option<f64>,
-    /// Of how many further metrics or benchmarks the same is to be said.
+    /// Of how many further metrics or benchmarks the same holds.
     pub others: usize,
 }

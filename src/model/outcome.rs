@@ -38,7 +38,7 @@ pub enum Verdict {
     NoRegression,
     /// The change is above the threshold.
     Regression,
-    /// Neither could be said before sampling had to stop.
+    /// Neither could be shown before sampling had to stop.
     Inconclusive,
     /// Both sides are the same program (only overall).
     Identical,

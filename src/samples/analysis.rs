@@ -231,7 +231,7 @@ impl Analysis {
 
     fn notices(&self, benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
         let mut notices = Vec::new();
-        for label in self.labels.alone() {
+        for label in self.labels.unpaired() {
             notices.push(Notice::Alone { label: label.to_owned() });
         }
         for pair in self.labels.pairs.iter().filter(|_| self.wants_scouting()) {

@@ -84,7 +84,7 @@ impl Comparison {
         !matches!(self.evidence, Evidence::Unpaired) && self.is_open()
     }
 
-    /// Whether more rows can change what is said.
+    /// Whether more rows can change the result.
     pub(super) fn is_open(&self) -> bool {
         match &self.evidence {
             Evidence::Asking(tests) => tests.iter().any(MetricTest::is_open),

@@ -188,10 +188,10 @@ impl Labels {
         self.all.iter().map(|label| label.name.as_str())
     }
 
-    /// Labels that nothing is compared with.
-    pub(super) fn alone(&self) -> impl Iterator<Item = &str> {
-        let alone = self.all.iter().filter(|label| label.pairs.is_empty());
-        alone.map(|label| label.name.as_str())
+    /// The names of the labels that nothing is compared with.
+    pub(super) fn unpaired(&self) -> impl Iterator<Item = &str> {
+        let unpaired = self.all.iter().filter(|label| label.pairs.is_empty());
+        unpaired.map(|label| label.name.as_str())
     }
 }
 

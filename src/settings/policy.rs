@@ -164,9 +164,9 @@ pub(crate) fn resolve(
     Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, notices })
 }
 
-/// What the base's table decides about a benchmark of the head: by the benchmark
-/// of its name, else by what stands around them all. What a comparison has one of
-/// may be set in the base's named benchmarks alone, which then agree on it.
+/// What the base's table decides about a benchmark of the head: its benchmark of the same
+/// name, or else the keys outside all named benchmarks. A key of which a comparison has
+/// only one value may be set in the base's named benchmarks alone, which then agree on it.
 fn policy_of(asked: &AskedBenchmark, base: &Table, base_asked: &[AskedBenchmark]) -> Table {
     let same = base_asked.iter().find(|other| match (&asked.name, &other.name) {
         (Some(name), Some(other)) => name == other,
@@ -225,18 +225,19 @@ fn run_differs(
         differences
     };
     let [head_table, base_table] = [head, base].map(|side| side.table.clone().unwrap_or_default());
-    let mut around = differences(&head_table, &base_table);
+    let mut whole_table = differences(&head_table, &base_table);
     // The named benchmarks are compared one by one, by their own keys; here it is
     // which there are.
-    for found in around.iter_mut().filter(|found| found.key.name == "benchmarks") {
+    for found in whole_table.iter_mut().filter(|found| found.key.name == "benchmarks") {
         (found.own, found.other) = (names(&head_table), names(&base_table));
     }
-    around.retain(|found| found.own != found.other);
-    let mut keys: Vec<DifferentKey> = around.iter().map(|found| different(None, found)).collect();
+    whole_table.retain(|found| found.own != found.other);
+    let mut keys: Vec<DifferentKey> =
+        whole_table.iter().map(|found| different(None, found)).collect();
     for asked in head_asked.iter().filter(|asked| asked.name.is_some()) {
         for other in base_asked.iter().filter(|other| other.name == asked.name) {
             let mut own = differences(&asked.table, &other.table);
-            own.retain(|found| !around.contains(found));
+            own.retain(|found| !whole_table.contains(found));
             keys.extend(own.iter().map(|found| different(asked.name.clone(), found)));
         }
     }

@@ -71,8 +71,8 @@ impl Workspace {
     /// The package that the folder `inside` belongs to: the innermost one
     /// around it.
     pub(crate) fn package_around(&self, inside: &Path) -> Option<&Package> {
-        let around = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
-        around.max_by_key(|package| package.folder.components().count())
+        let outer = self.packages.iter().filter(|package| inside.starts_with(&package.folder));
+        outer.max_by_key(|package| package.folder.components().count())
     }
 }
 

@@ -1,5 +1,5 @@
 //! Finds the two commits of a comparison. What that lacks is fetched into the
-//! user's clone, with the installed git, where the user said so.
+//! user's clone, with the installed git, if the user allows it.
 
 use super::tools::Captured;
 use super::{Event, PrepareContext, base_request};

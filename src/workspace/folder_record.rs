@@ -308,7 +308,7 @@ mod tests {
             while self.restore("") != self.same() {}
         }
 
-        /// What is said of files that are known to be as they were.
+        /// What restoring gives for files that are known to be unchanged.
         fn same(&self) -> Restored {
             let about = self.root().join("file").metadata().unwrap();
             if stamp(&about).is_some() { Restored::Same } else { Restored::Reread }

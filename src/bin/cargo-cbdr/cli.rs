@@ -48,12 +48,12 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     #[command(flatten)]
-    pub(crate) manner: Manner,
+    pub(crate) verbosity: Verbosity,
 }
 
-/// How much is said on standard error.
+/// How much is shown on standard error.
 #[derive(Debug, Args)]
-pub(crate) struct Manner {
+pub(crate) struct Verbosity {
     /// Say nothing but the result and errors
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
@@ -380,10 +380,10 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
 /// a terminal would obey.
 pub(crate) fn print(error: &clap::Error) {
     let plain = error.render().to_string();
-    let calm = text::clean(&plain);
-    let _ = match calm == plain {
+    let cleaned = text::clean(&plain);
+    let _ = match cleaned == plain {
         true => error.print(),
-        false => writeln!(std::io::stderr().lock(), "{}", calm.trim_end()),
+        false => writeln!(std::io::stderr().lock(), "{}", cleaned.trim_end()),
     };
 }
 

@@ -67,8 +67,8 @@ fn tune<E>(
 }
 
 impl Execution<'_> {
-    /// Finds out how many runs make a measurement, if nobody said: as many as the clocks
-    /// of the metrics that gate need, on either side. `gates` are those of the program
+    /// Finds out how many runs make a measurement, unless the user set a number: as many as
+    /// the clocks of the gating metrics need, on either side. `gates` are those of the program
     /// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each
     /// side reported before. `known` is a file with the answers of other days.
     pub(crate) fn tune(

@@ -69,7 +69,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         source: std::io::Error,
     },
 }

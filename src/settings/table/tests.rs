@@ -7,7 +7,7 @@ fn table(keys: Value) -> Table {
     Table::of_metadata(&json!({ "cbdr": keys }), "package").unwrap().unwrap()
 }
 
-fn said(keys: Value) -> String {
+fn message(keys: Value) -> String {
     Table::of_metadata(&json!({ "cbdr": keys }), "workspace").unwrap_err().to_string()
 }
 
@@ -90,7 +90,7 @@ fn an_unknown_key_suggests_the_nearest() {
 
 #[test]
 fn a_bad_value_names_its_key() {
-    let text = said(json!({"max-pairs": "many"}));
+    let text = message(json!({"max-pairs": "many"}));
     assert_eq!(
         text,
         "bad value in [workspace.metadata.cbdr]: `max-pairs`: invalid type: string \"many\", \
@@ -140,16 +140,16 @@ fn named_benchmarks_inherit_the_table_around_them() {
 
 #[test]
 fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
-    let said = |table| said(json!({"benchmarks": {"a": table}}));
+    let message = |table| message(json!({"benchmarks": {"a": table}}));
     assert_eq!(
-        said(json!({"bin": "a", "bench": "a"})),
+        message(json!({"bin": "a", "bench": "a"})),
         "[workspace.metadata.cbdr.benchmarks.a] names more than one of `bench`, `bin`, `example` and \
          `command`"
     );
-    assert!(said(json!({"benchmarks": {}})).contains("has no benchmarks of its own"));
-    assert!(said(json!("a")).ends_with("it is not a table"));
+    assert!(message(json!({"benchmarks": {}})).contains("has no benchmarks of its own"));
+    assert!(message(json!("a")).ends_with("it is not a table"));
     assert_eq!(
-        said(json!({"binn": "a"})),
+        message(json!({"binn": "a"})),
         "unknown key `binn` in [workspace.metadata.cbdr.benchmarks.a]"
     );
 }

@@ -37,7 +37,7 @@ pub enum Error {
         verb: &'static str,
         /// On what.
         thing: String,
-        /// What libgit2 said.
+        /// The message of libgit2.
         source: LibgitError,
     },
     /// A file of the private repository could not be read or written.
@@ -323,9 +323,9 @@ fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
 
 /// Whether libgit2 was not allowed to look for the user's configuration.
 fn is_about_home(source: &git2::Error) -> bool {
-    let said = source.message();
-    let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| said.ends_with(name));
-    said.starts_with("failed to stat '") && is_config
+    let message = source.message();
+    let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| message.ends_with(name));
+    message.starts_with("failed to stat '") && is_config
 }
 
 /// The error for a repository that libgit2 refuses: its message names the setting that it
@@ -334,8 +334,8 @@ fn refused(path: &Path, source: git2::Error) -> Error {
     let what = ["objectformat", "refstorage", "partialclone"];
     let words = ["SHA-256 object names", "the reftable format", "a partial clone"];
     // It says `unknown object format`, but `extensions.refstorage`.
-    let said = source.message().to_lowercase().replace(' ', "");
-    let named = what.iter().position(|key| said.contains(key));
+    let message = source.message().to_lowercase().replace(' ', "");
+    let named = what.iter().position(|key| message.contains(key));
     match named {
         Some(index) => Error::Format { path: path.to_owned(), what: words[index] },
         None => Error::git("open", path.display().to_string())(source),

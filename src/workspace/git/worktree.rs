@@ -270,8 +270,8 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(
     for entry in index.iter() {
         let file = from_git(&entry.path);
         // Once a folder is known, those around it are known, too.
-        let around = file.ancestors().skip(1).map(Path::to_owned);
-        let _ = around.take_while(|folder| places.insert(folder.clone())).count();
+        let folders = file.ancestors().skip(1).map(Path::to_owned);
+        let _ = folders.take_while(|folder| places.insert(folder.clone())).count();
     }
     // Outer folders come first: inner ones may lie behind a link.
     for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {

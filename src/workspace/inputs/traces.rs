@@ -80,10 +80,10 @@ impl<'a> Traces<'a> {
         Ok(Traces { built, compiled })
     }
 
-    /// The folder below `into` that a bench target was told of, if it asked.
+    /// The folder below `into` that a bench target was given, if it asked for one.
     pub(crate) fn scratch_folder(&self, into: &Path) -> Option<PathBuf> {
-        let told = self.compiled.variables.get(SCRATCH)?.as_ref().map(PathBuf::from)?;
-        (told.starts_with(into) && told.is_dir()).then_some(told)
+        let folder = self.compiled.variables.get(SCRATCH)?.as_ref().map(PathBuf::from)?;
+        (folder.starts_with(into) && folder.is_dir()).then_some(folder)
     }
 
     /// What the builds, which began at `began`, have read that is not in the commit.

@@ -170,7 +170,7 @@ fn numbers(
     }
 }
 
-/// What is said of one side's runs: how many there are, their mean, median, least
+/// What is shown of one side's runs: how many there are, their mean, median, least
 /// and most, and their deviation.
 fn spread(values: &[f64], unit: &Unit) -> [String; 6] {
     let sorted = sorted(values.iter().copied());

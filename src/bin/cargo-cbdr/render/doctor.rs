@@ -260,13 +260,13 @@ impl Sentences {
         if !measured.is_empty() {
             self.fine("metrics", format!("when they are asked for, {measured}"));
         }
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         for refusal in meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
             let why = refusal.why.as_str();
-            if told.contains(&why) {
+            if shown.contains(&why) {
                 continue;
             }
-            told.push(why);
+            shown.push(why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
             self.warn("metrics", format!("not {}: {why}{hint}", names(Some(why))));
         }
@@ -285,17 +285,17 @@ impl Sentences {
                 text::size(deviation)
             ),
         );
-        let told = noise.thresholds.iter().map(|threshold| {
+        let thresholds = noise.thresholds.iter().map(|threshold| {
             let least = threshold.least.map_or("none".to_owned(), text::size);
             format!("of {least} in {}", text::roughly(threshold.seconds))
         });
-        let told = told.collect::<Vec<_>>().join(", ");
+        let thresholds = thresholds.collect::<Vec<_>>().join(", ");
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
         self.add(
             "verdicts",
             longest.is_none_or(|least| least > 0.02),
             format!(
-                "for runs of {run}, no change is told from a threshold {told}, or from a larger \
+                "for runs of {run}, no change is told from a threshold {thresholds}, or from a larger \
                  one"
             ),
         );

@@ -90,7 +90,7 @@ fn decided_by_samples(outcome: &Outcome, verdict: Verdict) -> String {
     }
 }
 
-/// What is said in place of a verdict, which is that of all shards.
+/// What stands in place of a verdict, which is that of all shards.
 fn shard(outcome: &Outcome, spent: &str) -> String {
     let Some(shard) = outcome.shard.flatten() else { return String::new() };
     let pairs = text::count(outcome.pairs(), "pair");
@@ -220,7 +220,7 @@ pub(crate) fn full_name(
     }
 }
 
-/// What is said of one metric: its change, its interval, its threshold.
+/// The line of one metric: its change, its interval, its threshold.
 pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let only = match metric.status {
         Status::Compared => None,

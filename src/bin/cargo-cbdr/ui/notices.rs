@@ -182,14 +182,14 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
     let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
         removed.iter().cloned().partition(|removed| removed.metric.is_none());
     let noun = if benchmarks.len() == 1 { "benchmark" } else { "benchmarks" };
-    let said = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
-    let said =
-        said.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
+    let kinds = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
+    let sentences =
+        kinds.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
             let gate = if removed.len() == 1 { "gates" } else { "gate" };
             let names = text::removed_names(removed, MOST);
             format!("the head no longer {verb} {names}, which {gate} on the base")
         });
-    said.collect::<Vec<_>>().join("; ")
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn pointers(side: Side, files: usize, example: &str) -> String {
@@ -335,7 +335,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
         Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
         None => "the change is too close to the threshold".to_owned(),
     };
-    let told = match reach {
+    let reach = match reach {
         Some(reach) => format!(
             "; only a change below {} or above {} can be told from it in time",
             percent(limit - reach),
@@ -349,7 +349,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     format!(
         "a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: \
-         {needed}{told}{others}"
+         {needed}{reach}{others}"
     )
 }
 
