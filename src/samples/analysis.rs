@@ -46,7 +46,7 @@ impl MetricSums {
             // A zero makes the geometric mean zero.
             Estimator::GeometricMean if self.undefined => Some(0.0),
             Estimator::GeometricMean => self.moments.mean().map(f64::exp),
-            Estimator::Mean | Estimator::Median | Estimator::Robust => self.moments.mean(),
+            _ => self.moments.mean(),
         }
     }
 }
