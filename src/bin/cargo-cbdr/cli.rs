@@ -48,12 +48,12 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     #[command(flatten)]
-    pub(crate) verbosity: Verbosity,
+    pub(crate) display: DisplayFlags,
 }
 
 /// How much is shown on standard error.
 #[derive(Debug, Args)]
-pub(crate) struct Verbosity {
+pub(crate) struct DisplayFlags {
     /// Say nothing but the result and errors
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

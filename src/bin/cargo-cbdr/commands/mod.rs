@@ -50,8 +50,8 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
         }
     };
-    let options = &cli.verbosity;
-    verbosity::choose(options.quiet, options.verbose, options.progress)?;
+    let display = &cli.display;
+    verbosity::choose(display.quiet, display.verbose, display.progress)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     let context = Context { helper: &helper, interrupt: &interrupt };
