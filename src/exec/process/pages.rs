@@ -39,7 +39,7 @@ pub fn evict(path: &Path) -> io::Result<Cached> {
 /// # Errors
 /// Always.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn evict(_path: &Path) -> io::Result<Cached> {
+pub fn evict(_path: &Path) -> io::Result<Cached> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -61,7 +61,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// When a handler can't be installed.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub fn listen() -> io::Result<Self> {
         let interrupt = Interrupt::never()?;
         let interrupt = LISTENING.get_or_init(|| interrupt).clone();
         // SAFETY: the handler touches only atomics and an event that live on.
@@ -75,12 +75,12 @@ impl Interrupt {
     ///
     /// # Errors
     /// When the system has no handles left.
-    pub(crate) fn never() -> io::Result<Self> {
+    pub fn never() -> io::Result<Self> {
         Ok(Interrupt { signal: Arc::default(), event: Arc::new(ManualResetEvent::new()?) })
     }
 
     /// The signal that has arrived, if any, by its number on Unix.
-    pub(crate) fn signal(&self) -> Option<i32> {
+    pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
     }
@@ -94,7 +94,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// None.
-    pub(crate) fn wait_readable(&self, source: &File) -> io::Result<bool> {
+    pub fn wait_readable(&self, source: &File) -> io::Result<bool> {
         let handle = source.as_raw_handle();
         // SAFETY: an open handle.
         if unsafe { GetFileType(handle) } != FILE_TYPE_PIPE {
@@ -119,7 +119,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// When it can't be opened.
-    pub(crate) fn open_pipe(&self, path: &Path) -> io::Result<Option<File>> {
+    pub fn open_pipe(&self, path: &Path) -> io::Result<Option<File>> {
         File::options().write(true).open(path).map(Some)
     }
 
@@ -128,12 +128,12 @@ impl Interrupt {
     ///
     /// # Errors
     /// None.
-    pub(crate) fn stop_with_reader(&self) -> io::Result<()> {
+    pub fn stop_with_reader(&self) -> io::Result<()> {
         Ok(())
     }
 
     /// Always false: see [`Interrupt::stop_with_reader`].
-    pub(crate) fn is_reader_gone(&self) -> bool {
+    pub fn is_reader_gone(&self) -> bool {
         false
     }
 }

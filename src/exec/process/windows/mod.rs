@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-pub(crate) use interrupt::{Interrupt, die_of, standard_input};
+pub use interrupt::{Interrupt, die_of, standard_input};
 pub(crate) use job::is_full;
 use job::{JobObject, SUSPENDED, WaitResult, peak_memory, resume, wait};
 
@@ -21,14 +21,14 @@ use super::{Command, Exit, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink,
 
 /// Runs programs: what the helper process is on other systems.
 #[derive(Debug)]
-pub(crate) struct Helper(());
+pub struct Helper(());
 
 impl Helper {
     /// Starts nothing.
     ///
     /// # Errors
     /// None.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub fn start() -> io::Result<Self> {
         Ok(Helper(()))
     }
 
@@ -36,11 +36,7 @@ impl Helper {
     ///
     /// # Errors
     /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
-    pub(crate) fn run(
-        &self,
-        command: &Command,
-        interrupt: &Interrupt,
-    ) -> Result<Outcome, RunError> {
+    pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
         interrupt.check()?;
         let running = RunningProgram::start(command)?;
         let outcome = running.finish(command, interrupt);
