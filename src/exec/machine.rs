@@ -284,9 +284,7 @@ mod tests {
     fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            crate::exec::system::write(&root.path().join(path), text);
         }
         root
     }

@@ -8,6 +8,7 @@ mod place;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
@@ -15,6 +16,12 @@ use std::time::SystemTime;
 pub use digest::digest;
 pub use digest::{digest_file, hex};
 pub use place::{Place, Staged};
+
+/// A number that nobody knows beforehand.
+pub fn random() -> u64 {
+    // The standard library's keys come from the system's random numbers.
+    RandomState::new().build_hasher().finish()
+}
 
 /// The environment variable with the user's home folder.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
@@ -241,6 +248,14 @@ fn plain(path: PathBuf) -> PathBuf {
         drive && letters.next() == Some(b':') && text.len() < 260
     });
     plain.map_or_else(|| path.clone(), PathBuf::from)
+}
+
+/// Writes a file of a test, and the folders around it.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How benchmark programs are called and read, by name.
 
-use crate::model::words::words;
+use crate::model::words::{expected, words};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +27,4 @@ words!(Dialect {
     Criterion = "criterion",
     Divan = "divan",
     Libtest = "libtest",
-} else |_| {
-    let names = Dialect::ALL.map(Dialect::name);
-    let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    format!("it is {} or {last}", others.join(", "))
-});
+} else |_| expected(&Dialect::ALL.map(Dialect::name)));

@@ -1,5 +1,7 @@
 //! Enums whose values users type as words.
 
+use std::borrow::Borrow;
+
 /// Gives an enum the words that users type for its values: `ALL`, `name`, `Display`
 /// and `FromStr`, whose error says which words there are.
 macro_rules! words {
@@ -39,7 +41,11 @@ pub(crate) use words;
 
 /// What is expected instead of a word that is none: ``it is `a`, `b` or `c` ``.
 pub(crate) fn one_of(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    expected(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
+}
+
+/// The same of words as they are to be shown.
+pub(crate) fn expected<W: Borrow<str>>(words: &[W]) -> String {
     let (last, others) = words.split_last().expect("an enum with words has one");
-    format!("it is {} or {last}", others.join(", "))
+    format!("it is {} or {}", others.join(", "), last.borrow())
 }

@@ -404,9 +404,7 @@ mod tests {
         let programs = ["release/app", "release/examples/one", "x/release/app", "tmp/left"];
         let linked = ["release/deps/app-1", "release/deps/app-1.exe", "CACHEDIR.TAG"];
         for name in files.iter().chain(&programs).chain(&linked) {
-            let path = root.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "").unwrap();
+            crate::exec::system::write(&root.join(name), "");
         }
         remove_programs(root).unwrap();
         for name in files {

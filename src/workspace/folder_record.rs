@@ -278,9 +278,7 @@ mod tests {
         }
 
         fn write(&self, name: &str, text: &str) {
-            let path = self.root().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            crate::exec::system::write(&self.root().join(name), text);
         }
 
         fn restore(&self, folder: &str) -> Restored {

@@ -62,9 +62,7 @@ fn criterion_prints_its_estimates() {
 fn criterion_leaves_files_with_all_digits() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        crate::exec::system::write(&folder.path().join(path), text);
     };
     let about = r#"{"group_id":"group","function_id":"fib","value_str":"3","throughput":{"Bytes":1024},"full_id":"group/fib/3","directory_name":"group/fib/3","title":"group/fib/3"}"#;
     let values =

@@ -4,13 +4,13 @@
 //! does not pass is skipped and counted.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fingerprint::Fingerprint;
+use crate::exec::system;
 use crate::model::metric::{Better, Metric, Unit};
 
 /// The version of the lines.
@@ -168,8 +168,7 @@ impl NoteLine {
     /// A line of now that holds nothing yet.
     fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // The standard library's keys come from the system's random numbers.
-        let id = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let id = format!("{:016x}", system::random());
         let time = (now.as_secs_f64() * 1000.0).round() / 1000.0;
         NoteLine { cbdr: VERSION, id, time, result: None, change: None, removes: None }
     }

@@ -158,9 +158,7 @@ mod tests {
     fn with(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            crate::exec::system::write(&folder.path().join(path), text);
         }
         folder
     }

@@ -142,9 +142,7 @@ mod tests {
     fn a_compiler_that_is_replaced_in_place_is_another_foundation() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            crate::exec::system::write(&folder.path().join(name), text);
         };
         let mut configuration = Configuration::default();
         configuration.strings.insert((folder.path().to_owned(), "tools/wrap --fast".to_owned()));

@@ -201,9 +201,7 @@ mod tests {
     fn a_file_that_is_changed_added_to_a_folder_or_removed_is_seen() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            crate::exec::system::write(&folder.path().join(name), text);
         };
         write("Cargo.toml", "x");
         write("src/lib.rs", "y");

@@ -1,10 +1,10 @@
 //! A comparison with somebody watching.
 
-use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::exec::system;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::{Recording, csv};
@@ -56,6 +56,5 @@ pub(super) fn observed(
 
 /// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
 pub(super) fn random_seed() -> u64 {
-    // The standard library's keys come from the system's random numbers.
-    std::hash::RandomState::new().build_hasher().finish() >> 11
+    system::random() >> 11
 }

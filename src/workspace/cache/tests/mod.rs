@@ -7,7 +7,8 @@ mod ending;
 use std::time::SystemTime;
 
 use super::*;
-use crate::workspace::git::tests::{names, write};
+use crate::exec::system::write;
+use crate::workspace::git::tests::names;
 
 /// A cache in a scratch folder, with the repository of a repository.
 struct Scratch {

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature, Time};
 
 use super::{Repo, Revision};
+use crate::exec::system::write;
 
 /// A repository `work` on the branch `main`, without a commit.
 pub(super) struct Scratch {
@@ -139,11 +140,6 @@ fn init(path: &Path) -> Repository {
     let mut options = RepositoryInitOptions::new();
     options.initial_head("main").external_template(false);
     Repository::init_opts(path, &options).unwrap()
-}
-
-pub(crate) fn write(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
 }
 
 fn read(path: &Path) -> String {
