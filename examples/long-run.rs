@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut plan = Plan::new(0.95, estimator, SEED);
     plan.time_limit = Duration::from_secs(86_400);
     plan.max_pairs = Some(pairs);
-    plan.add_program(false, 0.0);
+    plan.add_group(0, false, 0.0);
     plan.add_benchmark("day", &[metric], vec![Gate::new("wall_time", THRESHOLD)]);
     println!("{estimator}: {} million pairs\n", pairs / MILLION);
     println!("| pairs | peak memory | processor time a pair |\n|---:|---:|---:|");

@@ -13,15 +13,17 @@
 //! };
 //! ```
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
-use super::plan::{Plan, PlannedBenchmark, PlannedProgram};
+use super::plan::{Group, Plan, PlannedBenchmark};
 use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::notice::Unlikely;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::stats::forecast::Forecast;
 
@@ -32,11 +34,19 @@ const PAIRS_TO_FORESEE: u64 = 20;
 /// How far beyond the limit a forecast has to be. Forecasts are rough.
 const CLEARLY: f64 = 2.0;
 
+/// A forecast below this part of the pairs so far is not believed: whoever has needed
+/// many pairs may well need more.
+const SOONEST: f64 = 0.25;
+
+/// A forecast beyond this many times the pairs so far is taken for this. So the time is
+/// shared equally by tests for which there is no forecast.
+const LATEST: f64 = 100.0;
+
 /// A pair that is to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// The program, by its place in the plan.
-    pub(crate) program: usize,
+    /// The group, by its place in the plan.
+    pub(crate) group: usize,
     /// The benchmarks that are wanted of it.
     pub(crate) wanted: Vec<BenchmarkId>,
     /// The side that goes first.
@@ -53,10 +63,14 @@ pub struct Turn {
 #[derive(Debug)]
 pub struct Experiment {
     plan: Plan,
-    programs: Vec<ProgramState>,
+    groups: Vec<GroupState>,
     benchmarks: Vec<BenchmarkState>,
-    /// The program of the latest turn.
+    /// The group of the latest turn.
     latest: Option<usize>,
+    /// The tests in which the latest pair has shown a regression.
+    found: Vec<(BenchmarkId, usize)>,
+    /// Whether the tests that can't come to a verdict in time were looked for.
+    has_foreseen: bool,
     /// When sampling began, in the caller's time.
     start: f64,
     /// The end of the latest pair, seconds since the start.
@@ -67,25 +81,39 @@ impl Experiment {
     /// Begins at the time `now`, seconds since any moment. Later times are measured
     /// from the same moment and never go back.
     pub fn new(plan: Plan, now: f64) -> Self {
-        let programs = plan.programs.iter().enumerate().map(|(number, program)| ProgramState {
+        let benchmarks = plan.groups.iter().flat_map(|group| {
+            let benchmarks = plan.benchmarks[group.benchmarks.clone()].iter();
+            let time = group.length.and_then(RunLength::time);
+            benchmarks.map(|one| BenchmarkState::new(&plan, one, time)).collect::<Vec<_>>()
+        });
+        let benchmarks: Vec<BenchmarkState> = benchmarks.collect();
+        let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
+            is_open: benchmarks[group.benchmarks.clone()].iter().any(BenchmarkState::is_open),
+            // A shard comes to no verdict: its groups are sampled equally often.
+            least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
             pairs: 0,
-            pair_seconds: program.pair_seconds,
+            pair_seconds: group.pair_seconds,
             timed_pairs: 0,
             timed_seconds: 0.0,
+            remaining: OnceCell::new(),
         });
         Experiment {
-            programs: programs.collect(),
-            benchmarks: plan.benchmarks.iter().map(|one| BenchmarkState::new(&plan, one)).collect(),
+            groups: groups.collect(),
+            benchmarks,
             latest: None,
+            found: Vec::new(),
+            has_foreseen: false,
             start: now,
             elapsed: 0.0,
             plan,
         }
     }
 
-    /// The next pair: of the next program in turn that is open, if it is allowed and
-    /// fits into the time that is left.
+    /// The next pair. First every group gets the least number of pairs that can decide,
+    /// in turn. From then on the next pair is one of the group that is expected to come
+    /// to its verdicts soonest. A pair is begun only if it is allowed and fits into the
+    /// time that is left.
     ///
     /// # Errors
     /// Why there is none.
@@ -94,26 +122,28 @@ impl Experiment {
         if self.plan.fail_fast && self.latest.is_some_and(|latest| self.has_regression(latest)) {
             return Err(StoppedBy::Verdict);
         }
-        let count = self.programs.len();
+        let count = self.groups.len();
         let after = self.latest.map_or(0, |latest| latest + 1);
         let in_turn = (0..count).map(|step| (after + step) % count);
-        let open: Vec<usize> = in_turn.filter(|&number| self.is_open(number)).collect();
-        if open.is_empty() {
+        let mut open = in_turn.filter(|&number| self.groups[number].is_open).peekable();
+        if open.peek().is_none() {
             return Err(StoppedBy::Verdict);
         }
         let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let mut allowed = open.into_iter().filter(|&n| self.programs[n].pairs < most).peekable();
+        let mut allowed = open.filter(|&number| self.groups[number].pairs < most).peekable();
         if allowed.peek().is_none() {
             return Err(StoppedBy::MaxPairs);
         }
         let left = self.plan.time_limit.as_secs_f64() - begin;
-        let fits = |number: &usize| left > 0.0 && self.programs[*number].pair_seconds <= left;
-        let program = allowed.find(fits).ok_or(StoppedBy::TimeLimit)?;
-        self.latest = Some(program);
-        let ProgramState { schedule, pairs, .. } = self.programs[program];
+        let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
+        // The first of those that are equally urgent, in turn.
+        let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
+        let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
+        self.latest = Some(group);
+        let GroupState { schedule, pairs, .. } = self.groups[group];
         Ok(Turn {
-            program,
-            wanted: self.wanted(program),
+            group,
+            wanted: self.wanted(group),
             first: schedule.first(pairs),
             pair_seed: schedule.pair_seed(pairs),
             left: Duration::from_secs_f64(left.max(0.001)),
@@ -125,27 +155,31 @@ impl Experiment {
     /// measured if both sides have a row.
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
+        self.found.clear();
         let wanted_before = turn.wanted.len();
-        let range = self.plan.programs[turn.program].benchmarks.clone();
-        for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range]) {
+        let range = self.plan.groups[turn.group].benchmarks.clone();
+        for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range.clone()]) {
             let row = |side| {
                 let id = BenchmarkId(number);
                 rows.iter().find(|row| row.benchmark == id && row.side == side)
             };
             if let (Some(base), Some(head)) = (row(Side::Base), row(Side::Head)) {
-                benchmark.push(base, head, turn.first);
+                let found = benchmark.push(base, head, turn.first).into_iter();
+                self.found.extend(found.map(|test| (BenchmarkId(number), test)));
             }
         }
-        let wanted_after = self.wanted(turn.program).len();
-        let program = &mut self.programs[turn.program];
-        program.pairs += 1;
-        program.timed_pairs += 1;
-        program.timed_seconds += self.elapsed - turn.begin;
-        program.pair_seconds = program.timed_seconds / program.timed_pairs as f64;
+        let wanted_after = self.wanted(turn.group).len();
+        let group = &mut self.groups[turn.group];
+        group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
+        group.remaining = OnceCell::new();
+        group.pairs += 1;
+        group.timed_pairs += 1;
+        group.timed_seconds += self.elapsed - turn.begin;
+        group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
         if wanted_after < wanted_before {
-            program.pair_seconds *= wanted_after as f64 / wanted_before as f64;
-            program.timed_pairs = 0;
-            program.timed_seconds = 0.0;
+            group.pair_seconds *= wanted_after as f64 / wanted_before as f64;
+            group.timed_pairs = 0;
+            group.timed_seconds = 0.0;
         }
     }
 
@@ -156,24 +190,32 @@ impl Experiment {
 
     /// Whether there was a whole pair.
     pub(crate) fn has_pairs(&self) -> bool {
-        self.programs.iter().any(|program| program.pairs > 0)
+        self.groups.iter().any(|group| group.pairs > 0)
     }
 
-    /// The first test of the program of `turn` whose verdict is not to be expected
-    /// within the limits, and how many more there are. Answered once, early.
-    pub(crate) fn unlikely(&self, turn: &Turn) -> Option<Unlikely> {
-        let program = &self.programs[turn.program];
-        if program.pairs != PAIRS_TO_FORESEE {
+    /// The first test whose verdict is not to be expected within the limits, and how many
+    /// more there are. Answered once, when every group has enough pairs for a forecast.
+    pub(crate) fn unlikely(&mut self) -> Option<Unlikely> {
+        if self.has_foreseen || self.groups.iter().any(GroupState::is_early) {
             return None;
         }
+        self.has_foreseen = true;
+        let open = (0..self.groups.len()).filter(|&group| self.groups[group].is_open);
+        let mut found = open.flat_map(|group| self.unlikely_in(group));
+        let first = found.next()?;
+        Some(Unlikely { others: found.count(), ..first })
+    }
+
+    fn unlikely_in(&self, number: usize) -> Vec<Unlikely> {
+        let group = &self.groups[number];
         let left = self.plan.time_limit.as_secs_f64() - self.elapsed;
-        let in_time = program.pairs + (left / program.pair_seconds).max(0.0) as u64;
+        let in_time = group.pairs.saturating_add((left / group.pair_seconds).max(0.0) as u64);
         let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
-        let range = self.plan.programs[turn.program].benchmarks.clone();
-        let open = self.benchmarks[range]
+        let open = self
+            .of_group(number)
             .iter()
             .flat_map(|benchmark| benchmark.open_tests().map(move |test| (benchmark, test)));
-        let mut found = open.filter_map(|(benchmark, test)| {
+        let found = open.filter_map(|(benchmark, test)| {
             let needed = match test.forecast() {
                 Forecast::Pairs(pairs) => Some(pairs),
                 Forecast::Never => None,
@@ -186,75 +228,104 @@ impl Experiment {
                 benchmark: benchmark.name.clone(),
                 metric: test.metric().name.clone(),
                 limit: test.metric().better.limit(test.threshold()?),
-                needed: needed.map(|pairs| pairs as f64 * program.pair_seconds),
+                needed: needed.map(|pairs| pairs as f64 * group.pair_seconds),
                 reach: test.reach(affordable),
                 others: 0,
             })
         });
-        let first = found.next()?;
-        Some(Unlikely { others: found.count(), ..first })
+        found.collect()
+    }
+
+    /// The benchmarks of which something gates and that have too few pairs for any verdict.
+    pub(crate) fn not_asked(&self) -> Vec<&str> {
+        let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
+        let few = few.filter(|(_, group)| group.is_open && self.plan.decides);
+        let benchmarks = few.flat_map(|(number, _)| self.of_group(number));
+        let open = benchmarks.filter(|benchmark| benchmark.is_open());
+        open.map(|benchmark| benchmark.name.as_str()).collect()
     }
 
     /// The results of all benchmarks, once sampling is over.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
-        let benchmarks = self.benchmarks.iter().map(|one| one.result(MetricTest::end)).collect();
+        let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
         Sampled { benchmarks, stopped_by, elapsed: self.elapsed }
     }
 
-    fn of_program(&self, program: usize) -> &[BenchmarkState] {
-        &self.benchmarks[self.plan.programs[program].benchmarks.clone()]
+    fn of_group(&self, group: usize) -> &[BenchmarkState] {
+        &self.benchmarks[self.plan.groups[group].benchmarks.clone()]
     }
 
-    fn is_open(&self, program: usize) -> bool {
-        self.of_program(program).iter().any(BenchmarkState::is_open)
+    /// How urgent the next pair of a group is; the least goes first.
+    fn urgency(&self, number: usize) -> Urgency {
+        let group = &self.groups[number];
+        if group.pairs < group.least {
+            return Urgency::Fresh { pairs: group.pairs };
+        }
+        let pairs = group.pairs as f64;
+        let forecast = self.remaining_pairs(number).unwrap_or(f64::INFINITY);
+        let seconds = group.pair_seconds * forecast.clamp(SOONEST * pairs, LATEST * pairs);
+        Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
     }
 
-    /// The benchmarks that the next pair of a program is for: those that are open, or
-    /// all if a run can't be limited to some.
-    fn wanted(&self, program: usize) -> Vec<BenchmarkId> {
-        let PlannedProgram { benchmarks, can_leave, .. } = &self.plan.programs[program];
+    /// The benchmarks that the next pair of a group is for: those that are open, or all
+    /// if a run can't be limited to some.
+    fn wanted(&self, group: usize) -> Vec<BenchmarkId> {
+        let Group { benchmarks, can_leave, .. } = &self.plan.groups[group];
         let wanted = |number: &usize| !can_leave || self.benchmarks[*number].is_open();
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
     }
 
-    fn has_regression(&self, program: usize) -> bool {
-        let mut tests = self.of_program(program).iter().flat_map(|benchmark| &benchmark.tests);
+    fn has_regression(&self, group: usize) -> bool {
+        let mut tests = self.of_group(group).iter().flat_map(|benchmark| &benchmark.tests);
         tests.any(|(_, test)| test.verdict() == Some(Verdict::Regression))
     }
 
     /// Seconds until all verdicts, or until a limit if there are to be none.
     fn remaining(&self) -> Option<f64> {
-        let programs = 0..self.programs.len();
+        let groups = 0..self.groups.len();
         if self.plan.decides {
-            return programs.map(|number| self.remaining_of(number)).sum();
+            let seconds =
+                |group: usize| Some(self.remaining_pairs(group)? * self.groups[group].pair_seconds);
+            return groups.map(seconds).sum();
         }
         let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let left = programs.filter(|&number| self.is_open(number)).map(|number| {
-            let program = &self.programs[number];
-            most.saturating_sub(program.pairs) as f64 * program.pair_seconds
-        });
+        let left = self.groups.iter().filter(|group| group.is_open);
+        let left = left.map(|group| most.saturating_sub(group.pairs) as f64 * group.pair_seconds);
         let left: f64 = left.sum();
         Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
     }
 
-    /// Seconds until the verdicts of a program. A benchmark that leaves makes the
-    /// pairs after it shorter, in proportion.
-    fn remaining_of(&self, program: usize) -> Option<f64> {
-        let left = self.of_program(program).iter().map(BenchmarkState::remaining);
-        let left = left.collect::<Option<Vec<u64>>>()?;
-        let pairs = if self.plan.programs[program].can_leave {
-            left.iter().sum::<u64>() as f64 / self.wanted(program).len().max(1) as f64
-        } else {
-            left.into_iter().max().unwrap_or(0) as f64
-        };
-        Some(pairs * self.programs[program].pair_seconds)
+    /// How many pairs are left until the verdicts of a group. A benchmark that leaves
+    /// makes the pairs after it shorter, in proportion.
+    fn remaining_pairs(&self, group: usize) -> Option<f64> {
+        *self.groups[group].remaining.get_or_init(|| {
+            let left = self.of_group(group).iter().map(BenchmarkState::remaining);
+            let left = left.collect::<Option<Vec<u64>>>()?;
+            Some(match self.plan.groups[group].can_leave {
+                true => left.iter().sum::<u64>() as f64 / self.wanted(group).len().max(1) as f64,
+                false => left.into_iter().max().unwrap_or(0) as f64,
+            })
+        })
     }
 }
 
-/// One program of the experiment.
+/// How urgent the next pair of a group is, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// It has only these pairs, fewer than it needs to be decided at all.
+    Fresh { pairs: u64 },
+    /// It is expected to be decided after so much more measuring.
+    Foreseen { microseconds: u64 },
+}
+
+/// One group of the experiment.
 #[derive(Debug)]
-struct ProgramState {
+struct GroupState {
     schedule: Schedule,
+    /// Whether a benchmark of it is open.
+    is_open: bool,
+    /// The number of pairs with which each of its tests can be decided.
+    least: u64,
     pairs: u64,
     /// How long a pair takes with the benchmarks that are left, seconds.
     pair_seconds: f64,
@@ -262,20 +333,35 @@ struct ProgramState {
     timed_pairs: u64,
     /// How long these took, seconds.
     timed_seconds: f64,
+    /// The pairs until its verdicts, once somebody has asked: a forecast takes as long
+    /// as many a run.
+    remaining: OnceCell<Option<f64>>,
+}
+
+impl GroupState {
+    /// Whether it has too few pairs for a forecast.
+    fn is_early(&self) -> bool {
+        self.is_open && self.pairs < PAIRS_TO_FORESEE
+    }
 }
 
 /// One benchmark of the experiment.
 #[derive(Debug)]
 struct BenchmarkState {
     name: String,
+    /// How long a run measures it, seconds.
+    measurement_time: Option<f64>,
     tests: Vec<(MetricId, MetricTest)>,
     pairs: u64,
     /// The gates of a shard, which are decided elsewhere.
     undecided: Vec<Gate>,
+    /// The result so far, once somebody has asked: with many benchmarks, those that did
+    /// not run since then are not computed again.
+    result: OnceCell<BenchmarkResult>,
 }
 
 impl BenchmarkState {
-    fn new(plan: &Plan, benchmark: &PlannedBenchmark) -> Self {
+    fn new(plan: &Plan, benchmark: &PlannedBenchmark, measurement_time: Option<Duration>) -> Self {
         let tests = benchmark.metrics.iter().map(|(id, metric)| {
             let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name);
             let gate = gate.filter(|_| plan.decides);
@@ -283,16 +369,26 @@ impl BenchmarkState {
         });
         let undecided = if plan.decides { Vec::new() } else { benchmark.gates.clone() };
         let name = benchmark.name.clone();
-        BenchmarkState { name, tests: tests.collect(), pairs: 0, undecided }
+        let (tests, result) = (tests.collect(), OnceCell::new());
+        let measurement_time = measurement_time.map(|time| time.as_secs_f64());
+        BenchmarkState { name, measurement_time, tests, pairs: 0, undecided, result }
     }
 
-    fn push(&mut self, base: &Row, head: &Row, first: Side) {
-        for (metric, test) in &mut self.tests {
+    /// Takes a pair, and returns the tests that it has shown to be regressions.
+    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (number, (metric, test)) in self.tests.iter_mut().enumerate() {
             if let (Some(base), Some(head)) = (base.get(*metric), head.get(*metric)) {
+                let was_known = test.verdict().is_some();
                 test.push(base, head, first);
+                if !was_known && test.verdict() == Some(Verdict::Regression) {
+                    found.push(number);
+                }
             }
         }
         self.pairs += 1;
+        self.result = OnceCell::new();
+        found
     }
 
     fn is_open(&self) -> bool {
@@ -315,7 +411,12 @@ impl BenchmarkState {
         Some(most)
     }
 
-    fn result(&self, of: impl Fn(&MetricTest) -> MetricResult) -> BenchmarkResult {
+    /// The result so far.
+    fn result(&self) -> &BenchmarkResult {
+        self.result.get_or_init(|| self.results(MetricTest::result))
+    }
+
+    fn results(&self, of: impl Fn(&MetricTest) -> MetricResult) -> BenchmarkResult {
         let metrics = self.tests.iter().map(|(_, test)| {
             let result = of(test);
             match self.undecided.iter().find(|gate| gate.metric == result.name) {
@@ -325,6 +426,7 @@ impl BenchmarkState {
         });
         BenchmarkResult {
             pairs: self.pairs,
+            measurement_time: self.measurement_time,
             metrics: metrics.collect(),
             ..BenchmarkResult::new(&self.name, Status::Compared)
         }
@@ -349,20 +451,36 @@ impl<'a> Progress<'a> {
         self.experiment.elapsed
     }
 
-    /// The results so far of the benchmarks of a program.
-    pub(crate) fn results(&self, program: usize) -> Vec<BenchmarkResult> {
-        let benchmarks = self.experiment.of_program(program).iter();
-        benchmarks.map(|benchmark| benchmark.result(MetricTest::result)).collect()
+    /// The results so far of the benchmarks of a group.
+    pub(crate) fn results(
+        &self,
+        group: usize,
+    ) -> impl Iterator<Item = &'a BenchmarkResult> + Clone {
+        self.experiment.of_group(group).iter().map(BenchmarkState::result)
+    }
+
+    /// The regressions that the latest pair has shown.
+    pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        let experiment = self.experiment;
+        experiment.found.iter().map(|(benchmark, test)| {
+            let result = experiment.benchmarks[benchmark.0].result();
+            (result, &result.metrics[*test])
+        })
     }
 
     /// All results so far, and how long the rest is expected to take.
     pub fn snapshot(&self) -> Snapshot {
-        let benchmarks = self.experiment.benchmarks.iter();
+        let Experiment { plan, benchmarks, groups, elapsed, .. } = self.experiment;
+        let limit = plan.time_limit.as_secs_f64();
+        let remaining = self.experiment.remaining();
+        let is_early = groups.iter().any(GroupState::is_early);
+        let fits = remaining.is_some_and(|seconds| seconds <= limit - elapsed);
         Snapshot {
-            benchmarks: benchmarks.map(|one| one.result(MetricTest::result)).collect(),
-            elapsed: self.experiment.elapsed,
-            limit: self.experiment.plan.time_limit.as_secs_f64(),
-            remaining: self.experiment.remaining(),
+            benchmarks: benchmarks.iter().map(|one| one.result().clone()).collect(),
+            elapsed: *elapsed,
+            limit,
+            remaining: remaining.filter(|_| fits),
+            is_unlikely: plan.decides && !fits && !is_early,
         }
     }
 }
@@ -377,8 +495,10 @@ pub struct Snapshot {
     /// Seconds that sampling may take.
     pub limit: f64,
     /// Seconds until all verdicts, if the noise stays as it is; `None` if that can't
-    /// be said.
+    /// be said, or would take longer than there is time, as far as few pairs can tell.
     pub remaining: Option<f64>,
+    /// Whether some verdict is not to be expected within the limit.
+    pub is_unlikely: bool,
 }
 
 #[cfg(test)]

@@ -6,3 +6,4 @@ pub mod plan;
 pub mod remarks;
 pub(crate) mod schedule;
 pub(crate) mod test;
+pub(crate) mod trial;

@@ -8,6 +8,7 @@ use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
 use crate::model::row::{BenchmarkId, MetricId};
+use crate::model::run_length::RunLength;
 use crate::stats::estimator::Levels;
 
 /// What is sampled, and when it stops.
@@ -17,7 +18,8 @@ pub struct Plan {
     pub metrics: Vec<Metric>,
     /// The benchmarks of all programs, by their ids.
     pub benchmarks: Vec<PlannedBenchmark>,
-    pub(crate) programs: Vec<PlannedProgram>,
+    /// What one run measures, in the order of the benchmarks.
+    pub(crate) groups: Vec<Group>,
     /// 1 minus the chance of a wrong verdict.
     pub(crate) confidence: f64,
     /// How a change is estimated.
@@ -46,24 +48,28 @@ pub struct PlannedBenchmark {
     pub(crate) gates: Vec<Gate>,
 }
 
-/// A program to sample.
+/// The benchmarks of a program that one run measures.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PlannedProgram {
-    /// The benchmarks that its runs measure.
+pub(crate) struct Group {
+    /// The program, by its place among those of the comparison.
+    pub(crate) program: usize,
+    /// The benchmarks.
     pub(crate) benchmarks: Range<usize>,
     /// Whether a run can be limited to some of them.
     pub(crate) can_leave: bool,
     /// How long a pair of runs is expected to take, seconds; 0 if that is not known.
     pub(crate) pair_seconds: f64,
+    /// How long a run measures each benchmark, if the harness can be told.
+    pub(crate) length: Option<RunLength>,
 }
 
 impl Plan {
-    /// A plan without programs and without limits.
+    /// A plan without benchmarks and without limits.
     pub fn new(confidence: f64, estimator: Estimator, seed: u64) -> Self {
         Plan {
             metrics: Vec::new(),
             benchmarks: Vec::new(),
-            programs: Vec::new(),
+            groups: Vec::new(),
             confidence,
             estimator,
             time_limit: Duration::MAX,
@@ -74,13 +80,14 @@ impl Plan {
         }
     }
 
-    /// Adds a program without benchmarks.
-    pub fn add_program(&mut self, can_leave: bool, pair_seconds: f64) {
+    /// Adds a group without benchmarks, of the program number `program`.
+    pub fn add_group(&mut self, program: usize, can_leave: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
-        self.programs.push(PlannedProgram { benchmarks: end..end, can_leave, pair_seconds });
+        let (benchmarks, length) = (end..end, None);
+        self.groups.push(Group { program, benchmarks, can_leave, pair_seconds, length });
     }
 
-    /// Adds a benchmark to the latest program.
+    /// Adds a benchmark to the latest group.
     pub fn add_benchmark(
         &mut self,
         name: &str,
@@ -90,8 +97,8 @@ impl Plan {
         let metrics = metrics.iter().map(|metric| (self.metric_id(metric), metric.clone()));
         let metrics = metrics.collect();
         self.benchmarks.push(PlannedBenchmark { name: name.to_owned(), metrics, gates });
-        if let Some(program) = self.programs.last_mut() {
-            program.benchmarks.end = self.benchmarks.len();
+        if let Some(group) = self.groups.last_mut() {
+            group.benchmarks.end = self.benchmarks.len();
         }
         BenchmarkId(self.benchmarks.len() - 1)
     }
@@ -102,6 +109,17 @@ impl Plan {
             self.metrics.push(metric.clone());
             self.metrics.len() - 1
         }))
+    }
+
+    /// The groups whose runs have a length that can be chosen: the names of the
+    /// benchmarks, how long a run measures each of them, and how long a pair is expected
+    /// to take, seconds.
+    pub fn run_lengths(&self) -> impl Iterator<Item = (Vec<&str>, Duration, f64)> {
+        self.groups.iter().filter_map(|group| {
+            let benchmarks = &self.benchmarks[group.benchmarks.clone()];
+            let names = benchmarks.iter().map(|benchmark| benchmark.name.as_str());
+            Some((names.collect(), group.length?.time()?, group.pair_seconds))
+        })
     }
 
     /// The chances of a wrong verdict of either kind, for one of all the tests.
@@ -116,18 +134,28 @@ impl Plan {
 
     /// The least number of pairs with which any test can be decided.
     pub fn least_pairs(&self) -> u64 {
-        let gating = self.benchmarks.iter().flat_map(|benchmark| {
+        self.least_pairs_of(&self.benchmarks).min().unwrap_or(u64::MAX)
+    }
+
+    /// The number of pairs with which every test of a group can be decided; none if
+    /// nothing of it gates.
+    pub(crate) fn least_pairs_in(&self, group: &Group) -> Option<u64> {
+        self.least_pairs_of(&self.benchmarks[group.benchmarks.clone()]).max()
+    }
+
+    fn least_pairs_of(&self, benchmarks: &[PlannedBenchmark]) -> impl Iterator<Item = u64> {
+        let levels = self.levels();
+        let gating = benchmarks.iter().flat_map(|benchmark| {
             let gates = |name: &str| benchmark.gates.iter().any(|gate| gate.metric == name);
             benchmark.metrics.iter().filter(move |(_, metric)| gates(&metric.name))
         });
-        let least = gating
-            .filter_map(|(_, metric)| estimator(metric, self.estimator).least_pairs(self.levels()));
-        least.min().unwrap_or(u64::MAX)
+        gating.filter_map(move |(_, metric)| estimator(metric, self.estimator).least_pairs(levels))
     }
 
-    /// How long the least sampling that can decide is expected to take.
+    /// How long it is expected to take until every test has the least number of pairs
+    /// with which it can be decided.
     pub fn least_time(&self) -> Duration {
-        let pair: f64 = self.programs.iter().map(|program| program.pair_seconds).sum();
-        Duration::from_secs_f64(pair * self.least_pairs() as f64)
+        let of = |group| Some(self.least_pairs_in(group)? as f64 * group.pair_seconds);
+        Duration::from_secs_f64(self.groups.iter().filter_map(of).sum())
     }
 }

@@ -28,6 +28,7 @@ use crate::model::gate::Gate;
 use crate::model::metric::DEFAULT_METRIC;
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
 
@@ -169,16 +170,27 @@ impl<'a> Execution<'a> {
         self.benchmark.warmup.max(u32::from(programs.into_iter().any(reports)))
     }
 
-    /// Runs a program once, unmeasured, with all benchmarks that match the filter.
-    pub(crate) fn warm_up(
+    /// Runs a program once, with all benchmarks that match the filter, each of which is
+    /// measured for so long if the harness can be told.
+    pub(crate) fn run_all(
         &mut self,
         program: &mut SideProgram,
+        length: RunLength,
         filter: Option<&str>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        program.select(program.all(filter));
-        let once = Effort { best_of: 1, repetitions: 1 };
-        self.measure(program, once, None, context)
+        program.select(length, program.all(filter));
+        self.run_selected(program, None, context)
+    }
+
+    /// Runs a program once, with the benchmarks that are selected.
+    pub(crate) fn run_selected(
+        &mut self,
+        program: &mut SideProgram,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Vec<Reading>, Stop> {
+        self.measure(program, Effort { best_of: 1, repetitions: 1 }, deadline, context)
     }
 
     /// How many plain runs make a measurement.
@@ -257,21 +269,25 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
     }
 }
 
-/// Which of the metrics that are measured gate. If nobody named any, the only one that
-/// there is stands in for the usual one. `names` are those of the benchmark that measures
-/// them, beside its program's; waivers may use any of them.
-pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
-    let gates: Vec<Gate> = match (measured, benchmark.gates.as_slice()) {
-        ([only], [usual])
-            if benchmark.stands_in && usual.metric == DEFAULT_METRIC && *only != usual.metric =>
-        {
-            vec![usual.clone().of(only)]
-        }
-        (_, asked) => {
-            asked.iter().filter(|gate| measured.contains(&gate.metric)).cloned().collect()
-        }
+/// Which of the metrics that are measured gate. If nobody named any, it is the harness's
+/// `usual` one, or the only one that there is. `names` are those of the benchmark that
+/// measures them, beside its program's; waivers may use any of them.
+pub(crate) fn gates(
+    benchmark: &Benchmark,
+    usual: &str,
+    measured: &[String],
+    names: &[&str],
+) -> Vec<Gate> {
+    let stand_in = match measured {
+        [only] => Some(only.as_str()),
+        _ => measured.iter().map(String::as_str).find(|metric| *metric == usual),
     };
-    gates.into_iter().map(|gate| waived(benchmark, gate, names)).collect()
+    let gates = benchmark.gates.iter().map(|gate| match stand_in {
+        Some(metric) if benchmark.stands_in => gate.clone().of(metric),
+        _ => gate.clone(),
+    });
+    let gates = gates.filter(|gate| measured.contains(&gate.metric));
+    gates.map(|gate| waived(benchmark, gate, names)).collect()
 }
 
 /// A gate with the waiver for it, if there is one.

@@ -2,6 +2,7 @@
 
 pub mod execution;
 pub mod harness;
+pub(crate) mod known;
 pub mod machine;
 pub mod meter;
 pub mod process;

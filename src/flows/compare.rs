@@ -1,6 +1,7 @@
 //! `compare`: from a request to an outcome.
 
 mod discovery;
+mod lengths;
 mod program;
 mod session;
 
@@ -75,6 +76,7 @@ pub fn compare(
             programs,
             context,
             known_repetitions: preparation.cache.file("repetitions-v1"),
+            known_lengths: preparation.cache.file("run-lengths-v1"),
             on_event: &mut *on_event,
             start,
             notices: &mut notices,

@@ -15,6 +15,14 @@ pub enum Event<'a> {
     Workspace(workspace::Event<'a>),
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
+    /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
+    /// to be.
+    TryingLengths {
+        /// Which of the groups it is, from 1.
+        group: usize,
+        /// How many groups there are.
+        groups: usize,
+    },
     /// Sampling begins.
     Sampling(&'a Plan),
     /// A pair is complete.

@@ -12,6 +12,7 @@ use crate::model::gate::Gate;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::row::Reading;
+use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
 
@@ -47,7 +48,7 @@ impl<'a> OneSided<'a> {
     /// Runs the program once.
     pub(super) fn run(&mut self, context: Context<'_>) -> Result<Vec<Reading>, Error> {
         let OneSided { execution, program, filter } = self;
-        execution.warm_up(program, *filter, context).map_err(Stop::into_error)
+        execution.run_all(program, RunLength::LONG, *filter, context).map_err(Stop::into_error)
     }
 
     /// Gives up the metrics that this machine does not have and that a run did not report,
@@ -87,7 +88,7 @@ impl<'a> OneSided<'a> {
         measured.extend(exact.iter().map(|(metric, _)| metric.name.clone()));
         measured.sort();
         measured.dedup();
-        let gates = gates(asked, &measured, &[]);
+        let gates = gates(asked, self.dialect().usual_metric(), &measured, &[]);
         if gates.is_empty() {
             let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
             return Err(Kind::NoMetric { benchmark, metric, measured }.into());

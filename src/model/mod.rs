@@ -10,6 +10,7 @@ pub mod notice;
 pub mod outcome;
 pub mod revision;
 pub mod row;
+pub(crate) mod run_length;
 pub mod shard;
 pub mod side;
 pub mod target;

@@ -97,6 +97,13 @@ pub enum Notice {
         /// The pairs that the least verdict needs.
         least: u64,
     },
+    /// The time was over before all benchmarks had the pairs that the least verdict needs.
+    NotAsked {
+        /// How many did not have them.
+        benchmarks: usize,
+        /// One of them.
+        example: String,
+    },
     /// A metric that was to be shown can't be measured here.
     NotMeasured {
         /// The benchmark.

@@ -302,6 +302,9 @@ pub struct BenchmarkResult {
     pub status: Status,
     /// How many whole pairs were measured.
     pub pairs: u64,
+    /// How long a run measured it, seconds, where that could be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measurement_time: Option<f64>,
     /// The labels of its sides, of samples.
     #[serde(flatten)]
     pub labels: Option<Pair<String>>,
@@ -316,7 +319,15 @@ impl BenchmarkResult {
     /// A benchmark of which nothing was measured.
     pub fn new(name: &str, status: Status) -> Self {
         let (name, metrics) = (name.to_owned(), Vec::new());
-        BenchmarkResult { name, status, pairs: 0, labels: None, method: None, metrics }
+        BenchmarkResult {
+            name,
+            status,
+            pairs: 0,
+            measurement_time: None,
+            labels: None,
+            method: None,
+            metrics,
+        }
     }
 }
 

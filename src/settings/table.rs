@@ -118,7 +118,8 @@ settings! {
         /// How long one run may take
         "run-timeout" Shapes run_timeout: Written<Time> = Time::minutes(10), SELECTION STOPPING [];
 
-        /// Metrics that decide [default: wall_time]
+        /// Metrics that decide [default: wall_time; of criterion and divan
+        /// median_time]
         "metrics" Gates metrics: Vec<String>, POLICY DECIDING
             [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 

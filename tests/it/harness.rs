@@ -69,10 +69,19 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     assert_eq!(names, ["wall_time"]);
     let base = metrics[0]["base"].as_f64().unwrap();
     assert!((2.0e-6..2.1e-6).contains(&base), "{base}");
+    // A run of all of each side, six that show how long a process takes, and then a
+    // benchmark at a time, both sides next to each other.
     let runs = runs(&repo);
-    assert_eq!(runs.len(), 82);
-    assert_eq!((&*runs[0], &*runs[2]), ("--bench", "--bench"));
-    assert_eq!(runs[81], "--bench --exact third");
+    let pairs = object["benchmarks"].as_array().unwrap().iter();
+    let pairs: u64 = pairs.map(|benchmark| benchmark["pairs"].as_u64().unwrap()).sum();
+    assert_eq!(runs.len() as u64, 8 + 2 * pairs);
+    assert_eq!((&*runs[0], &*runs[1]), ("--bench", "--bench"));
+    assert!(runs[2..8].iter().all(|run| run.starts_with("--bench --exact no benchmark")));
+    let names = ["inner::first", "second", "third"].map(|name| format!("--bench --exact {name}"));
+    assert!(runs[8..].chunks(2).all(|pair| pair[0] == pair[1] && names.contains(&pair[0])));
+    let in_turn: Vec<&String> = runs[8..].iter().step_by(2).take(6).collect();
+    assert_eq!(in_turn, names.iter().cycle().take(6).collect::<Vec<_>>());
+    assert_eq!(runs.last(), Some(&names[2]));
     // The samples give the same verdicts after the same pairs.
     let path = repo.around().join("out.csv").display().to_string();
     let ran = repo.cbdr("analyze --threshold 2% --format json").args([&path]).run().code(100);
@@ -85,6 +94,59 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     let args = "--max-pairs 20";
     compare(&repo, args).args(["--", "--nocapture"]).run().code(100);
     assert!(self::runs(&repo).iter().all(|run| run == "--nocapture --bench"));
+}
+
+#[test]
+fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
+    let repo = suite();
+    let slower = |factor: f64| [("quiet", 100.0), ("noisy", factor * 200.0)];
+    write_suite(&repo, "divan", &slower(1.0));
+    repo.branch("next");
+    write_suite(&repo, "divan", &slower(1.3));
+    let compare = |args: &str| {
+        let runs = repo.around().join("runs");
+        let _ = std::fs::remove_file(&runs);
+        let args = format!("compare feature --harness divan --seed 3 {args}");
+        repo.cbdr(&args).env("RUNS", runs).run()
+    };
+    let times = |runs: &[String]| -> BTreeMap<String, Vec<String>> {
+        let mut times: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for run in runs {
+            let words: Vec<&str> = run.split(' ').collect();
+            let time = words.iter().position(|word| *word == "--max-time").unwrap();
+            let times = times.entry((*words.last().unwrap()).to_owned()).or_default();
+            if times.last().is_none_or(|last| *last != words[time + 1]) {
+                times.push(words[time + 1].to_owned());
+            }
+        }
+        times
+    };
+    let ran = compare("--format json -v").code(100);
+    let ran = ran.says("Measuring suite::quiet for 1ms a run, ");
+    let first = ran.says("Measuring suite::noisy for ").json();
+    let benchmarks = first["benchmarks"].as_array().unwrap();
+    let length = |number: usize| benchmarks[number]["measurement_time"].as_f64().unwrap();
+    assert_eq!(length(0), 0.001);
+    // On a machine that does other things, too, not always the longest one.
+    assert!(length(1) >= 0.01, "{}", length(1));
+    // The median of a run decides where nobody names a metric.
+    let gating = |benchmark: &Value| {
+        let metrics = benchmark["metrics"].as_array().unwrap().iter();
+        metrics.filter(|one| one["gates"] == true).map(|one| one["name"].clone()).collect()
+    };
+    assert!(benchmarks.iter().map(gating).all(|names: Vec<Value>| names == ["median_time"]));
+    let tried = times(&runs(&repo)[8..]);
+    assert_eq!(tried["suite::quiet"], ["0.001"]);
+    assert_eq!(tried["suite::noisy"][..3], ["0.001", "0.003", "0.01"]);
+    // The next comparison of the same executables tries nothing.
+    compare("--format json").code(100);
+    let known = times(&runs(&repo)[8..]);
+    assert_eq!(known["suite::quiet"], ["0.001"]);
+    assert_eq!(known["suite::noisy"], [length(1).to_string()]);
+    // A time of the user's own is that of all runs.
+    let ran = compare("--format json --max-pairs 20 -- --max-time 0.5").code(100);
+    assert_eq!(ran.json()["benchmarks"][0]["measurement_time"], Value::Null);
+    assert!(runs(&repo).iter().all(|run| run.contains("--max-time 0.5 --bench")));
 }
 
 #[test]

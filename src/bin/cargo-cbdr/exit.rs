@@ -1,6 +1,7 @@
 //! The exit codes.
 
 use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
 
 /// How the process ends.
@@ -67,9 +68,13 @@ impl Exit {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         let policy = &outcome.policy;
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
+        let not_asked =
+            outcome.notices.iter().any(|notice| matches!(notice, Notice::NotAsked { .. }));
         let exit = match outcome.verdict {
             None => return Exit::Success,
             Some(Verdict::Regression) => Exit::Regression,
+            // There was no answer because there was hardly a question.
+            Some(Verdict::Inconclusive) if not_asked => Exit::Failed,
             Some(Verdict::Inconclusive) => Exit::doubt(policy.on_inconclusive),
             Some(Verdict::NoBaseline) => Exit::doubt(policy.on_no_baseline),
             _ if has_new => Exit::doubt(policy.on_no_baseline),

@@ -29,7 +29,7 @@ fn plan(gating: &[(&str, f64)]) -> Plan {
 }
 
 fn with_program(mut plan: Plan, gating: &[(&str, f64)]) -> Plan {
-    plan.add_program(false, 0.0);
+    plan.add_group(0, false, 0.0);
     plan.add_benchmark("it", &metrics(&["wall_time", "max_rss"]), gates(gating));
     plan
 }
@@ -41,7 +41,7 @@ fn drive(
     plan: &Plan,
     clock: &std::cell::Cell<f64>,
     mut run: impl FnMut(&Turn, Side) -> Result<Vec<(BenchmarkId, Vec<f64>)>, StoppedBy>,
-    mut after: impl FnMut(&Turn, &Experiment),
+    mut after: impl FnMut(&Turn, &mut Experiment),
 ) -> Sampled {
     let mut experiment = Experiment::new(plan.clone(), clock.get());
     let stopped_by = 'pairs: loop {
@@ -61,7 +61,7 @@ fn drive(
             }
         }
         experiment.push(&turn, &rows, clock.get());
-        after(&turn, &experiment);
+        after(&turn, &mut experiment);
     };
     experiment.finish(stopped_by)
 }
@@ -180,7 +180,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
             Ok(vec![(BenchmarkId(0), vec![time, size])])
         },
         |_, experiment| {
-            let result = &experiment.progress().results(0)[0].metrics[0];
+            let result = &experiment.progress().results(0).next().unwrap().metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
             }
@@ -209,11 +209,11 @@ fn programs_take_turns_and_a_decided_one_leaves() {
         &plan,
         &seconds,
         |turn, side| {
-            turns.push(turn.program);
+            turns.push(turn.group);
             let run = seconds.get();
             seconds.set(run + 1.0);
             // The first is clear, the second stays at the threshold.
-            let factor = if turn.program == 0 { 1.5 } else { 1.02 };
+            let factor = if turn.group == 0 { 1.5 } else { 1.02 };
             let value = slower(factor)(side, run as u64);
             Ok(vec![(turn.wanted[0], vec![value, value])])
         },
@@ -223,6 +223,118 @@ fn programs_take_turns_and_a_decided_one_leaves() {
     assert!(sampled.benchmarks[0].pairs < 30);
     assert_eq!(sampled.benchmarks[1].pairs, 30);
     assert_eq!(sampled.verdict(), Verdict::Regression);
+}
+
+/// A plan of groups with one benchmark each.
+fn groups(count: usize) -> Plan {
+    (0..count).fold(empty(), |plan, _| with_program(plan, &[("wall_time", 0.02)]))
+}
+
+#[test]
+fn all_get_the_least_number_of_pairs_and_then_what_is_nearly_decided_goes_first() {
+    // The first stays at its threshold, the second is near it, and the others are clear.
+    let changes = [1.02, 1.013, 1.5, 1.0];
+    let plan = Plan { max_pairs: Some(400), ..groups(changes.len()) };
+    let mut noise = TestNoise::seeded(3);
+    let least = plan.least_pairs() as usize;
+    let seconds = clock();
+    let mut turns = Vec::new();
+    let mut decided = Vec::new();
+    let sampled = drive(
+        &plan,
+        &seconds,
+        |turn, side| {
+            seconds.set(seconds.get() + 0.5);
+            let change = if side == Side::Head { changes[turn.group] } else { 1.0 };
+            let value = change * (1.0 + 0.01 * noise.normal());
+            Ok(vec![(turn.wanted[0], vec![value, value])])
+        },
+        |turn, experiment| {
+            turns.push(turn.group);
+            let result = experiment.progress().results(turn.group).next().unwrap();
+            if result.metrics[0].verdict != Some(Verdict::Inconclusive) {
+                decided.push(turn.group);
+            }
+        },
+    );
+    let in_turn: Vec<usize> = (0..least).flat_map(|_| 0..changes.len()).collect();
+    assert_eq!(turns[..in_turn.len()], in_turn);
+    assert_eq!(decided.last(), Some(&1), "{decided:?}");
+    let pairs: Vec<u64> = sampled.benchmarks.iter().map(|benchmark| benchmark.pairs).collect();
+    // What can't be decided keeps nothing else waiting for more than its share.
+    let place = turns.iter().rposition(|&group| group == 1).unwrap();
+    let before = turns[..place].iter().filter(|&&group| group == 0).count() as u64;
+    assert!(before < pairs[1] && pairs[0] == 400, "{before} {pairs:?}");
+}
+
+#[test]
+fn a_shard_samples_all_equally_often() {
+    let plan = Plan { decides: false, max_pairs: Some(50), ..groups(3) };
+    let mut turns = Vec::new();
+    drive(
+        &plan,
+        &clock(),
+        |turn, side| {
+            let value = slower([1.0, 1.5, 1.02][turn.group])(side, turn.pair_seed % 100);
+            Ok(vec![(turn.wanted[0], vec![value, value])])
+        },
+        |turn, _| turns.push(turn.group),
+    );
+    assert_eq!(turns, (0..150).map(|turn| turn % 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_regression_is_told_with_the_pair_that_shows_it_and_once() {
+    let mut told = Vec::new();
+    let plan = Plan { max_pairs: Some(40), ..groups(3) };
+    let sampled = drive(
+        &plan,
+        &clock(),
+        |turn, side| {
+            let value = slower([1.5, 1.0, 1.4][turn.group])(side, turn.pair_seed % 100);
+            Ok(vec![(turn.wanted[0], vec![value, value])])
+        },
+        |turn, experiment| {
+            for (_, metric) in experiment.progress().found() {
+                told.push((turn.group, metric.summary.pairs));
+            }
+        },
+    );
+    told.sort_unstable();
+    let pairs = |number: usize| (number, sampled.benchmarks[number].metrics[0].summary.pairs);
+    assert_eq!(told, [pairs(0), pairs(2)]);
+}
+
+#[test]
+fn what_has_too_few_pairs_for_any_verdict_at_the_end_is_named() {
+    let mut plan = groups(3);
+    for (group, pair_seconds) in plan.groups.iter_mut().zip([1.0, 1.0, 50.0]) {
+        group.pair_seconds = pair_seconds;
+    }
+    plan.time_limit = Duration::from_secs(100);
+    let mut experiment = Experiment::new(plan.clone(), 0.0);
+    let mut now = 0.0;
+    while let Ok(turn) = experiment.next(now) {
+        now += plan.groups[turn.group].pair_seconds;
+        let row = |side| Row { benchmark: turn.wanted[0], side, values: vec![(MetricId(0), 1.0)] };
+        experiment.push(&turn, &Side::BOTH.map(row), now);
+    }
+    let names = experiment.not_asked();
+    assert_eq!(names, ["it"]);
+    assert_eq!(experiment.finish(StoppedBy::TimeLimit).benchmarks[2].pairs, 1);
+    let shard = Experiment::new(Plan { decides: false, ..plan }, 0.0);
+    assert_eq!(shard.not_asked(), Vec::<&str>::new());
+}
+
+#[test]
+fn the_least_time_is_that_of_all_groups() {
+    let mut plan = groups(2);
+    let least = plan.least_pairs();
+    plan.groups[0].pair_seconds = 0.5;
+    plan.groups[1].pair_seconds = 2.0;
+    plan.add_group(0, false, 100.0);
+    plan.add_benchmark("shown", &metrics(&["max_rss"]), Vec::new());
+    assert_eq!(plan.least_time(), Duration::from_secs_f64(2.5 * least as f64));
 }
 
 #[test]
@@ -277,7 +389,7 @@ fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
             let value = noise * if side == Side::Head { factor } else { 1.0 };
             Ok(vec![(BenchmarkId(0), vec![value])])
         },
-        |turn, experiment| unlikely.extend(experiment.unlikely(turn)),
+        |_, experiment| unlikely.extend(experiment.unlikely()),
     );
     unlikely
 }
@@ -301,7 +413,7 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
 /// were wanted in each run.
 fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
     let mut plan = Plan { max_pairs: Some(40), ..empty() };
-    plan.add_program(can_leave, 6.0);
+    plan.add_group(0, can_leave, 6.0);
     for name in ["slower", "same", "near"] {
         let metrics = metrics(&["wall_time", "max_rss"]);
         plan.add_benchmark(name, &metrics, gates(&[("wall_time", 0.02)]));
@@ -353,14 +465,14 @@ fn all_tests_of_all_benchmarks_share_the_error() {
     let plan = (0..10).fold(empty(), |plan, _| with_program(plan, &gating));
     assert_eq!(plan.tests(), 20);
     assert_eq!(plan.levels(), Levels::new(0.95, 20));
-    assert_eq!((plan.metrics.len(), plan.programs[9].benchmarks.clone()), (2, 9..10));
+    assert_eq!((plan.metrics.len(), plan.groups[9].benchmarks.clone()), (2, 9..10));
 }
 
 #[test]
 fn the_time_of_a_pair_follows_the_benchmarks_that_are_left() {
     let limit = 200.0;
     let mut plan = Plan { time_limit: Duration::from_secs_f64(limit), ..empty() };
-    plan.add_program(true, 0.0);
+    plan.add_group(0, true, 0.0);
     for _ in 0..10 {
         let metrics = metrics(&["wall_time", "max_rss"]);
         plan.add_benchmark("it", &metrics, gates(&[("wall_time", 0.02)]));
@@ -431,7 +543,7 @@ fn feed_pairs(
     let rate = Metric { name: "rate".into(), better: Better::Higher, ..time.clone() };
     let shown = Metric::cost("shown", Unit::Seconds);
     let mut plan = Plan { estimator, max_pairs: Some(pairs.len() as u64), ..empty() };
-    plan.add_program(false, 0.0);
+    plan.add_group(0, false, 0.0);
     plan.add_benchmark("it", &[time, rate, shown], gates(&[("time", 0.02), ("rate", 0.02)]));
     let (mut order, mut seen, mut end) = (Vec::new(), Vec::new(), None);
     let seconds = clock();

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
 use crate::model::notice::RunNotice;
+use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
 impl Execution<'_> {
@@ -55,7 +56,7 @@ impl Execution<'_> {
     ) -> Result<Pair<PathBuf>, Stop> {
         Pair::try_both(|side| {
             let program = &mut sides[side];
-            program.select(program.all(filter));
+            program.select(RunLength::Probe, program.all(filter));
             let file = program.folder.join(name);
             fs_err::write(&file, "").map_err(Error::io("write", &file))?;
             let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));

@@ -1,15 +1,15 @@
 //! How many runs make a measurement, for what is too short for its clock.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Context, Execution, SideProgram, Stop};
-use crate::exec::machine;
+use crate::exec::known::Known;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;
-use crate::exec::system::digest;
 use crate::model::notice::RunNotice;
 use crate::model::row::Reading;
+use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::values::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
@@ -21,9 +21,6 @@ const BUDGET: Duration = Duration::from_secs(2);
 /// How many steps of a clock make a time that it measures well enough. More
 /// would be better still, but each of these runs costs a pair.
 const STEPS: f64 = 25.0;
-
-/// How many answers the cache keeps.
-const KEPT: usize = 200;
 
 /// The oracle of a metric; none where every process is long enough for the
 /// clock: the wall clock has nanoseconds (BenchmarkTools' table ends at 9 µs,
@@ -96,11 +93,12 @@ impl Execution<'_> {
             let command = program.command.shown();
             let parts = [program.identity.as_str(), &command, &gates.join(",")];
             let known = Known::new(known, &parts);
-            let number = match known.read() {
+            let number = known.read().and_then(|number| number.parse().ok()).filter(|&n| n > 0);
+            let number = match number {
                 Some(number) => number,
                 None => self.tune_side(program, &gates, filter, context)?,
             };
-            known.write(number);
+            known.write(&number.to_string());
             self.repetitions = self.repetitions.max(number);
         }
         if self.repetitions > 1 {
@@ -118,7 +116,7 @@ impl Execution<'_> {
         context: Context<'_>,
     ) -> Result<u32, Stop> {
         let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
-        program.select(program.all(filter));
+        program.select(RunLength::Probe, program.all(filter));
         tune(&oracles, &mut |count| {
             let mut sums = vec![0.0; gates.len()];
             for _ in 0..count {
@@ -130,40 +128,6 @@ impl Execution<'_> {
             }
             Ok(sums)
         })
-    }
-}
-
-/// The answers of other days, a line each: its key and the number.
-struct Known {
-    path: PathBuf,
-    key: String,
-}
-
-impl Known {
-    /// The answer for `parts`, on this machine, in the file `path`.
-    fn new(path: &Path, parts: &[&str]) -> Self {
-        let text = format!("{}\n{}\n{}", machine::identity(), tick(), parts.join("\n"));
-        Known { path: path.to_owned(), key: digest(text.as_bytes()) }
-    }
-
-    /// The number, if it is known.
-    fn read(&self) -> Option<u32> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
-        let found = text.lines().rev().find_map(|line| line.strip_prefix(&self.key))?;
-        found.trim().parse().ok().filter(|&number| number > 0)
-    }
-
-    /// Keeps the number; that it can't be kept is no trouble.
-    fn write(&self, number: u32) {
-        if self.read() == Some(number) {
-            return;
-        }
-        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut lines: Vec<&str> = text.lines().collect();
-        let line = format!("{} {number}", self.key);
-        lines.push(&line);
-        let kept = lines[lines.len().saturating_sub(KEPT)..].join("\n");
-        let _ = std::fs::write(&self.path, format!("{kept}\n"));
     }
 }
 

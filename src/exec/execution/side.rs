@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::hooks::RunHooks;
 use super::{Context, Hook};
@@ -12,6 +13,7 @@ use crate::exec::process::{Command, Isolation, stderr_tail};
 use crate::exec::program::Program;
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
@@ -29,7 +31,7 @@ pub(crate) struct SideProgram {
     /// How many words the command has without those that select benchmarks.
     words: usize,
     /// A name for what is run.
-    pub(super) identity: String,
+    pub(crate) identity: String,
     /// The side's own folder in the cache, which may be named in what it prints.
     pub(super) home: PathBuf,
     /// The file of the program, where it is no name to be looked up.
@@ -117,10 +119,35 @@ impl SideProgram {
         filter.map(OsString::from).into_iter().collect()
     }
 
-    /// Makes the next run one with these arguments.
-    pub(crate) fn select(&mut self, arguments: Vec<OsString>) {
+    /// Makes the next run one with these arguments, which measures each benchmark for so
+    /// long if the harness can be told.
+    pub(crate) fn select(&mut self, length: RunLength, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
+        self.command.argv.extend(self.harness.timed(length, &self.command.argv));
         self.command.argv.extend(arguments);
+    }
+
+    /// The command without the words that select benchmarks.
+    pub(crate) fn command_shown(&self) -> String {
+        let mut command = self.command.clone();
+        command.argv.truncate(self.words);
+        command.shown()
+    }
+
+    /// Whether the harness can be told how long to measure, and was not told by the user.
+    pub(crate) fn takes_time(&self) -> bool {
+        let timed = |milliseconds| self.timed(RunLength::Time(Duration::from_millis(milliseconds)));
+        timed(1) != timed(2)
+    }
+
+    /// Whether the harness can be told to end whatever the benchmark's own code asks for.
+    pub(crate) fn can_be_capped(&self) -> bool {
+        let capped = self.timed(RunLength::Capped);
+        !capped.is_empty() && capped != self.timed(RunLength::LONG)
+    }
+
+    fn timed(&self, length: RunLength) -> Vec<OsString> {
+        self.harness.timed(length, &self.command.argv[..self.words])
     }
 
     /// Reads what a run reported; `measured` is what was measured from outside.

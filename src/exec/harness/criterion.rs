@@ -13,13 +13,16 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 
-use super::{Definition, Error, Flag, Harness, bytes, reading, seconds, set, text};
+use super::{
+    Definition, Error, Flag, Harness, PROBE, bytes, reading, seconds, seconds_of, set, text,
+};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
 use crate::stats::empirical::{median, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of
@@ -32,7 +35,10 @@ pub(super) const PORT: &str = "CARGO_CRITERION_PORT";
 /// In all versions; whoever has it filters by a regular expression.
 const EXACT: &str = "warm-up-time";
 
-/// Came together with fractions of seconds.
+/// The measurement time in the quick mode: what it takes at least.
+const CAP: Duration = Duration::from_millis(100);
+
+/// Came together with fractions of seconds and the quick mode, in 0.4.
 const FRACTIONS: &str = "discard-baseline";
 
 pub(super) static CRITERION: Definition = Definition {
@@ -40,11 +46,13 @@ pub(super) static CRITERION: Definition = Definition {
     marks: &["CRITERION|_HOME", "warm-up|-time", "save-|baseline"],
     words: &[EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"],
     exact: Some(EXACT),
+    usual: "median_time",
     set_up: |harness, command, paths| {
         command.set_var(HOME, paths.output.clone());
         command.env.retain(|(name, _)| name != PORT);
         flags(harness)
     },
+    timed,
     only,
     read: |paths| read(&text(&paths.stdout)?, &paths.output),
 };
@@ -52,18 +60,39 @@ pub(super) static CRITERION: Definition = Definition {
 /// What a measurement that is not of time is called.
 const OTHER: &str = "value";
 
-/// Flags for short runs: ten samples in a tenth of a second after a warm-up
-/// of a twentieth, where fractions are understood, and hardly any resampling,
-/// whose intervals are not used. Settings in the benchmark's code win.
+/// The least time that a benchmark is warmed up.
+const LEAST_WARM_UP: Duration = Duration::from_millis(1);
+
+/// Flags for little work beside the measuring: no plots, and hardly any resampling, whose
+/// intervals are not used.
 fn flags(harness: &Harness) -> Vec<Flag> {
-    let fractions = harness.knows(FRACTIONS);
-    let time = |short| Some(if fractions { short } else { "1" });
+    let table = [("noplot", "--noplot", None), ("nresamples", "--nresamples", Some("2"))];
+    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
+    known.map(|(_, flag, value)| (flag, value.map(str::to_owned))).collect()
+}
+
+/// Flags for ten samples in this time after a warm-up of half of it, where fractions of
+/// seconds are understood. What a group sets in the benchmark's code wins over them.
+///
+/// Nothing but the quick mode wins over the code. It has no warm-up and ends when two runs
+/// of n and 2n iterations agree within the significance level, but not before a tenth of
+/// a second, or when the measurement time is over. It takes no sample size.
+fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
+    let second = Duration::from_secs(1);
+    let quick = |time: Duration| {
+        let significance = ("--significance-level", Some("0.99".to_owned()));
+        vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]
+    };
+    let (warm_up, time) = match length {
+        _ if !harness.knows(FRACTIONS) => (second, second),
+        RunLength::Probe => return quick(PROBE),
+        RunLength::Capped => return quick(CAP),
+        RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),
+    };
     let table = [
-        ("noplot", "--noplot", None),
-        ("warm-up-time", "--warm-up-time", time("0.05")),
-        ("measurement-time", "--measurement-time", time("0.1")),
-        ("sample-size", "--sample-size", Some("10")),
-        ("nresamples", "--nresamples", Some("1001")),
+        (EXACT, "--warm-up-time", seconds_of(warm_up)),
+        ("measurement-time", "--measurement-time", seconds_of(time)),
+        ("sample-size", "--sample-size", Some("10".to_owned())),
     ];
     let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
     known.map(|(_, flag, value)| (flag, value)).collect()

@@ -7,23 +7,34 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, Error, Flag, Harness, reading, seconds, set, text};
+use super::{Definition, Error, Flag, Harness, PROBE, reading, seconds, seconds_of, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
 
 /// Known to all versions that have filters.
 const EXACT: &str = "exact";
 
 const MAX_TIME: &str = "max-time";
 const SAMPLE_COUNT: &str = "sample-count";
+const SKIP_EXT_TIME: &str = "skip-ext-time";
 const COLOR: &str = "color";
+
+/// More samples than there are in any time that is asked for: each takes some
+/// microseconds.
+const SAMPLES: &str = "50000";
 
 pub(super) static DIVAN: Definition = Definition {
     dialect: Dialect::Divan,
     marks: &["DIVAN_SAMPLE|_COUNT", "DIVAN_SKIP|_EXT_TIME"],
-    words: &[EXACT, MAX_TIME, SAMPLE_COUNT, COLOR],
+    words: &[EXACT, MAX_TIME, SAMPLE_COUNT, SKIP_EXT_TIME, COLOR],
     exact: Some(EXACT),
-    set_up: |harness, _, _| flags(harness),
+    usual: "median_time",
+    set_up: |harness, _, _| match harness.knows(COLOR) {
+        true => vec![("--color", Some("never".to_owned()))],
+        false => Vec::new(),
+    },
+    timed,
     only,
     read: |paths| read(&text(&paths.stdout)?),
 };
@@ -37,16 +48,23 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
     ("mean", Some("wall_time")),
 ];
 
-/// Flags for short runs: a hundred samples at most, and at most a tenth of a
-/// second for each benchmark.
-fn flags(harness: &Harness) -> Vec<Flag> {
+/// Flags for as many samples as there are in this time. They win over the attributes in
+/// the code. The time is that of the samples alone: the first benchmark of a process
+/// spends ten milliseconds on measuring Divan itself, and without this they would count.
+fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
+    let time = match length {
+        RunLength::Time(time) => time,
+        RunLength::Probe => PROBE,
+        // Without a flag for it nothing has to win: the time is the most there is.
+        RunLength::Capped => return Vec::new(),
+    };
     let table = [
-        (COLOR, "--color", "never"),
-        (SAMPLE_COUNT, "--sample-count", "100"),
-        (MAX_TIME, "--max-time", "0.1"),
+        (SAMPLE_COUNT, "--sample-count", Some(SAMPLES.to_owned())),
+        (MAX_TIME, "--max-time", seconds_of(time)),
+        (SKIP_EXT_TIME, "--skip-ext-time", Some("true".to_owned())),
     ];
     let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
-    known.map(|(_, flag, value)| (flag, Some(value))).collect()
+    known.map(|(_, flag, value)| (flag, value)).collect()
 }
 
 /// The arguments with which only these run. A number of threads is no part of

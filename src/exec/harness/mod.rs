@@ -14,13 +14,18 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memchr::memmem;
 
 use crate::exec::process::{Command, Sink};
 use crate::model::dialect::Dialect;
-use crate::model::metric::unfit;
+use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
+
+/// How long a probe measures each benchmark.
+const PROBE: Duration = Duration::from_millis(1);
 
 /// The most that a file may hold that a run has left, bytes.
 const LARGEST: u64 = 16 << 20;
@@ -84,9 +89,13 @@ struct Definition {
     words: &'static [&'static str],
     /// The one of them that tells whether a run can be limited to some benchmarks.
     exact: Option<&'static str>,
-    /// Prepares the environment of a run, and gives the flags for short runs of equal
-    /// settings.
+    /// The metric that gates where nobody names one.
+    usual: &'static str,
+    /// Prepares the environment of a run, and gives the flags that are always there.
     set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
+    /// The flags with which a run measures each benchmark for so long; none if it can't
+    /// be told.
+    timed: fn(&Harness, RunLength) -> Vec<Flag>,
     /// The arguments with which only these benchmarks run.
     only: fn(&[&str]) -> Vec<OsString>,
     /// What a run has left.
@@ -94,7 +103,7 @@ struct Definition {
 }
 
 /// A flag with its value.
-type Flag = (&'static str, Option<&'static str>);
+type Flag = (&'static str, Option<String>);
 
 static DEFINITIONS: [&Definition; 5] =
     [&PLAIN, &json::JSON, &criterion::CRITERION, &divan::DIVAN, &libtest::LIBTEST];
@@ -105,7 +114,9 @@ static PLAIN: Definition = Definition {
     marks: &[],
     words: &[],
     exact: None,
+    usual: DEFAULT_METRIC,
     set_up: |_, _, _| Vec::new(),
+    timed: |_, _| Vec::new(),
     only: |_| Vec::new(),
     read: |_| Ok(vec![Reading::of_program(Values::new())]),
 };
@@ -118,6 +129,11 @@ impl Dialect {
     /// Whether it takes names of benchmarks as arguments.
     pub(crate) fn filters(self) -> bool {
         self.definition().exact.is_some()
+    }
+
+    /// The metric that gates where nobody names one, if it is measured.
+    pub(crate) fn usual_metric(self) -> &'static str {
+        self.definition().usual
     }
 
     /// The harness of an executable, by the words that the library leaves in it; plain
@@ -184,21 +200,20 @@ impl Harness {
         self.known.contains(&word)
     }
 
-    /// Makes a command one of this harness: short runs of equal settings, and a place
-    /// for its output. Flags that are in the command stay as they are.
+    /// Makes a command one of this harness: equal settings, and a place for its output.
+    /// Flags that are in the command stay as they are.
     pub(crate) fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
         if self.dialect != Dialect::Plain {
             command.stdout = Sink::File(paths.stdout.clone());
         }
-        let given: Vec<String> =
-            command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        for (flag, value) in (self.dialect.definition().set_up)(self, command, paths) {
-            let with_value = format!("{flag}=");
-            if !given.iter().any(|word| word == flag || word.starts_with(&with_value)) {
-                command.argv.push(flag.into());
-                command.argv.extend(value.map(OsString::from));
-            }
-        }
+        let flags = (self.dialect.definition().set_up)(self, command, paths);
+        command.argv.extend(words(flags, &command.argv));
+    }
+
+    /// The words with which a run measures each benchmark for so long, beside the words
+    /// that are `given`; none if the harness can't be told, or was told.
+    pub(crate) fn timed(&self, length: RunLength, given: &[OsString]) -> Vec<OsString> {
+        words((self.dialect.definition().timed)(self, length), given)
     }
 
     /// Whether a run can be limited to some benchmarks.
@@ -243,6 +258,25 @@ impl Harness {
         few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
         Ok(readings)
     }
+}
+
+/// The words of flags that are not among the words that are `given`.
+fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
+    let given: Vec<_> = given.iter().map(|word| word.to_string_lossy()).collect();
+    let mut words = Vec::new();
+    for (flag, value) in flags {
+        let with_value = format!("{flag}=");
+        if !given.iter().any(|word| word == flag || word.starts_with(&with_value)) {
+            words.push(flag.into());
+            words.extend(value.map(OsString::from));
+        }
+    }
+    words
+}
+
+/// A time in the form of a flag's value: seconds, without an exponent.
+fn seconds_of(time: Duration) -> Option<String> {
+    Some(time.as_secs_f64().to_string())
 }
 
 /// What a run reports of a benchmark.

@@ -89,36 +89,73 @@ fn criterions_filter_matches_whole_names_only() {
     assert_eq!(words, [OsString::from(expected)]);
 }
 
+const PLACE: &str = "/home";
+
+/// The command of a harness that knows these words, for a run of this length.
+fn command(dialect: Dialect, known: &str, argv: &str, length: RunLength) -> Command {
+    let place = OutputPaths { stdout: "/out".into(), output: PLACE.into() };
+    let argv = argv.split(' ').map(OsString::from).collect();
+    let mut command = Command { argv, ..Command::default() };
+    command.set_var(criterion::PORT, "1234");
+    let harness = Harness::new(dialect, Some(known.as_bytes()));
+    harness.set_up(&mut command, &place);
+    command.argv.extend(harness.timed(length, &command.argv));
+    command
+}
+
+const KNOWN: &str = "noplot nresamples sample-size measurement-time warm-up-time discard-baseline";
+
 #[test]
 fn criterions_flags_are_those_that_its_version_knows() {
-    let words = |known: &[u8]| {
-        let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
-        let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
-        command.set_var(criterion::PORT, "1234");
-        Harness::new(Dialect::Criterion, Some(known)).set_up(&mut command, &place);
-        assert_eq!(command.var("CRITERION_HOME"), Some("/home".as_ref()));
+    let words = |known: &str, length| {
+        let command = command(Dialect::Criterion, known, "bench", length);
+        assert_eq!(command.var("CRITERION_HOME"), Some(PLACE.as_ref()));
         assert_eq!(command.var(criterion::PORT), None);
         assert_eq!(command.stdout, Sink::File("/out".into()));
         command.shown()
     };
-    let all = b"noplot nresamples sample-size measurement-time warm-up-time discard-baseline";
-    let expected = "bench --noplot --warm-up-time 0.05 --measurement-time 0.1 --sample-size 10 \
-                    --nresamples 1001";
-    assert_eq!(words(all), expected);
-    // 0.3 takes whole seconds only.
-    let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";
-    assert_eq!(words(b"noplot measurement-time warm-up-time"), expected);
-    assert_eq!(words(b""), "bench");
+    let time = |milliseconds| RunLength::Time(Duration::from_millis(milliseconds));
+    let timed = |warm_up: &str, time: &str| {
+        format!(
+            "bench --noplot --nresamples 2 --warm-up-time {warm_up} --measurement-time {time} \
+             --sample-size 10"
+        )
+    };
+    assert_eq!(words(KNOWN, time(100)), timed("0.05", "0.1"));
+    assert_eq!(words(KNOWN, time(1)), timed("0.001", "0.001"));
+    // The quick mode takes no sample size.
+    let quick = "bench --noplot --nresamples 2 --quick --significance-level 0.99";
+    assert_eq!(words(KNOWN, RunLength::Probe), format!("{quick} --measurement-time 0.001"));
+    assert_eq!(words(KNOWN, RunLength::Capped), format!("{quick} --measurement-time 0.1"));
+    // 0.3 takes whole seconds only, and has no quick mode.
+    for length in [time(1), RunLength::Probe, RunLength::Capped] {
+        let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";
+        assert_eq!(words("noplot measurement-time warm-up-time", length), expected);
+    }
+    assert_eq!(words("", time(1)), "bench");
 }
 
 #[test]
-fn flags_of_the_users_own_stay() {
-    let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
-    let argv = ["bench", "--max-time=2", "--sample-count", "5"].map(OsString::from).to_vec();
-    let mut command = Command { argv, ..Command::default() };
-    let all = b"max-time sample-count color exact";
-    Harness::new(Dialect::Divan, Some(all)).set_up(&mut command, &place);
-    assert_eq!(command.shown(), "bench '--max-time=2' --sample-count 5 --color never");
+fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {
+    let known = "max-time sample-count skip-ext-time color exact";
+    let words = |argv: &str, length| command(Dialect::Divan, known, argv, length).shown();
+    let one = RunLength::Time(Duration::from_millis(1));
+    let expected = "--sample-count 50000 --max-time 0.001 --skip-ext-time true";
+    assert_eq!(words("bench", one), format!("bench --color never {expected}"));
+    assert_eq!(words("bench", RunLength::Probe), words("bench", one));
+    assert_eq!(words("bench", RunLength::Capped), "bench --color never");
+    // Flags of the user's own stay.
+    let expected = "bench '--max-time=2' --sample-count 5 --color never --skip-ext-time true";
+    assert_eq!(words("bench --max-time=2 --sample-count 5", one), expected);
+}
+
+#[test]
+fn what_can_not_be_told_how_long_to_measure_gets_no_words() {
+    for dialect in [Dialect::Plain, Dialect::Json, Dialect::Libtest] {
+        for length in [RunLength::LONG, RunLength::Probe, RunLength::Capped] {
+            assert_eq!(Harness::new(dialect, None).timed(length, &[]), Vec::<OsString>::new());
+        }
+    }
 }
 
 const DIVAN: &str = "\

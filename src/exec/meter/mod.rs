@@ -196,10 +196,13 @@ impl Meters {
     /// The slow kinds of runs that these results make superfluous: every gate on one
     /// of their metrics has its verdict. Without such a gate, a few runs are enough
     /// to show.
-    pub(crate) fn done(&self, results: &[BenchmarkResult]) -> Vec<Pass> {
-        let pairs = results.iter().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
+    pub(crate) fn done<'r>(
+        &self,
+        results: impl Iterator<Item = &'r BenchmarkResult> + Clone,
+    ) -> Vec<Pass> {
+        let pairs = results.clone().map(|benchmark| benchmark.pairs).min().unwrap_or(0);
         let is_done = |of: &Pass| {
-            let all = results.iter().flat_map(|benchmark| &benchmark.metrics);
+            let all = results.clone().flat_map(|benchmark| &benchmark.metrics);
             let mut own = all.filter(|m| pass(&m.name) == Some(*of));
             // A shard has no verdicts of its own.
             let is_undecided =

@@ -30,6 +30,8 @@ pub(super) struct Discovery {
     exact: Vec<MetricResult>,
     /// How long a pair is expected to take, seconds.
     pub(super) pair_seconds: f64,
+    /// The metric that gates where nobody names one.
+    usual: &'static str,
 }
 
 /// A benchmark that both sides have.
@@ -102,6 +104,7 @@ impl Discovery {
             reported: readings.as_ref().map(Vec::len),
             exact: program.exact()?,
             pair_seconds: warm_up.pair_seconds,
+            usual: harness.usual_metric(),
         };
         for side in [Side::Head, Side::Base] {
             for reading in &readings[side] {
@@ -113,7 +116,9 @@ impl Discovery {
                     }
                     Some(_) => {}
                     None => discovery.one_sided.push(OneSidedBenchmark {
-                        has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
+                        has_gates: !discovery
+                            .gates_of(benchmark, reading, &name_of(reading))
+                            .is_empty(),
                         name: name_of(reading),
                         side,
                     }),
@@ -129,7 +134,7 @@ impl Discovery {
         let metric = |name: &str| Metric::named(name).with(&benchmark.units);
         let has = |side: Side, metric: &str| readings[side].values.get(metric).is_some();
         for side in [Side::Head, Side::Base] {
-            let gates = gates_of(benchmark, readings[side], &name);
+            let gates = self.gates_of(benchmark, readings[side], &name);
             for only in readings[side].values.metrics() {
                 if !has(side.other(), &only) {
                     let gate = gates.iter().find(|gate| gate.metric == only);
@@ -146,11 +151,17 @@ impl Discovery {
         both.retain(|metric| has(Side::Base, metric));
         let inner = readings.head.benchmark.clone();
         self.benchmarks.push(Discovered {
-            gates: gates(benchmark, &both, &[&name, inner.as_ref().unwrap_or(&name)]),
+            gates: gates(benchmark, self.usual, &both, &[&name, inner.as_ref().unwrap_or(&name)]),
             metrics: both.iter().map(|name| metric(name)).collect(),
             inner,
             name,
         });
+    }
+
+    /// The gates among the metrics of a reading.
+    fn gates_of(&self, benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
+        let inner = reading.benchmark.as_deref().unwrap_or(name);
+        gates(benchmark, self.usual, &reading.values.metrics(), &[name, inner])
     }
 
     /// The metrics of the program itself that gate.
@@ -171,6 +182,11 @@ impl Discovery {
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);
         }
+    }
+
+    /// How many benchmarks a run of all has, at least 1.
+    pub(super) fn most_reported(&self) -> usize {
+        self.reported.base.max(self.reported.head).max(1)
     }
 
     /// Whether something is known without a run.
@@ -297,10 +313,4 @@ impl OneSidedMetric {
     fn is_removed(&self) -> bool {
         self.side == Side::Base && self.threshold.is_some()
     }
-}
-
-/// The gates among the metrics of a reading.
-fn gates_of(benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
-    let inner = reading.benchmark.as_deref().unwrap_or(name);
-    gates(benchmark, &reading.values.metrics(), &[name, inner])
 }

@@ -3,22 +3,30 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::discovery::Discovery;
+use super::discovery::{Discovered, Discovery};
 use crate::engine::experiment::{Progress, Turn};
-use crate::engine::plan::Plan;
+use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, waived};
-use crate::exec::{harness, meter};
+use crate::exec::harness;
+use crate::exec::meter;
 use crate::model::dialect::Dialect;
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
+use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::workspace::{Prepared, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux takes a single
 /// argument of 128 KiB at most.
 const LONGEST_SELECTION: usize = 100_000;
+
+/// How many runs of each side show how long a process takes.
+const START_UPS: usize = 3;
+
+/// A name that no benchmark has.
+const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
 
 /// The program of a benchmark on both sides.
 pub(super) struct ComparedProgram<'a> {
@@ -28,7 +36,8 @@ pub(super) struct ComparedProgram<'a> {
     filter: Option<&'a str>,
     /// How many benchmarks a run of everything has.
     reported: Pair<usize>,
-    /// The benchmarks that both sides have, once the warm-up has shown them.
+    /// The benchmarks that both sides have, once the warm-up has shown them: those of
+    /// the plan from the number of the first.
     cases: Vec<Case>,
 }
 
@@ -81,7 +90,7 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(run)
     }
 
-    /// Makes the unmeasured runs.
+    /// Makes the unmeasured runs, as short as they can be.
     pub(super) fn warm_up(
         &mut self,
         context: Context<'_>,
@@ -100,7 +109,7 @@ impl<'a> ComparedProgram<'a> {
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
-                execution.warm_up(&mut self.sides[side], self.filter, context)
+                execution.run_all(&mut self.sides[side], RunLength::Probe, self.filter, context)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();
@@ -148,11 +157,56 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
-    /// Enters the benchmarks into the plan, and expects their rows from now on.
-    pub(super) fn plan(&mut self, discovery: &Discovery, plan: &mut Plan) {
+    /// Whether the harness of both sides can be told how long to measure.
+    pub(super) fn takes_time(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.sides[side].takes_time())
+    }
+
+    /// Whether the harness of both sides can be told to end whatever the code asks for.
+    pub(super) fn can_be_capped(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.sides[side].can_be_capped())
+    }
+
+    /// Names for what both sides run and how.
+    pub(super) fn identities(&self) -> Vec<String> {
+        let of = |side: Side| {
+            let program = &self.sides[side];
+            [program.identity.clone(), program.command_shown()]
+        };
+        Side::BOTH.into_iter().flat_map(of).collect()
+    }
+
+    /// Learns how many benchmarks a run of everything has.
+    pub(super) fn expect(&mut self, discovery: &Discovery) {
         self.reported = discovery.reported;
-        plan.add_program(self.can_leave(), discovery.pair_seconds);
-        for benchmark in &discovery.benchmarks {
+    }
+
+    /// How long a process takes that runs no benchmark, seconds: the least of a few runs.
+    pub(super) fn start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
+        let mut least = f64::INFINITY;
+        for _ in 0..START_UPS {
+            for side in Side::BOTH {
+                let begin = Instant::now();
+                let program = &mut self.sides[side];
+                program.select(RunLength::Probe, program.harness.only(&[NO_BENCHMARK]));
+                self.execution.run_selected(program, None, context)?;
+                least = least.min(begin.elapsed().as_secs_f64());
+            }
+        }
+        Ok(least)
+    }
+
+    /// Enters a group of benchmarks into the plan, of the program number `number`, and
+    /// expects their rows from now on.
+    pub(super) fn plan(
+        &mut self,
+        number: usize,
+        benchmarks: &[Discovered],
+        pair_seconds: f64,
+        plan: &mut Plan,
+    ) {
+        plan.add_group(number, self.can_leave(), pair_seconds);
+        for benchmark in benchmarks {
             let (name, gates) = (&benchmark.name, benchmark.gates.clone());
             let id = plan.add_benchmark(name, &benchmark.metrics, gates);
             let metrics = plan.benchmarks[id.0].metrics.iter();
@@ -165,37 +219,50 @@ impl<'a> ComparedProgram<'a> {
         }
     }
 
-    /// Measures a pair. The rows are those of the side that goes first, then those of
-    /// the other.
+    /// Measures the pair of a turn; `group` is what the plan says of it.
     pub(super) fn measure(
         &mut self,
         turn: &Turn,
+        group: &Group,
         progress: &Progress<'_>,
         context: Context<'_>,
     ) -> Result<Vec<Row>, Stop> {
         if self.execution.meters.has_slow_runs() {
-            let results = progress.results(turn.program);
-            if results.iter().any(|benchmark| benchmark.pairs > 0) {
-                self.execution.done = self.execution.meters.done(&results);
+            let results = progress.results(turn.group);
+            if results.clone().any(|benchmark| benchmark.pairs > 0) {
+                self.execution.done = self.execution.meters.done(results);
             }
         }
+        let length = group.length.unwrap_or(RunLength::LONG);
         let deadline = Instant::now() + turn.left;
+        self.pair(&turn.wanted, turn.first, length, Some(deadline), context)
+    }
+
+    /// Measures a pair. The rows are those of the side that goes first, then those of
+    /// the other.
+    pub(super) fn pair(
+        &mut self,
+        wanted: &[BenchmarkId],
+        first: Side,
+        length: RunLength,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Vec<Row>, Stop> {
         let mut rows = Vec::new();
-        for side in [turn.first, turn.first.other()] {
-            let select = self.select(&turn.wanted, side);
+        for side in [first, first.other()] {
+            let select = self.select(wanted, side);
             let program = &mut self.sides[side];
-            program.select(select);
+            program.select(length, select);
             let effort = self.execution.effort();
-            let readings = self.execution.measure(program, effort, Some(deadline), context)?;
+            let readings = self.execution.measure(program, effort, deadline, context)?;
             let name = &self.execution.benchmark.name;
-            for case in &self.cases {
+            for case in wanted.iter().filter_map(|id| case(&self.cases, *id)) {
                 match readings.iter().find(|reading| reading.benchmark == case.name) {
                     Some(reading) => rows.push(row(&self.execution, case, program, reading)?),
-                    None if turn.wanted.contains(&case.id) => {
+                    None => {
                         let what = case.name.as_deref().unwrap_or(name);
                         return Err(omitted(name, side, format!("the benchmark `{what}`")).into());
                     }
-                    None => {}
                 }
             }
         }
@@ -205,9 +272,9 @@ impl<'a> ComparedProgram<'a> {
     /// The arguments with which the wanted benchmarks run.
     fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<std::ffi::OsString> {
         let program = &self.sides[side];
-        let cases = self.cases.iter().filter(|case| wanted.contains(&case.id));
-        let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
-        if names.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
+        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
+            let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
+            let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
             let only = program.harness.only(&names);
             if only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST_SELECTION {
                 return only;
@@ -215,6 +282,12 @@ impl<'a> ComparedProgram<'a> {
         }
         program.all(self.filter)
     }
+}
+
+/// The benchmark with this number in the plan.
+fn case(cases: &[Case], id: BenchmarkId) -> Option<&Case> {
+    let first = cases.first()?.id;
+    cases.get(id.0.checked_sub(first.0)?)
 }
 
 /// The row of a benchmark, with the metrics that it had in the warm-up.

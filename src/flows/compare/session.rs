@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use super::Options;
 use super::discovery::Discovery;
+use super::lengths::{Lengths, plan_groups};
 use super::program::ComparedProgram;
 use crate::engine::experiment::{Experiment, Progress, Turn};
-use crate::engine::plan::Plan;
+use crate::engine::plan::{Group, Plan};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Hook, Stop};
 use crate::exec::process::Interrupt;
@@ -21,12 +22,17 @@ use crate::model::row::{Reading, Row};
 use crate::model::side::Pair;
 use crate::settings::policy::Settings;
 
+/// The part of the time limit that finding out the lengths of runs may take besides.
+const TRIAL: f64 = 0.1;
+
 /// The programs of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
     pub(super) programs: Vec<ComparedProgram<'a>>,
     pub(super) context: Context<'a>,
     /// A file with the repetitions that other comparisons found.
     pub(super) known_repetitions: PathBuf,
+    /// A file with the lengths of runs that other comparisons found.
+    pub(super) known_lengths: PathBuf,
     pub(super) on_event: &'a mut (dyn FnMut(Event<'_>) + 'b),
     /// When the comparison began.
     pub(super) start: Instant,
@@ -76,7 +82,7 @@ impl Session<'_, '_> {
 
     fn measure(&mut self, settings: &Settings, options: &Options) -> Result<Measured, Error> {
         let mut discoveries = self.warm_up(options.request.filter.as_deref())?;
-        let plan = self.plan(&discoveries, settings, options);
+        let mut plan = self.plan(&discoveries, settings, options)?;
         if plan.tests() == 0 && !discoveries.iter().any(Discovery::has_exact) {
             // All that could gate is on one side only. If that is the base, the head
             // measures nothing that could be judged.
@@ -92,6 +98,7 @@ impl Session<'_, '_> {
                 prepare_seconds: self.start.elapsed().as_secs_f64(),
             });
         }
+        self.try_lengths(&mut plan)?;
         self.foresee(&plan)?;
         let prepare_seconds = self.start.elapsed().as_secs_f64();
         let mut sampled = self.sample(&plan)?;
@@ -194,7 +201,12 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    fn plan(&mut self, discoveries: &[Discovery], settings: &Settings, options: &Options) -> Plan {
+    fn plan(
+        &mut self,
+        discoveries: &[Discovery],
+        settings: &Settings,
+        options: &Options,
+    ) -> Result<Plan, Error> {
         let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
         let mut plan = Plan {
             time_limit: settings.limits.time,
@@ -203,10 +215,31 @@ impl Session<'_, '_> {
             decides: options.shard.is_none(),
             ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
         };
-        for (program, discovery) in self.programs.iter_mut().zip(discoveries) {
-            program.plan(discovery, &mut plan);
+        let programs = self.programs.iter_mut().zip(discoveries).enumerate();
+        for (number, (program, discovery)) in programs {
+            plan_groups(program, number, discovery, &mut plan, self.context)
+                .map_err(Stop::into_error)?;
         }
-        plan
+        Ok(plan)
+    }
+
+    /// Finds out how long the runs of each group are to be.
+    fn try_lengths(&mut self, plan: &mut Plan) -> Result<(), Error> {
+        let budget = plan.time_limit.mul_f64(TRIAL);
+        for number in 0..self.programs.len() {
+            let of_program = |(_, group): &(usize, &Group)| group.program == number;
+            let groups = plan.groups.iter().enumerate().filter(of_program);
+            let groups: Vec<usize> = groups.map(|(number, _)| number).collect();
+            let share = groups.len() as f64 / plan.groups.len() as f64;
+            let deadline = Instant::now() + budget.mul_f64(share);
+            let Session { programs, context, on_event, known_lengths, .. } = self;
+            let program = &mut programs[number];
+            let mut lengths = Lengths { program, groups, context: *context };
+            lengths.choose(plan, deadline, known_lengths, &mut |group, groups| {
+                on_event(Event::TryingLengths { group, groups });
+            })?;
+        }
+        Ok(())
     }
 
     /// Says early what can't come to a verdict.
@@ -234,7 +267,10 @@ impl Session<'_, '_> {
         let stopped_by = run(
             &mut experiment,
             &clock,
-            &mut |turn, progress| programs[turn.program].measure(turn, progress, *context),
+            &mut |turn, progress| {
+                let group = &plan.groups[turn.group];
+                programs[group.program].measure(turn, group, progress, *context)
+            },
             &mut |event| {
                 if let Event::Notice(notice) = event {
                     foreseen.push(notice.clone());
@@ -243,9 +279,14 @@ impl Session<'_, '_> {
             },
         )?;
         let sampled = experiment.finish(stopped_by);
+        let not_asked = experiment.not_asked();
+        let (benchmarks, example) = (not_asked.len(), not_asked.first().map(ToString::to_string));
         // Forecasts are rough: one that did not come true is forgotten.
         if sampled.verdict() == Verdict::Inconclusive {
             self.notices.append(&mut foreseen);
+        }
+        if let (Some(example), StoppedBy::TimeLimit) = (example, stopped_by) {
+            self.notice(Notice::NotAsked { benchmarks, example });
         }
         self.run_notices();
         for number in 0..self.programs.len() {
@@ -299,7 +340,7 @@ fn run(
         };
         experiment.push(&turn, &rows, clock());
         on_event(Event::Pair { rows: &rows, progress: &experiment.progress() });
-        if let Some(unlikely) = experiment.unlikely(&turn) {
+        if let Some(unlikely) = experiment.unlikely() {
             on_event(Event::Notice(&Notice::Unlikely(unlikely)));
         }
     };

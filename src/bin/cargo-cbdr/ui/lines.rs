@@ -178,7 +178,7 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
         verdicts.join(", "),
         text::count(pairs, "pair"),
         spent(snapshot),
-        left(snapshot.remaining.filter(|left| *left > 0.0)),
+        left(snapshot),
     )
 }
 
@@ -187,8 +187,12 @@ fn spent(snapshot: &Snapshot) -> String {
     format!("{}/{}", text::seconds(snapshot.elapsed), text::roughly(snapshot.limit))
 }
 
-fn left(seconds: Option<f64>) -> String {
-    seconds.map_or(String::new(), |left| format!(", ~{} left", text::roughly(left)))
+fn left(snapshot: &Snapshot) -> String {
+    match snapshot.remaining.filter(|seconds| *seconds > 0.0) {
+        Some(seconds) => format!(", ~{} left", text::roughly(seconds)),
+        None if snapshot.is_unlikely => ", unlikely within the limit".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
@@ -209,7 +213,7 @@ fn interval(metric: &MetricResult) -> String {
 /// What stands behind the interval: pairs, the time spent, and the time left or the verdict.
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
-        Some(Verdict::Inconclusive) => left(snapshot.remaining),
+        Some(Verdict::Inconclusive) => left(snapshot),
         Some(verdict) => format!(", {verdict}"),
         None => String::new(),
     };
@@ -313,7 +317,13 @@ mod tests {
             metrics: vec![result],
             ..BenchmarkResult::new("sum", Status::Compared)
         };
-        Snapshot { benchmarks: vec![benchmark], elapsed: 3.2, limit: 300.0, remaining: Some(8.0) }
+        Snapshot {
+            benchmarks: vec![benchmark],
+            elapsed: 3.2,
+            limit: 300.0,
+            remaining: Some(8.0),
+            is_unlikely: false,
+        }
     }
 
     fn drawn(snapshot: &Snapshot, width: usize) -> String {

@@ -98,6 +98,7 @@ impl LiveLines {
         if let Some(mut snapshot) = terminal.last.take().filter(|_| keeps_last) {
             // Nothing is left to wait for.
             snapshot.remaining = None;
+            snapshot.is_unlikely = false;
             let (width, height) = terminal_size();
             for line in lines::live(&snapshot, width, height) {
                 let _ = writeln!(anstream::stderr().lock(), "{line}");

@@ -146,6 +146,14 @@ impl Ui {
         }
     }
 
+    /// Prints a regression as soon as it is found, unless the result follows at once.
+    fn regression(&mut self, what: &str) {
+        if !self.verbosity.is_quiet {
+            let line = format!("{BAD}{:>12}{BAD:#} {}", "Regression", text::line(what));
+            self.live.print(&line);
+        }
+    }
+
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
         if !self.verbosity.is_quiet {
@@ -173,8 +181,17 @@ impl Ui {
         match event {
             Event::Workspace(event) => self.show_preparation(event),
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
+            Event::TryingLengths { group, groups } => {
+                if self.is_live() {
+                    self.live.show(vec![format!("  trying run lengths: {group} of {groups}")]);
+                }
+            }
             Event::Sampling(plan) => {
+                self.live.end(false);
                 self.status("Sampling", &text::plan(plan));
+                for line in text::run_lengths(plan) {
+                    self.detail("Measuring", &line);
+                }
                 let metrics: Vec<&str> =
                     plan.metrics.iter().map(|metric| metric.name.as_str()).collect();
                 self.detail("Measuring", &metrics.join(", "));
@@ -183,7 +200,12 @@ impl Ui {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             Event::Round { .. } => {}
-            Event::Pair { progress, .. } => self.live.draw(progress),
+            Event::Pair { progress, .. } => {
+                for (benchmark, metric) in progress.found() {
+                    self.regression(&text::found(benchmark, metric));
+                }
+                self.live.draw(progress);
+            }
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.warn(&notices::notice(notice)),
         }

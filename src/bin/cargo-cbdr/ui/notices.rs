@@ -53,6 +53,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
+        Notice::NotAsked { benchmarks, example } => {
+            let others = match benchmarks {
+                1 => String::new(),
+                more => format!(" and {}", count(*more as u64 - 1, "other benchmark")),
+            };
+            format!(
+                "the time was over before `{example}`{others} had the pairs that any verdict \
+                 needs: allow more time with `--time-limit`, or choose with `--filter`"
+            )
+        }
         Notice::NotMeasured { benchmark, why, hint } => match hint {
             Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
             None => format!("`{benchmark}`: {why}"),

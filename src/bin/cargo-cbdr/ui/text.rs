@@ -151,6 +151,23 @@ pub(crate) fn plan(plan: &Plan) -> String {
     format!("for {verdicts} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
 }
 
+/// How long the runs of each group of benchmarks are, where the harness can be told.
+pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.run_lengths().map(|(names, time, pair_seconds)| {
+        let time = humantime::format_duration(time);
+        let pair = value(pair_seconds, &Unit::Seconds);
+        format!("{} for {time} a run, {pair} a pair", names.join(", "))
+    })
+}
+
+/// A regression that has just been found.
+pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let change = metric.summary.change.map_or("?".to_owned(), percent);
+    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let (name, metric) = (&benchmark.name, &metric.name);
+    format!("{name}: {metric} {change} {interval}, {}", count(benchmark.pairs, "pair"))
+}
+
 /// A percentage without the noise of its last digits.
 pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 1e6).round() / 1e6

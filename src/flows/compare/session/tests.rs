@@ -18,7 +18,7 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
         let mut plan = Plan::new(0.95, Estimator::Mean, 7);
         plan.time_limit = std::time::Duration::from_secs(1000);
         plan.max_pairs = Some(5);
-        plan.add_program(false, 0.0);
+        plan.add_group(0, false, 0.0);
         let metric = Metric::cost("wall_time", Unit::Seconds);
         plan.add_benchmark("it", &[metric], vec![Gate::new("wall_time", 0.02)]);
         let mut experiment = Experiment::new(plan, 0.0);
@@ -35,7 +35,7 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
         let (mut pairs, mut ends) = (0, Vec::new());
         let stopped_by = run(&mut experiment, &|| 0.0, &mut measure, &mut |event| match event {
             Event::Pair { rows, .. } => pairs += rows.len() / 2,
-            Event::Sampled(progress) => ends.push(progress.results(0)[0].pairs),
+            Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
             _ => {}
         });
         assert_eq!((stopped_by.ok(), &ends), (expected, &pairs_at_end));

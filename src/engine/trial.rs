@@ -1,0 +1,261 @@
+//! How long a run of a benchmark is to be: the length with which a verdict costs the
+//! least time.
+//!
+//! A verdict costs the seconds of a pair times the pairs that it needs, and these are in
+//! proportion to the variance of the logarithm of head/base. Longer runs average over
+//! more iterations, but their two members are further apart, and more of what disturbs
+//! the machine falls into them. Which of it wins depends on the benchmark and on the
+//! machine, so a few pairs of each length are tried. They decide nothing else.
+
+use std::time::Duration;
+
+use crate::model::run_length::RunLength;
+use crate::stats::empirical::{median, sorted};
+
+/// The lengths that are tried, milliseconds. Which come, depends on those before.
+const LENGTHS: [u64; 5] = [1, 3, 10, 30, 100];
+
+/// How many pairs of each length are tried.
+const PAIRS: usize = 8;
+
+/// A length that is so many times as dear as the best one ends the trial: longer ones
+/// would be dearer still. Chance alone often makes a factor of 2 with so few pairs.
+const CLEARLY: f64 = 3.0;
+
+/// The part of the time until the verdicts that the trial of one more length may take.
+const STAKE: f64 = 0.5;
+
+/// Pairs that a verdict needs, for each variance of as much as the square of the
+/// threshold, where nothing has changed: see `docs/error-rates.md`.
+const PAIRS_PER_VARIANCE: f64 = 9.0;
+
+/// The part of the absolute deviations that counts, the smaller ones: a quarter of the
+/// pairs may be disturbed.
+const CALM: f64 = 0.75;
+
+/// The mean of the smaller three quarters of the absolute deviations of a standard normal
+/// variable: 2/0.75 (f(0) - f(q)) with the density f and its quantile q at 0.875.
+const CALM_MEAN: f64 = 0.5149;
+
+/// What is asked of one metric of one benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Question {
+    /// The largest change that passes, a fraction.
+    pub(crate) threshold: f64,
+    /// The least number of pairs with which it can be decided.
+    pub(crate) least: u64,
+}
+
+/// A length of runs, and how long a pair of them takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Length {
+    /// How long a run measures each benchmark.
+    pub(crate) run: RunLength,
+    /// How long a pair takes, seconds.
+    pub(crate) pair_seconds: f64,
+}
+
+/// The trial of the lengths for one group of benchmarks. The caller measures a pair of
+/// the [next](Trial::next) length and [pushes](Trial::push) what it showed.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    questions: Vec<Question>,
+    /// What was tried, in the order of the lengths.
+    tried: Vec<Attempt>,
+    is_over: bool,
+}
+
+/// The pairs of one length.
+#[derive(Debug)]
+struct Attempt {
+    seconds: Vec<f64>,
+    /// The logarithms of head/base, for each question.
+    logarithms: Vec<Vec<f64>>,
+}
+
+impl Trial {
+    pub(crate) fn new(questions: Vec<Question>) -> Self {
+        let first = Attempt::new(questions.len());
+        Trial { questions, tried: vec![first], is_over: false }
+    }
+
+    /// The length of the next pair; none once it is clear which one is the best.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        let length = LENGTHS.get(self.tried.len() - 1).filter(|_| !self.is_over)?;
+        Some(Duration::from_millis(*length))
+    }
+
+    /// Takes a pair of the next length: how long it took, and head/base for each question.
+    pub(crate) fn push(&mut self, seconds: f64, ratios: &[f64]) {
+        let Some(attempt) = self.tried.last_mut() else { return };
+        attempt.seconds.push(seconds);
+        for (logarithms, ratio) in attempt.logarithms.iter_mut().zip(ratios) {
+            logarithms.push(ratio.ln());
+        }
+        if attempt.seconds.len() == PAIRS {
+            self.go_on();
+        }
+    }
+
+    /// Begins the next length, or ends the trial.
+    fn go_on(&mut self) {
+        let costs: Vec<f64> = self.tried.iter().map(|one| one.cost(&self.questions)).collect();
+        let (Some(latest), Some(best)) =
+            (self.tried.last(), costs.iter().copied().reduce(f64::min))
+        else {
+            return;
+        };
+        // A pair of the next length takes at most so many times as long.
+        let factor = LENGTHS
+            .get(self.tried.len())
+            .map(|next| *next as f64 / LENGTHS[self.tried.len() - 1] as f64);
+        let next = factor.map(|factor| PAIRS as f64 * factor * latest.pair_seconds());
+        self.is_over = latest.is_least(&self.questions)
+            || costs.last().is_some_and(|cost| *cost > CLEARLY * best)
+            || next.is_none_or(|seconds| seconds > STAKE * best);
+        if !self.is_over {
+            self.tried.push(Attempt::new(self.questions.len()));
+        }
+    }
+
+    /// The best of the lengths that were tried; none without a whole attempt.
+    pub(crate) fn best(&self) -> Option<Length> {
+        let whole = self.tried.iter().zip(LENGTHS).filter(|(one, _)| one.seconds.len() == PAIRS);
+        let cost = |one: &Attempt| one.cost(&self.questions);
+        let best = whole.min_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
+        best.map(|(attempt, length)| Length {
+            run: RunLength::Time(Duration::from_millis(length)),
+            pair_seconds: attempt.pair_seconds(),
+        })
+    }
+}
+
+impl Attempt {
+    fn new(questions: usize) -> Self {
+        Attempt { seconds: Vec::new(), logarithms: vec![Vec::new(); questions] }
+    }
+
+    fn pair_seconds(&self) -> f64 {
+        median(&sorted(self.seconds.iter().copied())).unwrap_or(f64::INFINITY)
+    }
+
+    /// How many pairs each question is expected to need.
+    fn pairs<'a>(&'a self, questions: &'a [Question]) -> impl Iterator<Item = f64> + 'a {
+        self.logarithms.iter().zip(questions).map(|(logarithms, question)| {
+            let deviation = deviation(logarithms);
+            PAIRS_PER_VARIANCE * (deviation / question.threshold).powi(2)
+        })
+    }
+
+    /// Whether every question is answered with the least number of pairs, so that longer
+    /// runs would gain nothing.
+    fn is_least(&self, questions: &[Question]) -> bool {
+        self.pairs(questions).zip(questions).all(|(pairs, one)| pairs <= one.least as f64)
+    }
+
+    /// Seconds until all questions are answered.
+    fn cost(&self, questions: &[Question]) -> f64 {
+        let pairs = self.pairs(questions).zip(questions);
+        let pairs = pairs.map(|(pairs, one)| pairs.max(one.least as f64)).fold(1.0, f64::max);
+        pairs * self.pair_seconds()
+    }
+}
+
+/// The standard deviation of normal noise that is as wide in its middle: what disturbs a
+/// quarter of the pairs does not count. Infinite if a value is none.
+fn deviation(values: &[f64]) -> f64 {
+    if values.iter().any(|value| !value.is_finite()) {
+        return f64::INFINITY;
+    }
+    let Some(middle) = median(&sorted(values.iter().copied())) else { return f64::INFINITY };
+    let deviations = sorted(values.iter().map(|value| (value - middle).abs()));
+    let calm = &deviations[..(CALM * deviations.len() as f64).ceil() as usize];
+    calm.iter().sum::<f64>() / calm.len() as f64 / CALM_MEAN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::noise::TestNoise;
+
+    const QUESTION: Question = Question { threshold: 0.02, least: 14 };
+
+    /// Tries runs with a start-up of 5 ms and this noise of a pair. Returns the length,
+    /// and the lengths of all pairs.
+    fn choose(seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
+        let mut random = TestNoise::seeded(seed);
+        let mut trial = Trial::new(vec![QUESTION]);
+        let mut tried = Vec::new();
+        while let Some(length) = trial.next() {
+            let milliseconds = 1e3 * length.as_secs_f64();
+            let ratio = (noise(milliseconds) * random.normal()).exp();
+            trial.push(2e-3 * (5.0 + 1.5 * milliseconds), &[ratio]);
+            tried.push(length.as_millis() as u64);
+        }
+        (trial.best().unwrap(), tried)
+    }
+
+    #[test]
+    fn what_is_quiet_is_tried_with_the_shortest_runs_only() {
+        let (length, tried) = choose(1, |_| 0.001);
+        assert_eq!(length.run, RunLength::Time(Duration::from_millis(1)));
+        assert!((length.pair_seconds - 0.013).abs() < 1e-12);
+        assert_eq!(tried, [1; PAIRS]);
+    }
+
+    /// How much dearer the lengths that are chosen make a verdict than the best one, on
+    /// average, and the lengths.
+    fn regret(noise: impl Fn(f64) -> f64) -> (f64, Vec<u128>) {
+        let cost = |time: f64| (5.0 + 1.5 * time) * noise(time).powi(2);
+        let best = LENGTHS.map(|time| cost(time as f64)).into_iter().fold(f64::MAX, f64::min);
+        let chosen = (0..200).map(|seed| choose(seed, &noise).0.run.time().unwrap().as_millis());
+        let chosen: Vec<u128> = chosen.collect();
+        let regrets = chosen.iter().map(|time| cost(*time as f64) / best);
+        (regrets.sum::<f64>() / chosen.len() as f64, chosen)
+    }
+
+    #[test]
+    fn a_verdict_costs_little_more_than_with_the_best_length() {
+        // Noise that averages out: the shortest runs would cost 4.2 times as much as the
+        // longest.
+        let (long, chosen) = regret(|time| 0.5 / time.sqrt());
+        assert!(long < 1.8, "{long} {chosen:?}");
+        // Noise that does not: the longest would cost 24 times as much.
+        let (same, chosen) = regret(|_| 0.1);
+        assert!(same < 1.8, "{same} {chosen:?}");
+        // The more the longer they are.
+        let (short, chosen) = regret(|time| 0.05 * time.sqrt());
+        assert!(short < 1.5, "{short} {chosen:?}");
+    }
+
+    #[test]
+    fn one_disturbed_pair_does_not_count() {
+        let calm = [0.01, -0.01, 0.005, -0.003, 0.002, 0.0, -0.006, 0.004];
+        let mut disturbed = calm;
+        disturbed[3] = 2.0;
+        assert!((deviation(&calm) / deviation(&disturbed) - 1.0).abs() < 0.4);
+        let mut random = TestNoise::seeded(5);
+        let all: Vec<f64> = (0..100_000).map(|_| 3.0 * random.normal()).collect();
+        assert!((deviation(&all) / 3.0 - 1.0).abs() < 0.01);
+        assert_eq!(deviation(&[0.0, f64::NAN]), f64::INFINITY);
+        assert_eq!(deviation(&[]), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_noisiest_question_of_a_group_counts_and_a_trial_that_is_cut_short_has_no_answer() {
+        let mut trial = Trial::new(vec![QUESTION, QUESTION]);
+        for pair in 0..PAIRS {
+            assert_eq!((trial.next(), trial.best()), (Some(Duration::from_millis(1)), None));
+            let noise = if pair % 2 == 0 { 1.3 } else { 0.7 };
+            trial.push(0.01, &[1.0, noise]);
+        }
+        assert_eq!(trial.next(), Some(Duration::from_millis(3)));
+        assert!(trial.best().is_some());
+        // From zero to something has no logarithm: it stays undecided, and ends.
+        let mut zero = Trial::new(vec![QUESTION]);
+        while zero.next().is_some() {
+            zero.push(0.01, &[f64::INFINITY]);
+        }
+        assert_eq!(zero.best().and_then(|best| best.run.time()), Some(Duration::from_millis(1)));
+    }
+}

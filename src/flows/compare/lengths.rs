@@ -1,0 +1,306 @@
+//! How the benchmarks of a program share its runs, and how long these are.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::discovery::Discovery;
+use super::program::ComparedProgram;
+use crate::engine::plan::Plan;
+use crate::engine::test::estimator;
+use crate::engine::trial::{Length, Question, Trial};
+use crate::error::Error;
+use crate::exec::execution::{Context, Stop};
+use crate::exec::known::Known;
+use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::run_length::RunLength;
+use crate::model::side::Side;
+
+/// A process that takes longer than this before its first benchmark is shared, seconds.
+const SLOW_START: f64 = 0.05;
+
+/// A pair that takes longer than this, seconds, though it was told to be short, does not do
+/// as it was told, or an iteration takes long.
+const SLOW_PAIR: f64 = 0.5;
+
+/// How many benchmarks share a process. One alone has the two sides closest to each
+/// other in time; but where the process takes long to start, as many as take as long
+/// together, so that at most half of the time is lost.
+pub(super) fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
+    if start_up < SLOW_START || benchmarks == 0 {
+        return 1;
+    }
+    let own = (pair_seconds / 2.0 - start_up) / benchmarks as f64;
+    let size = (start_up / own.max(1e-6)).ceil() as usize;
+    size.clamp(1, benchmarks)
+}
+
+/// Enters the benchmarks of a program into the plan, in groups that share a run.
+pub(super) fn plan_groups(
+    program: &mut ComparedProgram<'_>,
+    number: usize,
+    discovery: &Discovery,
+    plan: &mut Plan,
+    context: Context<'_>,
+) -> Result<(), Stop> {
+    let benchmarks = &discovery.benchmarks;
+    program.expect(discovery);
+    let pair_seconds = discovery.pair_seconds;
+    if benchmarks.len() < 2 || !program.can_leave() {
+        program.plan(number, benchmarks, pair_seconds, plan);
+        return Ok(());
+    }
+    let start_up = program.start_up(context)?;
+    let size = group_size(start_up, pair_seconds, benchmarks.len());
+    let groups = benchmarks.len().div_ceil(size);
+    let own = (pair_seconds - 2.0 * start_up).max(0.0) / discovery.most_reported() as f64;
+    for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
+        let seconds = 2.0 * start_up + own * group.len() as f64;
+        program.plan(number, group, seconds, plan);
+    }
+    Ok(())
+}
+
+/// The lengths of the runs of one program.
+pub(super) struct Lengths<'p, 'a> {
+    pub(super) program: &'p mut ComparedProgram<'a>,
+    /// The groups of the plan that are the program's.
+    pub(super) groups: Vec<usize>,
+    pub(super) context: Context<'p>,
+}
+
+impl Lengths<'_, '_> {
+    /// Finds out how long the runs of each group are to be, until `deadline`; the groups
+    /// that are left take the length that most of the others have. `known` is a file
+    /// with the answers of other days. `begins` learns of each trial.
+    ///
+    /// # Errors
+    /// When a run fails.
+    pub(super) fn choose(
+        &mut self,
+        plan: &mut Plan,
+        deadline: Instant,
+        known: &Path,
+        begins: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), Error> {
+        if !self.program.takes_time() {
+            return Ok(());
+        }
+        let parts = self.parts(plan);
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let known = Known::new(known, &parts);
+        let lengths = known.read().and_then(|text| read(&text, self.groups.len()));
+        let lengths = match lengths {
+            Some(lengths) => lengths,
+            None => {
+                let tried = self.try_all(plan, deadline, begins).map_err(Stop::into_error)?;
+                known.write(&written(&tried));
+                tried
+            }
+        };
+        for (&group, length) in self.groups.iter().zip(lengths) {
+            let group = &mut plan.groups[group];
+            group.length = Some(length.run);
+            group.pair_seconds = length.pair_seconds;
+        }
+        Ok(())
+    }
+
+    /// What the lengths depend on, beside the machine.
+    fn parts(&self, plan: &Plan) -> Vec<String> {
+        let mut parts = self.program.identities();
+        for &group in &self.groups {
+            for benchmark in &plan.benchmarks[plan.groups[group].benchmarks.clone()] {
+                parts.push(benchmark.name.clone());
+                let gates = benchmark.gates.iter();
+                parts.extend(gates.map(|gate| format!("{}={}", gate.metric, gate.limit())));
+            }
+            parts.push(String::new());
+        }
+        parts
+    }
+
+    fn try_all(
+        &mut self,
+        plan: &Plan,
+        deadline: Instant,
+        begins: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<Length>, Stop> {
+        let mut lengths: Vec<Option<Length>> = vec![None; self.groups.len()];
+        let count = self.groups.len();
+        for (done, place) in spread(count).enumerate() {
+            if done > 0 && Instant::now() >= deadline {
+                break;
+            }
+            begins(done + 1, count);
+            lengths[place] = self.try_group(plan, self.groups[place])?;
+        }
+        let mut usual: Vec<Length> = lengths.iter().copied().flatten().collect();
+        usual.sort_by_key(|length| length.run.time());
+        let usual = usual.get(usual.len() / 2).copied();
+        let left = |length: Option<Length>| length.or(usual).unwrap_or(SHORTEST);
+        Ok(lengths.into_iter().map(left).collect())
+    }
+
+    /// Tries the lengths of one group; none if nothing of it gates.
+    fn try_group(&mut self, plan: &Plan, group: usize) -> Result<Option<Length>, Stop> {
+        let benchmarks = plan.groups[group].benchmarks.clone();
+        let (mut asked, mut questions) = (Vec::new(), Vec::new());
+        for id in benchmarks.clone() {
+            for (metric, question) in questions_of(plan, id) {
+                asked.push((BenchmarkId(id), metric));
+                questions.push(question);
+            }
+        }
+        if questions.is_empty() {
+            return Ok(None);
+        }
+        let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
+        let mut trial = Trial::new(questions);
+        let mut first = Side::Base;
+        while let Some(length) = trial.next() {
+            let run = RunLength::Time(length);
+            let (seconds, ratios) = self.try_pair(&wanted, &asked, first, run)?;
+            if seconds > SLOW_PAIR {
+                let slow = Length { run, pair_seconds: seconds };
+                return self.capped(slow, &wanted, &asked, first).map(Some);
+            }
+            trial.push(seconds, &ratios);
+            first = first.other();
+        }
+        Ok(trial.best())
+    }
+
+    /// For benchmarks that take long though they were told to be short: the way of running
+    /// them that takes less time.
+    fn capped(
+        &mut self,
+        slow: Length,
+        wanted: &[BenchmarkId],
+        asked: &[(BenchmarkId, MetricId)],
+        first: Side,
+    ) -> Result<Length, Stop> {
+        if !self.program.can_be_capped() {
+            return Ok(slow);
+        }
+        let run = RunLength::Capped;
+        let (pair_seconds, ratios) = self.try_pair(wanted, asked, first, run)?;
+        // Criterion 0.4.0 reports a constant for what is too slow for its quick mode.
+        let is_constant = ratios.contains(&1.0);
+        let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds && !is_constant;
+        Ok(if is_worth_it { Length { run, pair_seconds } } else { slow })
+    }
+
+    /// Measures a pair: how long it takes, seconds, and head over base of what is asked.
+    fn try_pair(
+        &mut self,
+        wanted: &[BenchmarkId],
+        asked: &[(BenchmarkId, MetricId)],
+        first: Side,
+        run: RunLength,
+    ) -> Result<(f64, Vec<f64>), Stop> {
+        let begin = Instant::now();
+        let rows = self.program.pair(wanted, first, run, None, self.context)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        Ok((seconds, asked.iter().map(|asked| ratio(&rows, *asked)).collect()))
+    }
+}
+
+/// The length of runs that nothing was learned about.
+const SHORTEST: Length =
+    Length { run: RunLength::Time(Duration::from_millis(1)), pair_seconds: 0.0 };
+
+/// The gating metrics of a benchmark, and what is asked of them.
+fn questions_of(plan: &Plan, id: usize) -> Vec<(MetricId, Question)> {
+    let benchmark = &plan.benchmarks[id];
+    let gating = benchmark.metrics.iter().filter_map(|(metric_id, metric)| {
+        let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name)?;
+        let least = estimator(metric, plan.estimator).least_pairs(plan.levels()).unwrap_or(1);
+        Some((*metric_id, Question { threshold: gate.limit(), least }))
+    });
+    gating.collect()
+}
+
+/// Head over base of a metric in a pair.
+fn ratio(rows: &[Row], (benchmark, metric): (BenchmarkId, MetricId)) -> f64 {
+    let value = |side| {
+        let row = rows.iter().find(|row| row.benchmark == benchmark && row.side == side);
+        row.and_then(|row| row.get(metric)).unwrap_or(f64::NAN)
+    };
+    value(Side::Head) / value(Side::Base)
+}
+
+/// The numbers up to `count` in an order in which the first few are spread over all: by
+/// their bits in reverse.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    let all = count.next_power_of_two();
+    let reversed = move |number: usize| match all {
+        1 => 0,
+        _ => number.reverse_bits() >> (usize::BITS - all.trailing_zeros()),
+    };
+    (0..all).map(reversed).filter(move |number| *number < count)
+}
+
+/// What stands for a capped run in a line of lengths.
+const CAPPED: &str = "capped";
+
+/// Lengths as a line: milliseconds and seconds of a pair, for each group.
+fn written(lengths: &[Length]) -> String {
+    let each = lengths.iter().map(|Length { run, pair_seconds }| match run.time() {
+        Some(time) => format!("{}:{pair_seconds}", time.as_millis()),
+        None => format!("{CAPPED}:{pair_seconds}"),
+    });
+    each.collect::<Vec<_>>().join(" ")
+}
+
+/// What [`written`] wrote for so many groups.
+fn read(text: &str, groups: usize) -> Option<Vec<Length>> {
+    let lengths = text.split_whitespace().map(|word| {
+        let (milliseconds, seconds) = word.split_once(':')?;
+        let pair_seconds = seconds.parse().ok().filter(|seconds| *seconds >= 0.0)?;
+        let run = match milliseconds {
+            CAPPED => RunLength::Capped,
+            milliseconds => RunLength::Time(Duration::from_millis(milliseconds.parse().ok()?)),
+        };
+        Some(Length { run, pair_seconds })
+    });
+    lengths.collect::<Option<Vec<_>>>().filter(|lengths| lengths.len() == groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_slow_start_is_shared_and_then_half_of_the_time_is_lost_at_most() {
+        assert_eq!(group_size(0.006, 20.0, 300), 1);
+        // 14 benchmarks of 5 ms behind a second of start-up.
+        assert_eq!(group_size(1.0, 2.0 * (1.0 + 14.0 * 0.005), 14), 14);
+        // 300 of 20 ms behind 0.2 s: ten at a time.
+        assert_eq!(group_size(0.2, 2.0 * (0.2 + 300.0 * 0.02), 300), 10);
+        // Times that contradict each other, and none at all.
+        assert_eq!((group_size(1.0, 1.0, 14), group_size(1.0, 1.0, 0)), (14, 1));
+    }
+
+    #[test]
+    fn a_trial_that_ends_early_has_seen_all_parts_of_a_suite() {
+        assert_eq!(spread(8).collect::<Vec<_>>(), [0, 4, 2, 6, 1, 5, 3, 7]);
+        for count in [0, 1, 2, 3, 14, 300] {
+            let mut all: Vec<usize> = spread(count).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn lengths_are_read_as_they_were_written() {
+        let time = |milliseconds| RunLength::Time(Duration::from_millis(milliseconds));
+        let length = |run, pair_seconds| Length { run, pair_seconds };
+        let lengths =
+            vec![length(time(1), 0.0125), length(time(100), 3.5), length(RunLength::Capped, 0.3)];
+        assert_eq!(read(&written(&lengths), 3), Some(lengths.clone()));
+        assert_eq!(read(&written(&lengths), 2), None);
+        for broken in ["1:", "1", "x:1", "1:-1", "1:NaN"] {
+            assert_eq!(read(broken, 1), None, "{broken}");
+        }
+    }
+}

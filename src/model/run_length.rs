@@ -1,0 +1,27 @@
+//! How long a run measures.
+
+use std::time::Duration;
+
+/// How long a run measures each benchmark, where the harness can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunLength {
+    /// For about so long, unless the benchmark's own code asks for another time.
+    Time(Duration),
+    /// For about a tenth of a second, whatever the benchmark's own code asks for.
+    Capped,
+    /// As short as can be: the run only shows which benchmarks there are.
+    Probe,
+}
+
+impl RunLength {
+    /// Where a single run is to say something, as in a history.
+    pub(crate) const LONG: RunLength = RunLength::Time(Duration::from_millis(100));
+
+    /// The time, if one is set.
+    pub(crate) fn time(self) -> Option<Duration> {
+        match self {
+            RunLength::Time(time) => Some(time),
+            RunLength::Capped | RunLength::Probe => None,
+        }
+    }
+}
