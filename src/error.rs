@@ -134,11 +134,18 @@ pub(crate) enum Kind {
     #[error("the waiver of `{metric}` accepts nothing: {why}")]
     Waiver { metric: String, why: String },
     #[error(
-        "{least} pairs, the least that a verdict needs, take about {}, \
-         which does not fit into the time limit of {}",
-        seconds(.needed), seconds(.limit)
+        "{least} pairs{}, the least that a verdict needs, take about {}, \
+         which does not fit into the time limit of {}{}",
+        of_each(*.benchmarks), seconds(.needed), seconds(.limit), slowest_of(.slowest)
     )]
-    LimitTooShort { least: u64, needed: Duration, limit: Duration },
+    LimitTooShort {
+        least: u64,
+        benchmarks: usize,
+        needed: Duration,
+        limit: Duration,
+        /// The benchmark with the longest pairs, and how long these are.
+        slowest: (String, Duration),
+    },
     #[error("can't annotate: {0}")]
     Annotation(String),
     #[error("could not edit `{}`: {why}", .path.display())]
@@ -266,7 +273,9 @@ impl Kind {
             Kind::NoBenchmark { filter: Some(filter), .. } => {
                 return Some(format!("no name matches the filter `{filter}`"));
             }
-            Kind::LimitTooShort { needed, .. } => return Some(longer_limit(*needed)),
+            Kind::LimitTooShort { needed, benchmarks, .. } => {
+                return Some(longer_limit(*needed, *benchmarks));
+            }
             Kind::NoFilter(_) => {
                 let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
                 let names: Vec<&str> = filtering.map(Dialect::name).collect();
@@ -384,10 +393,29 @@ pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> 
 }
 
 /// A time limit with room for runs that take longer than the warm-up did.
-fn longer_limit(needed: Duration) -> String {
+fn longer_limit(needed: Duration, benchmarks: usize) -> String {
     let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
     let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
-    format!("`--time-limit {wanted}`, or a shorter benchmark")
+    match benchmarks {
+        1 => format!("`--time-limit {wanted}`, or a shorter benchmark"),
+        _ => format!("`--time-limit {wanted}`, or fewer benchmarks with `--filter`"),
+    }
+}
+
+/// Of how many benchmarks the pairs are.
+fn of_each(benchmarks: usize) -> String {
+    match benchmarks {
+        1 => String::new(),
+        several => format!(" of each of {several} benchmarks"),
+    }
+}
+
+/// What takes longest, where one pair of it takes seconds.
+fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
+    match pair.as_secs() {
+        0 => String::new(),
+        _ => format!("; a pair of `{benchmark}` alone takes {}", seconds(pair)),
+    }
 }
 
 /// The processors that there are to choose from.

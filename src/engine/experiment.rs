@@ -16,11 +16,12 @@
 use std::cell::OnceCell;
 use std::time::Duration;
 
+use super::advice::{OpenTest, advice};
 use super::plan::{Group, Plan, PlannedBenchmark};
 use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
-use crate::model::notice::Unlikely;
+use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
@@ -243,6 +244,29 @@ impl Experiment {
         let benchmarks = few.flat_map(|(number, _)| self.of_group(number));
         let open = benchmarks.filter(|benchmark| benchmark.is_open());
         open.map(|benchmark| benchmark.name.as_str()).collect()
+    }
+
+    /// What would bring the verdicts that are open, if there are any.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        let mut open = Vec::new();
+        let all: Vec<Vec<&MetricTest>> = self
+            .benchmarks
+            .iter()
+            .map(|one| one.tests.iter().map(|(_, test)| test).collect())
+            .collect();
+        for (group, state) in self.plan.groups.iter().zip(&self.groups) {
+            for tests in &all[group.benchmarks.clone()] {
+                let undecided = tests
+                    .iter()
+                    .filter(|test| test.threshold().is_some() && test.verdict().is_none());
+                open.extend(undecided.map(|test| OpenTest {
+                    test,
+                    others: tests,
+                    pair_seconds: state.pair_seconds,
+                }));
+            }
+        }
+        advice(&open, self.elapsed)
     }
 
     /// The results of all benchmarks, once sampling is over.

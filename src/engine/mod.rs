@@ -1,6 +1,7 @@
 //! The experiment: whose turn it is, and what the pairs say so far. Pure: no
 //! process, no clock, no randomness but from a seed.
 
+mod advice;
 pub mod experiment;
 pub mod plan;
 pub mod remarks;

@@ -132,6 +132,18 @@ impl Plan {
         self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum()
     }
 
+    /// The first benchmark of the group with the longest pairs, and how long these are.
+    pub(crate) fn slowest(&self) -> (String, Duration) {
+        let seconds = |group: &&Group| group.pair_seconds;
+        let slowest =
+            self.groups.iter().max_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+        slowest.map_or_else(Default::default, |group| {
+            let first = self.benchmarks.get(group.benchmarks.start);
+            let name = first.map_or_else(String::new, |benchmark| benchmark.name.clone());
+            (name, Duration::from_secs_f64(group.pair_seconds))
+        })
+    }
+
     /// The least number of pairs with which any test can be decided.
     pub fn least_pairs(&self) -> u64 {
         self.least_pairs_of(&self.benchmarks).min().unwrap_or(u64::MAX)

@@ -129,6 +129,16 @@ impl MetricTest {
         self.verdict
     }
 
+    /// How many pairs it has.
+    pub(super) fn pairs(&self) -> u64 {
+        self.running.pairs()
+    }
+
+    /// Whether the pairs would decide about another threshold.
+    pub(super) fn decides(&self, threshold: f64) -> bool {
+        self.running.decide(threshold).is_some()
+    }
+
     /// Whether more pairs are needed: for the verdict or for a warning.
     pub(crate) fn is_open(&self) -> bool {
         self.gate.is_some() && self.verdict.is_none() || matches!(self.warning, Warning::Open(_))

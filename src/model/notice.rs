@@ -151,6 +151,8 @@ pub enum Notice {
     },
     /// A verdict within the limit is unlikely.
     Unlikely(Unlikely),
+    /// What would bring the verdicts that are open.
+    Advice(Advice),
     /// A side of a benchmark whose other side has no row.
     Alone {
         /// The label.
@@ -326,6 +328,20 @@ pub struct DifferentKey {
     pub base: Option<String>,
     /// The head's.
     pub head: Option<String>,
+}
+
+/// What would bring the verdicts that are open at the end, as far as the pairs at hand
+/// tell, each with how many of them it would decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// How many are open.
+    pub open: usize,
+    /// Another metric.
+    pub metric: Option<(String, usize)>,
+    /// A larger threshold, a fraction.
+    pub threshold: Option<(f64, usize)>,
+    /// A longer time limit, seconds.
+    pub time: Option<(f64, usize)>,
 }
 
 /// Why a verdict within the limit is unlikely.

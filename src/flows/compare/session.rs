@@ -251,7 +251,10 @@ impl Session<'_, '_> {
         if plan.max_pairs.is_some_and(|most| most < least) {
             self.notice(Notice::TooFewPairs { least });
         } else if needed > limit {
-            return Err(Kind::LimitTooShort { least, needed, limit }.into());
+            let benchmarks = plan.benchmarks.iter().filter(|one| !one.gates.is_empty()).count();
+            let slowest = plan.slowest();
+            let error = Kind::LimitTooShort { least, benchmarks, needed, limit, slowest };
+            return Err(error.into());
         }
         Ok(())
     }
@@ -279,14 +282,20 @@ impl Session<'_, '_> {
             },
         )?;
         let sampled = experiment.finish(stopped_by);
+        let limits = [StoppedBy::TimeLimit, StoppedBy::MaxPairs];
+        let advice = experiment.advice().filter(|_| limits.contains(&stopped_by));
         let not_asked = experiment.not_asked();
         let (benchmarks, example) = (not_asked.len(), not_asked.first().map(ToString::to_string));
         // Forecasts are rough: one that did not come true is forgotten.
         if sampled.verdict() == Verdict::Inconclusive {
             self.notices.append(&mut foreseen);
         }
-        if let (Some(example), StoppedBy::TimeLimit) = (example, stopped_by) {
-            self.notice(Notice::NotAsked { benchmarks, example });
+        match (example, advice) {
+            (Some(example), _) if stopped_by == StoppedBy::TimeLimit => {
+                self.notice(Notice::NotAsked { benchmarks, example });
+            }
+            (_, Some(advice)) => self.notice(Notice::Advice(advice)),
+            _ => {}
         }
         self.run_notices();
         for number in 0..self.programs.len() {

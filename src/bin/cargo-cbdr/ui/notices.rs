@@ -2,7 +2,9 @@
 
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
-use cargo_cbdr::model::notice::{DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely};
+use cargo_cbdr::model::notice::{
+    Advice, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
+};
 use cargo_cbdr::model::outcome::Removed;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
@@ -72,6 +74,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             if *processes == 1 { "process" } else { "processes" }
         ),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
+        Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { benchmark, metric, remark: what } => {
             format!("`{metric}` of `{benchmark}`: {}", remark(what))
         }
@@ -338,6 +341,37 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
+/// What would bring the open verdicts, in the words of the options.
+fn advice(advice: &Advice) -> String {
+    let Advice { open, metric, threshold, time } = advice;
+    let of = |decided: &usize| match (decided == open, open) {
+        (true, 1) => "it".to_owned(),
+        (true, _) => "all".to_owned(),
+        (false, _) => format!("{decided} of {open}"),
+    };
+    let mut tried = Vec::new();
+    if let Some((metric, decided)) = metric {
+        tried.push(format!("`--metric {metric}` would have decided {}", of(decided)));
+    }
+    if let Some((threshold, decided)) = threshold {
+        let percent = text::rounded(100.0 * threshold);
+        tried.push(format!("`--threshold {percent}%` would have decided {}", of(decided)));
+    }
+    if let Some((seconds, decided)) = time {
+        // Whole minutes, rounded up.
+        let minutes = (seconds / 60.0).ceil();
+        tried.push(format!("`--time-limit {minutes}m` would probably decide {}", of(decided)));
+    }
+    let open = count(*open as u64, "verdict");
+    match tried.is_empty() {
+        true => format!(
+            "{open} open, and nothing that was tried would have changed that: \
+             `cargo cbdr doctor` says how noisy this machine is"
+        ),
+        false => format!("{open} open: {}", tried.join("; ")),
+    }
+}
+
 /// Why a verdict is unlikely, and which changes could be told from the threshold.
 fn unlikely(unlikely: &Unlikely) -> String {
     let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
@@ -366,6 +400,29 @@ fn unlikely(unlikely: &Unlikely) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_is_in_the_words_of_the_options() {
+        let all = Advice {
+            open: 5,
+            metric: Some(("min_time".to_owned(), 5)),
+            threshold: Some((0.05, 4)),
+            time: Some((610.0, 3)),
+        };
+        assert_eq!(
+            advice(&all),
+            "5 verdicts open: `--metric min_time` would have decided all; `--threshold 5%` would \
+             have decided 4 of 5; `--time-limit 11m` would probably decide 3 of 5"
+        );
+        let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
+        assert_eq!(
+            advice(&nothing),
+            "1 verdict open, and nothing that was tried would have changed that: \
+             `cargo cbdr doctor` says how noisy this machine is"
+        );
+        let it = Advice { threshold: Some((0.1, 1)), ..nothing };
+        assert_eq!(advice(&it), "1 verdict open: `--threshold 10%` would have decided it");
+    }
 
     #[test]
     fn findings_are_sentences_without_an_end() {

@@ -1,0 +1,146 @@
+//! What would bring the verdicts that are open at the end, tried on the pairs at hand. It
+//! is advice for the next comparison and no verdict: whoever chooses what decides after
+//! having seen the pairs has chosen the answer.
+
+use std::collections::BTreeMap;
+
+use super::test::MetricTest;
+use crate::model::notice::Advice;
+use crate::stats::forecast::Forecast;
+
+/// The thresholds that are tried, fractions.
+const THRESHOLDS: [f64; 4] = [0.03, 0.05, 0.1, 0.2];
+
+/// A forecast is rough: the time that is named has this much room.
+const ROOM: f64 = 1.25;
+
+/// Nobody waits for longer, seconds.
+const LONGEST: f64 = 86_400.0;
+
+/// A test that is open at the end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenTest<'a> {
+    pub(super) test: &'a MetricTest,
+    /// The other metrics of the same runs.
+    pub(super) others: &'a [&'a MetricTest],
+    /// How long a pair takes, seconds.
+    pub(super) pair_seconds: f64,
+}
+
+/// What would decide these tests, if there are any. `elapsed` is how long was sampled,
+/// seconds.
+pub(super) fn advice(open: &[OpenTest<'_>], elapsed: f64) -> Option<Advice> {
+    if open.is_empty() {
+        return None;
+    }
+    Some(Advice {
+        open: open.len(),
+        metric: metric(open),
+        threshold: threshold(open),
+        time: time(open, elapsed),
+    })
+}
+
+/// The other metric of the same unit that would have decided most of them.
+fn metric(open: &[OpenTest<'_>]) -> Option<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for OpenTest { test, others, .. } in open {
+        let Some(threshold) = test.threshold() else { continue };
+        for other in others.iter().filter(|other| other.metric().unit == test.metric().unit) {
+            if other.decides(threshold) {
+                *counts.entry(&other.metric().name).or_default() += 1;
+            }
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some((most.0.to_owned(), most.1))
+}
+
+/// The smallest threshold that would have decided as many of them as any.
+fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
+    let decided = |threshold: f64| {
+        let larger = |test: &MetricTest| test.threshold().is_some_and(|own| own < threshold);
+        open.iter().filter(|one| larger(one.test) && one.test.decides(threshold)).count()
+    };
+    let most = THRESHOLDS.map(decided).into_iter().max().filter(|most| *most > 0)?;
+    THRESHOLDS.into_iter().find(|threshold| decided(*threshold) == most).map(|one| (one, most))
+}
+
+/// The time limit with which those are expected to be decided for which there is a
+/// forecast, seconds.
+fn time(open: &[OpenTest<'_>], elapsed: f64) -> Option<(f64, usize)> {
+    let left = open.iter().filter_map(|one| match one.test.forecast() {
+        Forecast::Pairs(pairs) => {
+            Some(pairs.saturating_sub(one.test.pairs()) as f64 * one.pair_seconds)
+        }
+        Forecast::Never | Forecast::Unknown => None,
+    });
+    let mut left: Vec<f64> = left.collect();
+    left.sort_unstable_by(f64::total_cmp);
+    // As many as fit, the soonest first.
+    let mut total = elapsed;
+    let mut count = 0;
+    for seconds in left {
+        if ROOM * (total + seconds) > LONGEST {
+            break;
+        }
+        total += seconds;
+        count += 1;
+    }
+    (count > 0).then_some((ROOM * total, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::estimator::Estimator;
+    use crate::model::gate::Gate;
+    use crate::model::metric::Metric;
+    use crate::model::side::Side;
+    use crate::stats::estimator::Levels;
+    use crate::stats::noise::TestNoise;
+
+    /// A test with 40 pairs of a change with normal noise of this deviation.
+    fn test(name: &str, gate: Option<f64>, change: f64, noise: f64) -> MetricTest {
+        let gate = gate.map(|threshold| Gate::new(name, threshold));
+        let levels = Levels::new(0.95, 3);
+        let mut test =
+            MetricTest::new(Metric::named(name), gate.as_ref(), Estimator::Robust, levels);
+        let mut random = TestNoise::seeded(11);
+        for pair in 0..40 {
+            let first = if pair % 2 == 0 { Side::Base } else { Side::Head };
+            let mut value = || 1.0 + noise * random.normal();
+            test.push(value(), (1.0 + change) * value(), first);
+        }
+        test
+    }
+
+    #[test]
+    fn what_would_have_decided_is_named_with_how_many() {
+        let gate = Some(0.02);
+        let noisy = test("median_time", gate, 0.0, 0.06);
+        let least = test("min_time", None, 0.0, 0.001);
+        let bytes = test("max_rss", None, 0.0, 0.001);
+        let near = test("median_time", gate, 0.02, 0.001);
+        let open = [
+            OpenTest { test: &noisy, others: &[&noisy, &least, &bytes], pair_seconds: 0.5 },
+            OpenTest { test: &near, others: &[&near], pair_seconds: 0.5 },
+        ];
+        let said = advice(&open, 20.0).unwrap();
+        assert_eq!((said.open, said.metric), (2, Some(("min_time".to_owned(), 1))));
+        // The one at its threshold is below any larger one.
+        let (threshold, decided) = said.threshold.unwrap();
+        assert!(threshold > 0.03 && decided == 2, "{threshold} {decided}");
+        let (seconds, decided) = said.time.unwrap();
+        assert!(seconds > 25.0 && decided >= 1, "{seconds} {decided}");
+        assert_eq!(advice(&[], 20.0), None);
+    }
+
+    #[test]
+    fn where_nothing_helps_nothing_is_named() {
+        let wild = test("wall_time", Some(0.02), 0.0, 0.5);
+        let one = OpenTest { test: &wild, others: &[&wild], pair_seconds: 1e4 };
+        let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
+        assert_eq!(advice(&[one], 20.0), Some(nothing));
+    }
+}
