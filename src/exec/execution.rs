@@ -25,7 +25,7 @@ use crate::exec::meter::{self, Meters, Pass};
 use crate::exec::process::{Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
-use crate::model::metric::DEFAULT_METRIC;
+use crate::model::metric::{DEFAULT_METRIC, stand_in};
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
 use crate::settings::options::Benchmark;
@@ -257,15 +257,13 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
     }
 }
 
-/// Which of the metrics that are measured gate. If nobody named any, the only one that
-/// there is stands in for the usual one. `names` are those of the benchmark that measures
+/// Which of the metrics that are measured gate. If nobody named any, another stands in
+/// for the usual one where that is not among them. `names` are those of the benchmark that measures
 /// them, beside its program's; waivers may use any of them.
 pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
-    let gates: Vec<Gate> = match (measured, benchmark.gates.as_slice()) {
-        ([only], [usual])
-            if benchmark.stands_in && usual.metric == DEFAULT_METRIC && *only != usual.metric =>
-        {
-            vec![usual.clone().of(only)]
+    let gates: Vec<Gate> = match (stand_in(measured), benchmark.gates.as_slice()) {
+        (Some(other), [usual]) if benchmark.stands_in && usual.metric == DEFAULT_METRIC => {
+            vec![usual.clone().of(other)]
         }
         (_, asked) => {
             asked.iter().filter(|gate| measured.contains(&gate.metric)).cloned().collect()

@@ -5,8 +5,10 @@
 //! iterations inside share their process, its memory's layout and its moment,
 //! so they are not independent of each other.
 
+mod bencher;
 mod criterion;
 mod divan;
+mod gungraun;
 mod json;
 mod libtest;
 
@@ -96,8 +98,15 @@ struct Definition {
 /// A flag with its value.
 type Flag = (&'static str, Option<&'static str>);
 
-static DEFINITIONS: [&Definition; 5] =
-    [&PLAIN, &json::JSON, &criterion::CRITERION, &divan::DIVAN, &libtest::LIBTEST];
+static DEFINITIONS: [&Definition; 7] = [
+    &PLAIN,
+    &json::JSON,
+    &criterion::CRITERION,
+    &divan::DIVAN,
+    &gungraun::GUNGRAUN,
+    &bencher::BENCHER,
+    &libtest::LIBTEST,
+];
 
 /// The process itself is the measurement.
 static PLAIN: Definition = Definition {
@@ -243,6 +252,12 @@ impl Harness {
         few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
         Ok(readings)
     }
+}
+
+/// What to do about the end of a run that a harness tells of, in what the run printed to
+/// standard error.
+pub(crate) fn advice(stderr: &str) -> Option<String> {
+    gungraun::advice(stderr)
 }
 
 /// What a run reports of a benchmark.
