@@ -118,7 +118,9 @@ fn counts(summary: &Value) -> Option<&Value> {
 /// The value of this run, as each form has it.
 fn value(count: &Value) -> Option<f64> {
     let left = &count["metrics"]["Left"];
-    [&count["values"]["new"], &left["Int"], &left["Float"], left].into_iter().find_map(Value::as_f64)
+    [&count["values"]["new"], &left["Int"], &left["Float"], left]
+        .into_iter()
+        .find_map(Value::as_f64)
 }
 
 /// What to do about the end of a run that this text tells of.

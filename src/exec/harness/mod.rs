@@ -129,6 +129,24 @@ impl Dialect {
         self.definition().exact.is_some()
     }
 
+    /// The libraries that its executables have it from.
+    pub(crate) fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Criterion => &["criterion", "codspeed-criterion-compat"],
+            Dialect::Divan => &["divan", "codspeed-divan-compat"],
+            Dialect::Gungraun => &["gungraun", "iai-callgrind"],
+            Dialect::Bencher => &["bencher", "codspeed-bencher-compat"],
+            // Rust's own comes with the compiler.
+            Dialect::Plain | Dialect::Json | Dialect::Libtest => &[],
+        }
+    }
+
+    /// The least difference between two values of `wall_time` that are printed, seconds,
+    /// where that may be a part of them worth speaking of.
+    pub(crate) fn step(self) -> Option<f64> {
+        (self == Dialect::Bencher).then_some(1e-9)
+    }
+
     /// The harness of an executable, by the words that the library leaves in it; plain
     /// if none is recognised. They survive stripping, and nothing has to be run.
     fn detect(executable: &[u8]) -> Self {
@@ -252,6 +270,11 @@ impl Harness {
         few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
         Ok(readings)
     }
+}
+
+/// The libraries of all harnesses.
+pub(crate) fn libraries() -> Vec<&'static str> {
+    Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
 }
 
 /// What to do about the end of a run that a harness tells of, in what the run printed to

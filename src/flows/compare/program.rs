@@ -75,6 +75,11 @@ impl<'a> ComparedProgram<'a> {
         self.sides.head.harness.dialect
     }
 
+    /// The harnesses of both sides.
+    pub(super) fn dialects(&self) -> Pair<Dialect> {
+        self.sides.as_ref().map(|side| side.harness.dialect)
+    }
+
     /// Runs the user's commands of one kind, on both sides.
     pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
         let run = |side: Side| self.sides[side].hook(hook, self.execution.benchmark, context);
