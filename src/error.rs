@@ -306,6 +306,9 @@ impl Kind {
                  after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
                  overlap only in a duet"
             }
+            Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
+                return harness::advice(stderr);
+            }
             Kind::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }

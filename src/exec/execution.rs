@@ -25,7 +25,7 @@ use crate::exec::meter::{self, Meters, Pass};
 use crate::exec::process::{Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
-use crate::model::metric::DEFAULT_METRIC;
+use crate::model::metric::{DEFAULT_METRIC, stand_in};
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
@@ -269,21 +269,13 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
     }
 }
 
-/// Which of the metrics that are measured gate. If nobody named any, it is the harness's
-/// `usual` one, or the only one that there is. `names` are those of the benchmark that
-/// measures them, beside its program's; waivers may use any of them.
-pub(crate) fn gates(
-    benchmark: &Benchmark,
-    usual: &str,
-    measured: &[String],
-    names: &[&str],
-) -> Vec<Gate> {
-    let stand_in = match measured {
-        [only] => Some(only.as_str()),
-        _ => measured.iter().map(String::as_str).find(|metric| *metric == usual),
-    };
+/// Which of the metrics that are measured gate. If nobody named any, another may stand in
+/// for the usual one. `names` are those of the benchmark that measures them, beside its
+/// program's; waivers may use any of them.
+pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
+    let stand_in = stand_in(measured).filter(|_| benchmark.stands_in);
     let gates = benchmark.gates.iter().map(|gate| match stand_in {
-        Some(metric) if benchmark.stands_in => gate.clone().of(metric),
+        Some(metric) if gate.metric == DEFAULT_METRIC => gate.clone().of(metric),
         _ => gate.clone(),
     });
     let gates = gates.filter(|gate| measured.contains(&gate.metric));

@@ -1,6 +1,7 @@
 //! `compare`: from a request to an outcome.
 
 mod discovery;
+mod harnesses;
 mod lengths;
 mod program;
 mod session;
@@ -64,7 +65,10 @@ pub fn compare(
         on_event(event.into());
     })?;
     let mut notices = preparation.notices.clone();
-    let programs = programs(&preparation, options.request.filter.as_deref())?;
+    let programs = programs(&preparation, options.request.filter.as_deref(), &mut |notice| {
+        on_event(Event::Notice(&notice));
+        notices.push(notice);
+    })?;
     let Measured { sampled, discoveries, gates, prepare_seconds } = if programs.is_empty() {
         let stopped_by = nothing_to_measure(&preparation);
         let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
@@ -133,15 +137,19 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The programs that can be run.
+/// The programs that can be run; `notice` learns what is special about their harnesses.
 fn programs<'a>(
     preparation: &'a Preparation,
     filter: Option<&'a str>,
+    notice: &mut dyn FnMut(Notice),
 ) -> Result<Vec<ComparedProgram<'a>>, Error> {
     let mut programs = Vec::new();
     for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let scratch = preparation.scratch.path();
-        programs.extend(ComparedProgram::of(prepared, scratch, number, filter)?);
+        if let Some(program) = ComparedProgram::of(prepared, scratch, number, filter)? {
+            harnesses::notices(prepared, program.dialects()).into_iter().for_each(&mut *notice);
+            programs.push(program);
+        }
     }
     match filter {
         Some(filter)

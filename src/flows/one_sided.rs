@@ -88,7 +88,7 @@ impl<'a> OneSided<'a> {
         measured.extend(exact.iter().map(|(metric, _)| metric.name.clone()));
         measured.sort();
         measured.dedup();
-        let gates = gates(asked, self.dialect().usual_metric(), &measured, &[]);
+        let gates = gates(asked, &measured, &[]);
         if gates.is_empty() {
             let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
             return Err(Kind::NoMetric { benchmark, metric, measured }.into());

@@ -16,6 +16,10 @@ pub enum Dialect {
     Criterion,
     /// Divan.
     Divan,
+    /// Gungraun, formerly iai-callgrind, from 0.14 on.
+    Gungraun,
+    /// The crate bencher.
+    Bencher,
     /// The `#[bench]` functions of Rust's own test harness, and what prints as
     /// it does.
     Libtest,
@@ -26,5 +30,7 @@ words!(Dialect {
     Json = "json",
     Criterion = "criterion",
     Divan = "divan",
+    Gungraun = "gungraun",
+    Bencher = "bencher",
     Libtest = "libtest",
 } else |_| expected(&Dialect::ALL.map(Dialect::name)));

@@ -148,8 +148,16 @@ impl Metric {
         match self.unit {
             Unit::Seconds | Unit::Other(_) | Unit::Unknown => true,
             Unit::Bytes | Unit::Count => {
-                ["cycles", "branch_misses", "cache_misses", "estimated_cycles_cachegrind"]
-                    .contains(&self.name.as_str())
+                const BY_PLACE: [&str; 7] = [
+                    "cycles",
+                    "branch_misses",
+                    "cache_misses",
+                    "estimated_cycles_cachegrind",
+                    "l1_hits_cachegrind",
+                    "last_level_hits_cachegrind",
+                    "ram_hits_cachegrind",
+                ];
+                BY_PLACE.contains(&self.name.as_str())
             }
         }
     }
@@ -190,7 +198,7 @@ pub(crate) struct KnownMetric {
 }
 
 /// The known metrics, in the order of the outputs.
-pub(crate) static KNOWN: [KnownMetric; 24] = {
+pub(crate) static KNOWN: [KnownMetric; 27] = {
     use Source::{Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
     const fn cost(name: &'static str, unit: Unit, source: Source) -> KnownMetric {
@@ -221,6 +229,9 @@ pub(crate) static KNOWN: [KnownMetric; 24] = {
         cost("text_bytes", Bytes, Executable),
         cost("median_time", Seconds, Harness),
         cost("min_time", Seconds, Harness),
+        cost("l1_hits_cachegrind", Count, Harness),
+        cost("last_level_hits_cachegrind", Count, Harness),
+        cost("ram_hits_cachegrind", Count, Harness),
     ]
 };
 
@@ -255,6 +266,26 @@ pub type Units = BTreeMap<String, Quantity>;
 
 /// The metric that gates when none is named.
 pub(crate) const DEFAULT_METRIC: &str = "wall_time";
+
+/// The metric that stands in for [`DEFAULT_METRIC`] where none is named: the median of a
+/// run's samples where a harness reports it; else, if the default is not among those that
+/// are `measured`, the only one, or the instructions that a simulated processor counts,
+/// which vary less than what it estimates from them.
+pub(crate) fn stand_in(measured: &[String]) -> Option<&String> {
+    let find = |name: &str| measured.iter().find(|metric| *metric == name);
+    match (find(MEDIAN), find(DEFAULT_METRIC), measured) {
+        (Some(median), ..) => Some(median),
+        (None, Some(_), _) => None,
+        (None, None, [only]) => Some(only),
+        (None, None, _) => find(SIMULATED_INSTRUCTIONS),
+    }
+}
+
+/// The median of a run's samples.
+const MEDIAN: &str = "median_time";
+
+/// The instructions that a simulated processor counts.
+const SIMULATED_INSTRUCTIONS: &str = "instructions_cachegrind";
 
 /// How the names of metrics from a simulated processor end.
 const SIMULATED: &str = "_cachegrind";

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Waived, Waiver};
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
 use crate::model::outcome::Removed;
-use crate::model::side::Side;
+use crate::model::side::{Pair, Side};
 
 /// Something the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -259,6 +260,43 @@ pub enum RunNotice {
         folders: Vec<String>,
         /// A file that differs between them, if there is one.
         differing: Option<String>,
+    },
+    /// A library that a harness comes from is not the same on both sides.
+    HarnessChanged {
+        /// The benchmark.
+        benchmark: String,
+        /// The library.
+        library: String,
+        /// Its versions on the sides, none where it is not needed.
+        versions: Pair<Vec<String>>,
+    },
+    /// The sides have different harnesses.
+    HarnessesDiffer {
+        /// The benchmark.
+        benchmark: String,
+        /// Those of the sides.
+        dialects: Pair<Dialect>,
+    },
+    /// The process of a bench target is what is measured, for want of a known harness,
+    /// and the target takes times itself.
+    OwnTiming {
+        /// The benchmark.
+        benchmark: String,
+        /// The word in its source that says so.
+        word: &'static str,
+        /// The source file, from the root.
+        path: String,
+    },
+    /// Small changes don't show in what the harness prints.
+    Coarse {
+        /// The benchmark.
+        benchmark: String,
+        /// The value, seconds.
+        value: f64,
+        /// The least difference between two values, as a part of this one.
+        step: f64,
+        /// The harness.
+        dialect: Dialect,
     },
     /// The two sides print different things.
     OutputDiffers {

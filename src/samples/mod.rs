@@ -28,7 +28,7 @@ pub use shards::{Part, combine};
 
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
-use crate::model::metric::{DEFAULT_METRIC, Metric, Units};
+use crate::model::metric::{DEFAULT_METRIC, Metric, Units, stand_in};
 use crate::model::outcome::Policy;
 
 /// What is asked of the samples.
@@ -71,14 +71,15 @@ impl Spec {
         !self.judges && !needs_none
     }
 
-    /// Where no metric was named and the usual one is not there, lets the only one
-    /// that there is stand in for it.
+    /// Where no metric was named, lets another stand in for the usual one, as `compare`
+    /// does.
     fn let_stand_in(&mut self, metrics: &[Metric]) {
-        if let ([only], true) = (metrics, self.named.is_empty())
+        let names: Vec<String> = metrics.iter().map(|metric| metric.name.clone()).collect();
+        if let (Some(other), true) = (stand_in(&names), self.named.is_empty())
             && let Some([gate]) = self.gates.as_deref_mut()
             && gate.metric == DEFAULT_METRIC
         {
-            gate.metric.clone_from(&only.name);
+            gate.metric.clone_from(other);
         }
     }
 }

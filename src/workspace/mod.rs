@@ -19,6 +19,7 @@ mod folder_record;
 pub mod git;
 mod identical;
 mod inputs;
+mod lock_file;
 mod overlay;
 mod settings;
 mod setup;
@@ -36,6 +37,7 @@ pub use environment::compiler_flags;
 pub use tools::{Captured, Tools};
 
 use crate::error::Error;
+use crate::exec::harness;
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
 use crate::exec::system::canonical;
@@ -54,6 +56,7 @@ use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
 use crate::workspace::inputs::foundation::Foundation;
+pub(crate) use crate::workspace::lock_file::Versions;
 use crate::workspace::setup::{Setup, SideSetup};
 
 /// What a comparison is asked to do.
@@ -142,6 +145,19 @@ pub(crate) struct Preparation {
 pub(crate) struct Prepared {
     pub(crate) benchmark: Benchmark,
     pub(crate) state: State,
+    /// The libraries that harnesses come from, with which each side is built.
+    pub(crate) libraries: Pair<Versions>,
+    /// The source of the head's target, where there is one.
+    pub(crate) source: Option<Source>,
+}
+
+/// A source file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The same, from the root of the repository.
+    pub(crate) inside: PathBuf,
 }
 
 /// How the two sides of a benchmark stand before anything is run.
@@ -276,7 +292,12 @@ fn build_sides(
         if matches!(state, State::Identical) {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone() });
         }
-        prepared.push(Prepared { benchmark: benchmark.clone(), state });
+        let libraries = built.as_ref().map(|side| {
+            let lock = side.setup.root().join("Cargo.lock");
+            lock_file::versions(&lock, &benchmark.package, &harness::libraries())
+        });
+        let source = built.head.source(benchmark);
+        prepared.push(Prepared { benchmark: benchmark.clone(), state, libraries, source });
     }
     if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
         // An unchanged program may read any file that differs when it runs.
@@ -313,6 +334,13 @@ impl BuiltSide<'_> {
                 Ok(self.worktree.runnable(context, self.setup, benchmark, words, build))
             }
         }
+    }
+
+    /// The source file of the target, where there is one.
+    fn source(&self, benchmark: &Benchmark) -> Option<Source> {
+        let Subject::Target(target, _) = &benchmark.subject else { return None };
+        let path = self.setup.package(&benchmark.package).ok()?.sources.get(target)?;
+        Some(Source { path: path.clone(), inside: self.setup.inside(path).to_owned() })
     }
 
     /// The names of the artifacts.

@@ -46,7 +46,6 @@ pub(super) static CRITERION: Definition = Definition {
     marks: &["CRITERION|_HOME", "warm-up|-time", "save-|baseline"],
     words: &[EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"],
     exact: Some(EXACT),
-    usual: "median_time",
     set_up: |harness, command, paths| {
         command.set_var(HOME, paths.output.clone());
         command.env.retain(|(name, _)| name != PORT);

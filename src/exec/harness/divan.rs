@@ -29,7 +29,6 @@ pub(super) static DIVAN: Definition = Definition {
     marks: &["DIVAN_SAMPLE|_COUNT", "DIVAN_SKIP|_EXT_TIME"],
     words: &[EXACT, MAX_TIME, SAMPLE_COUNT, SKIP_EXT_TIME, COLOR],
     exact: Some(EXACT),
-    usual: "median_time",
     set_up: |harness, _, _| match harness.knows(COLOR) {
         true => vec![("--color", Some("never".to_owned()))],
         false => Vec::new(),

@@ -8,7 +8,6 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{Definition, Error, MOST_METRICS, few, reading, set, text};
 use crate::model::dialect::Dialect;
-use crate::model::metric::DEFAULT_METRIC;
 use crate::model::row::{Reading, Values};
 
 /// Names the file.
@@ -19,7 +18,6 @@ pub(super) static JSON: Definition = Definition {
     marks: &[],
     words: &[],
     exact: None,
-    usual: DEFAULT_METRIC,
     set_up: |_, command, paths| {
         command.set_var(VARIABLE, paths.output.clone());
         Vec::new()

@@ -8,7 +8,6 @@ use std::ffi::OsString;
 
 use super::{Definition, Error, reading, seconds, set, text};
 use crate::model::dialect::Dialect;
-use crate::model::metric::DEFAULT_METRIC;
 use crate::model::row::{Reading, Values};
 
 /// In the help of those that know `--exact`.
@@ -19,7 +18,6 @@ pub(super) static LIBTEST: Definition = Definition {
     marks: &["Exactly match filters |rather than by substring"],
     words: &[EXACT],
     exact: Some(EXACT),
-    usual: DEFAULT_METRIC,
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
     only,

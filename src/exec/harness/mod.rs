@@ -5,8 +5,10 @@
 //! iterations inside share their process, its memory's layout and its moment,
 //! so they are not independent of each other.
 
+mod bencher;
 mod criterion;
 mod divan;
+mod gungraun;
 mod json;
 mod libtest;
 
@@ -20,7 +22,7 @@ use memchr::memmem;
 
 use crate::exec::process::{Command, Sink};
 use crate::model::dialect::Dialect;
-use crate::model::metric::{DEFAULT_METRIC, unfit};
+use crate::model::metric::unfit;
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 
@@ -89,8 +91,6 @@ struct Definition {
     words: &'static [&'static str],
     /// The one of them that tells whether a run can be limited to some benchmarks.
     exact: Option<&'static str>,
-    /// The metric that gates where nobody names one.
-    usual: &'static str,
     /// Prepares the environment of a run, and gives the flags that are always there.
     set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
     /// The flags with which a run measures each benchmark for so long; none if it can't
@@ -105,8 +105,15 @@ struct Definition {
 /// A flag with its value.
 type Flag = (&'static str, Option<String>);
 
-static DEFINITIONS: [&Definition; 5] =
-    [&PLAIN, &json::JSON, &criterion::CRITERION, &divan::DIVAN, &libtest::LIBTEST];
+static DEFINITIONS: [&Definition; 7] = [
+    &PLAIN,
+    &json::JSON,
+    &criterion::CRITERION,
+    &divan::DIVAN,
+    &gungraun::GUNGRAUN,
+    &bencher::BENCHER,
+    &libtest::LIBTEST,
+];
 
 /// The process itself is the measurement.
 static PLAIN: Definition = Definition {
@@ -114,7 +121,6 @@ static PLAIN: Definition = Definition {
     marks: &[],
     words: &[],
     exact: None,
-    usual: DEFAULT_METRIC,
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
     only: |_| Vec::new(),
@@ -131,9 +137,22 @@ impl Dialect {
         self.definition().exact.is_some()
     }
 
-    /// The metric that gates where nobody names one, if it is measured.
-    pub(crate) fn usual_metric(self) -> &'static str {
-        self.definition().usual
+    /// The libraries that its executables have it from.
+    pub(crate) fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Criterion => &["criterion", "codspeed-criterion-compat"],
+            Dialect::Divan => &["divan", "codspeed-divan-compat"],
+            Dialect::Gungraun => &["gungraun", "iai-callgrind"],
+            Dialect::Bencher => &["bencher", "codspeed-bencher-compat"],
+            // Rust's own comes with the compiler.
+            Dialect::Plain | Dialect::Json | Dialect::Libtest => &[],
+        }
+    }
+
+    /// The least difference between two values of `wall_time` that are printed, seconds,
+    /// where that may be a part of them worth speaking of.
+    pub(crate) fn step(self) -> Option<f64> {
+        (self == Dialect::Bencher).then_some(1e-9)
     }
 
     /// The harness of an executable, by the words that the library leaves in it; plain
@@ -277,6 +296,17 @@ fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
 /// A time in the form of a flag's value: seconds, without an exponent.
 fn seconds_of(time: Duration) -> Option<String> {
     Some(time.as_secs_f64().to_string())
+}
+
+/// The libraries of all harnesses.
+pub(crate) fn libraries() -> Vec<&'static str> {
+    Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
+}
+
+/// What to do about the end of a run that a harness tells of, in what the run printed to
+/// standard error.
+pub(crate) fn advice(stderr: &str) -> Option<String> {
+    gungraun::advice(stderr)
 }
 
 /// What a run reports of a benchmark.

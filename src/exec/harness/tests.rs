@@ -1,5 +1,5 @@
-//! Reads what real ones printed: criterion 0.5 and 0.7, divan 0.1.21, and
-//! Rust 1.95's own harness.
+//! Reads what real ones printed: criterion 0.5 and 0.7, divan 0.1.21, bencher
+//! 0.1.5, iai-callgrind 0.14 and 0.16, gungraun 0.20, and Rust 1.95's own harness.
 
 use super::*;
 
@@ -310,6 +310,136 @@ fn the_file_wins_over_standard_output() {
     assert!(!place.output.exists() && !place.stdout.exists());
 }
 
+const BENCHER: &str = "
+running 3 tests
+test fragment ... bench:         345 ns/iter (+/- 27) = 150 MB/s
+test long     ... bench:   1,234,164 ns/iter (+/- 4)
+test skipped  ... ignored
+
+test result: ok. 0 passed; 0 failed; 1 ignored; 2 measured
+
+";
+
+#[test]
+fn bencher_prints_whole_nanoseconds() {
+    let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
+    let harness = Harness::new(Dialect::Bencher, Some(b"{:>11} ns/iter (+/- {})"));
+    assert!(harness.can_leave());
+    let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
+    harness.set_up(&mut command, &place);
+    assert_eq!((command.shown(), command.stdout), ("bench".into(), Sink::File("/out".into())));
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| folder.path().join(name);
+    let paths = OutputPaths { stdout: path("out"), output: path("output") };
+    std::fs::write(&paths.stdout, BENCHER).unwrap();
+    let read = harness.read(&paths).unwrap();
+    let expected = [("fragment", "345.0000"), ("long", "1234164.0000")];
+    assert_times(&read, "wall_time", &expected);
+}
+
+#[test]
+fn benchers_only_filter_is_what_all_names_hold() {
+    let only = |names: &[&str]| -> Vec<String> {
+        let words = bencher::only(names).into_iter();
+        words.map(|word| word.into_string().unwrap()).collect()
+    };
+    assert_eq!(only(&["long"]), ["long"]);
+    // Others may hold it, too: their times are not used then.
+    assert_eq!(only(&["parse_long", "url_parse", "reparse"]), ["parse"]);
+    assert_eq!(only(&["größe_a", "b_größe"]), ["größe"]);
+    // Nothing in common: all run.
+    assert_eq!(only(&["ab", "cd"]), [""; 0]);
+}
+
+/// A benchmark as each version of the summary tells of it; much is left out.
+const SUMMARIES: [&str; 3] = [
+    r#"{"callgrind_summary":{"callgrind_run":{"segments":[{"events":{"Ir":{"diffs":null,"metrics":{"Left":1}}}}],"total":{"regressions":[],"summary":{"EstimatedCycles":{"diffs":null,"metrics":{"Left":2664}},"Ir":{"diffs":null,"metrics":{"Left":1789}},"L1hits":{"diffs":null,"metrics":{"Left":2559}},"LLhits":{"diffs":null,"metrics":{"Left":0}},"RamHits":{"diffs":null,"metrics":{"Left":3}}}}}},"function_name":"fib","id":"short","module_path":"calls::one::fib","version":"3"}"#,
+    r#"{"function_name":"fib","id":"short","module_path":"calls::one::fib","profiles":[{"summaries":{"parts":[],"total":{"regressions":[],"summary":{"Memcheck":{"Errors":{"metrics":{"Left":{"Int":0}}}}}}},"tool":"Memcheck"},{"summaries":{"parts":[],"total":{"regressions":[],"summary":{"Callgrind":{"EstimatedCycles":{"diffs":null,"metrics":{"Left":{"Int":2664}}},"Ir":{"diffs":null,"metrics":{"Left":{"Int":1789}}},"L1hits":{"diffs":null,"metrics":{"Left":{"Int":2559}}},"LLhits":{"diffs":null,"metrics":{"Left":{"Int":0}}},"RamHits":{"diffs":null,"metrics":{"Left":{"Int":3}}}}}}},"tool":"Callgrind"}],"version":"6"}"#,
+    r#"{"function_name":"fib","group":"one","id":"short","module_path":"calls::one::fib","profiles":[{"data":{"parts":[],"total":{"metrics":{"D1MissRate":{"values":{"new":0.129366106080207}},"EstimatedCycles":{"values":{"new":2664}},"Ir":{"values":{"new":1789}},"L1hits":{"values":{"new":2559}},"LLhits":{"values":{"new":0}},"RamHits":{"values":{"new":3}}},"regressions":[]}},"tool":"Callgrind"}],"version":"7"}"#,
+];
+
+#[test]
+fn gungraun_prints_a_summary_of_each() {
+    for summary in SUMMARIES {
+        let printed = format!("what the benchmark prints itself\n{summary}\n");
+        let [read] = gungraun::read(&printed).unwrap().try_into().unwrap();
+        assert_eq!(read.benchmark.as_deref(), Some("calls::one::fib::short"));
+        let expected = [
+            ("instructions_cachegrind", 1789.0),
+            ("l1_hits_cachegrind", 2559.0),
+            ("last_level_hits_cachegrind", 0.0),
+            ("ram_hits_cachegrind", 3.0),
+            ("estimated_cycles_cachegrind", 2664.0),
+        ];
+        assert_eq!(read.values.iter().collect::<Vec<_>>(), expected);
+    }
+    // Without an id the function has the only benchmark; without caches there are
+    // instructions alone.
+    let printed = r#"{"module_path":"calls::one::sorted","profiles":[{"data":{"total":{"metrics":{"Ir":{"values":{"new":5}}}}},"tool":"Cachegrind"}]}"#;
+    let [read] = gungraun::read(printed).unwrap().try_into().unwrap();
+    assert_eq!(read.benchmark.as_deref(), Some("calls::one::sorted"));
+    assert_eq!(read.values.iter().collect::<Vec<_>>(), [("instructions_cachegrind", 5.0)]);
+    assert_eq!(gungraun::read("0 tests\n").unwrap(), []);
+    let table = [
+        ("{\"a\": 1", "a line is no summary of a benchmark: EOF"),
+        ("{\"a\": 1}", "a summary has no `module_path`: the benchmark has no name"),
+        (
+            r#"{"module_path":"a::b","version":"9","profiles":[{"tool":"DHAT"}]}"#,
+            "the summary of `a::b`, of version 9, has no counts of callgrind or cachegrind",
+        ),
+    ];
+    for (printed, expected) in table {
+        let error = gungraun::read(printed).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn gungraun_keeps_nothing_from_run_to_run() {
+    let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
+    let executable = b"Is gungraun-runner installed and gungraun-runner in your $PATH?";
+    let harness = Harness::new(Dialect::Gungraun, Some(executable));
+    let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
+    for name in ["GUNGRAUN_BASELINE", "IAI_CALLGRIND_SAVE_BASELINE", "GUNGRAUN_LIST"] {
+        command.set_var(name, "a");
+    }
+    command.set_var("GUNGRAUN_VALGRIND_ARGS", "--num-callers=2");
+    harness.set_up(&mut command, &place);
+    assert_eq!(command.shown(), "bench --output-format json");
+    let mut variables: Vec<&str> =
+        command.env.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+    variables.sort_unstable();
+    assert_eq!(variables, ["GUNGRAUN_HOME", "GUNGRAUN_VALGRIND_ARGS", "IAI_CALLGRIND_HOME"]);
+    assert_eq!(command.var("GUNGRAUN_HOME"), Some("/home".as_ref()));
+    // It takes one pattern.
+    assert!(harness.can_leave());
+    assert_eq!(harness.only(&["a::b::c"]), ["a::b::c"]);
+    assert_eq!(harness.only(&["a::b", "a::c"]), [""; 0]);
+    assert_eq!(harness.only(&["a::b::[x]"]), [""; 0]);
+}
+
+#[test]
+fn what_gungraun_lacks_is_named() {
+    let missing = "gungraun: Error: The following errors occurred:\n--> Error in calls: Failed \
+                   to run benchmarks: No such file or directory (os error 2).\n\nIs \
+                   gungraun-runner installed and gungraun-runner in your $PATH?.\n";
+    let older = "iai_callgrind_runner: Error: iai-callgrind-runner (0.14.2) is older than \
+                 iai-callgrind (0.16.1). Please update iai-callgrind-runner\n";
+    let valgrind = "iai_callgrind_runner: Error: cannot find binary path: 'valgrind' could not \
+                    be found. Is 'valgrind' installed, executable and in the PATH?\n";
+    let table = [
+        (missing, "the program that runs these benchmarks is missing: `cargo install gungraun-r"),
+        (older, "a runner runs benchmarks of its own version only: `cargo install iai-callgrind-"),
+        (valgrind, "install valgrind, or put it into PATH: these benchmarks run under it"),
+    ];
+    for (stderr, expected) in table {
+        let advice = advice(stderr).unwrap();
+        assert!(advice.starts_with(expected), "{advice}");
+    }
+    assert_eq!(advice("gungraun-runner: Error: Performance has regressed.\n"), None);
+    assert_eq!(advice("thread 'main' panicked\n"), None);
+}
+
 #[test]
 fn an_executable_shows_its_dialect() {
     let marked = |words: &str| Harness::detect(words.as_bytes()).dialect;
@@ -318,5 +448,13 @@ fn an_executable_shows_its_dialect() {
     // Criterion's and Divan's may hold libtest's words, too.
     let libtest = "Exactly match filters rather than by substring";
     assert_eq!(marked(libtest), Dialect::Libtest);
+    let runner = "--lib-bench--bin-bench Is gungraun-runner in your $PATH?.";
+    assert_eq!(marked(runner), Dialect::Gungraun);
+    let bencher = "x ns/iter (+/- x passed; x failed; x ignored; x measured\n\nx";
+    assert_eq!(marked(bencher), Dialect::Bencher);
+    // Libtest goes on there, and criterion prints alike.
+    let both = "x ns/iter (+/- x measured; x filtered out; finished in x";
+    assert_eq!(marked(&format!("{both}{libtest}")), Dialect::Libtest);
+    assert_eq!(marked(both), Dialect::Plain);
     assert_eq!(marked("CRITERION_HOME"), Dialect::Plain);
 }

@@ -1,12 +1,14 @@
 //! What the warm-up showed of a program: which benchmarks there are, what they
 //! measure, and what of it gates.
 
+use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
 use crate::error::{Error, Kind};
 use crate::exec::execution::gates;
 use crate::exec::meter;
+use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
-use crate::model::metric::Metric;
+use crate::model::metric::{DEFAULT_METRIC, Metric};
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, Status, Summary};
 use crate::model::row::{Reading, Values};
@@ -22,6 +24,8 @@ pub(super) struct Discovery {
     pub(super) one_sided: Vec<OneSidedBenchmark>,
     /// Metrics of one side only, of benchmarks that both have.
     one_sided_metrics: Vec<OneSidedMetric>,
+    /// What is to be said of how exactly the benchmarks are measured.
+    coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
     /// How many benchmarks a run of each side reports.
@@ -30,8 +34,6 @@ pub(super) struct Discovery {
     exact: Vec<MetricResult>,
     /// How long a pair is expected to take, seconds.
     pub(super) pair_seconds: f64,
-    /// The metric that gates where nobody names one.
-    usual: &'static str,
 }
 
 /// A benchmark that both sides have.
@@ -100,11 +102,11 @@ impl Discovery {
             benchmarks: Vec::new(),
             one_sided: Vec::new(),
             one_sided_metrics: Vec::new(),
+            coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
             exact: program.exact()?,
             pair_seconds: warm_up.pair_seconds,
-            usual: harness.usual_metric(),
         };
         for side in [Side::Head, Side::Base] {
             for reading in &readings[side] {
@@ -112,13 +114,11 @@ impl Discovery {
                 match others.find(|other| other.benchmark == reading.benchmark) {
                     Some(base) if side == Side::Head => {
                         let both = Pair { base, head: reading };
-                        discovery.add_compared(benchmark, name_of(reading), both);
+                        discovery.add_compared(benchmark, name_of(reading), both, harness);
                     }
                     Some(_) => {}
                     None => discovery.one_sided.push(OneSidedBenchmark {
-                        has_gates: !discovery
-                            .gates_of(benchmark, reading, &name_of(reading))
-                            .is_empty(),
+                        has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
                         name: name_of(reading),
                         side,
                     }),
@@ -130,11 +130,17 @@ impl Discovery {
     }
 
     /// Adds a benchmark that both sides have.
-    fn add_compared(&mut self, benchmark: &Benchmark, name: String, readings: Pair<&Reading>) {
+    fn add_compared(
+        &mut self,
+        benchmark: &Benchmark,
+        name: String,
+        readings: Pair<&Reading>,
+        dialect: Dialect,
+    ) {
         let metric = |name: &str| Metric::named(name).with(&benchmark.units);
         let has = |side: Side, metric: &str| readings[side].values.get(metric).is_some();
         for side in [Side::Head, Side::Base] {
-            let gates = self.gates_of(benchmark, readings[side], &name);
+            let gates = gates_of(benchmark, readings[side], &name);
             for only in readings[side].values.metrics() {
                 if !has(side.other(), &only) {
                     let gate = gates.iter().find(|gate| gate.metric == only);
@@ -150,18 +156,16 @@ impl Discovery {
         let mut both = readings.head.values.metrics();
         both.retain(|metric| has(Side::Base, metric));
         let inner = readings.head.benchmark.clone();
+        let gates = gates(benchmark, &both, &[&name, inner.as_ref().unwrap_or(&name)]);
+        let timed = gates.iter().find(|gate| gate.metric == DEFAULT_METRIC);
+        let coarse = |gate: &Gate| coarse(&name, readings.base, gate.limit(), dialect);
+        self.coarse.extend(timed.and_then(coarse));
         self.benchmarks.push(Discovered {
-            gates: gates(benchmark, self.usual, &both, &[&name, inner.as_ref().unwrap_or(&name)]),
+            gates,
             metrics: both.iter().map(|name| metric(name)).collect(),
             inner,
             name,
         });
-    }
-
-    /// The gates among the metrics of a reading.
-    fn gates_of(&self, benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
-        let inner = reading.benchmark.as_deref().unwrap_or(name);
-        gates(benchmark, self.usual, &reading.values.metrics(), &[name, inner])
     }
 
     /// The metrics of the program itself that gate.
@@ -229,7 +233,7 @@ impl Discovery {
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
-        benchmarks.chain(metrics).chain(removed).collect()
+        benchmarks.chain(metrics).chain(removed).chain(self.coarse.iter().cloned()).collect()
     }
 
     /// What gates on the base and is not measured on the head.
@@ -313,4 +317,10 @@ impl OneSidedMetric {
     fn is_removed(&self) -> bool {
         self.side == Side::Base && self.threshold.is_some()
     }
+}
+
+/// The gates among the metrics of a reading.
+fn gates_of(benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
+    let inner = reading.benchmark.as_deref().unwrap_or(name);
+    gates(benchmark, &reading.values.metrics(), &[name, inner])
 }

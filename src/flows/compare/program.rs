@@ -84,6 +84,11 @@ impl<'a> ComparedProgram<'a> {
         self.sides.head.harness.dialect
     }
 
+    /// The harnesses of both sides.
+    pub(super) fn dialects(&self) -> Pair<Dialect> {
+        self.sides.as_ref().map(|side| side.harness.dialect)
+    }
+
     /// Runs the user's commands of one kind, on both sides.
     pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
         let run = |side: Side| self.sides[side].hook(hook, self.execution.benchmark, context);
@@ -276,7 +281,8 @@ impl<'a> ComparedProgram<'a> {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
             let only = program.harness.only(&names);
-            if only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST_SELECTION {
+            let length = only.iter().map(|word| word.len() + 1).sum::<usize>();
+            if (1..LONGEST_SELECTION).contains(&length) {
                 return only;
             }
         }

@@ -118,8 +118,7 @@ pub fn record(
             metrics: Vec::new(),
             error: record.error.clone(),
         };
-        let usual = program.dialect().usual_metric();
-        results.extend(record.results(benchmark, usual, &failed));
+        results.extend(record.results(benchmark, &failed));
     }
     let mut lines = Vec::new();
     for result in &results {
@@ -207,15 +206,9 @@ impl ProgramRecord {
         Ok(())
     }
 
-    /// The results of the program's benchmarks. `usual` gates where nobody names a metric;
-    /// `failed` is that of one that failed; those
+    /// The results of the program's benchmarks. `failed` is that of one that failed; those
     /// that every run reported have their values in its place.
-    fn results(
-        &self,
-        benchmark: &Benchmark,
-        usual: &str,
-        failed: &StoredResult,
-    ) -> Vec<StoredResult> {
+    fn results(&self, benchmark: &Benchmark, failed: &StoredResult) -> Vec<StoredResult> {
         let mut names = self.names.clone();
         for reading in self.runs.iter().flatten() {
             if !names.contains(&reading.benchmark) {
@@ -237,7 +230,7 @@ impl ProgramRecord {
                 result.error = Some("some of its runs did not report it".to_owned());
             }
             if result.error.is_none() {
-                result.metrics = self.metrics(benchmark, usual, &runs);
+                result.metrics = self.metrics(benchmark, &runs);
             }
             result.case.name = name.unwrap_or_default();
             results.push(result);
@@ -246,7 +239,7 @@ impl ProgramRecord {
     }
 
     /// The values of all runs and those that are known without one, metric by metric.
-    fn metrics(&self, benchmark: &Benchmark, usual: &str, runs: &[Values]) -> Vec<StoredMetric> {
+    fn metrics(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<StoredMetric> {
         let mut values: Vec<(Metric, Vec<f64>)> = Vec::new();
         for name in runs.first().map(Values::metrics).unwrap_or_default() {
             let metric = Metric::named(&name).with(&benchmark.units);
@@ -254,7 +247,7 @@ impl ProgramRecord {
         }
         values.extend(self.exact.iter().map(|(metric, value)| (metric.clone(), vec![*value])));
         let names: Vec<String> = values.iter().map(|(metric, _)| metric.name.clone()).collect();
-        let gates = gates(benchmark, usual, &names, &[]);
+        let gates = gates(benchmark, &names, &[]);
         let stored = values.into_iter().map(|(metric, values)| StoredMetric {
             unit: metric.unit.symbol().to_owned(),
             better: metric.better,

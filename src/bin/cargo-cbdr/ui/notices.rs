@@ -224,6 +224,32 @@ fn run(notice: &RunNotice) -> String {
         RunNotice::BenchFrom { side, folders, differing } => {
             bench_from(*side, folders, differing.as_deref())
         }
+        RunNotice::HarnessChanged { benchmark, library, versions } => format!(
+            "`{library}`, the harness of `{benchmark}`, is {} on the base and {} on the head: a \
+             change may be the harness's",
+            these(&versions.base),
+            these(&versions.head)
+        ),
+        RunNotice::HarnessesDiffer { benchmark, dialects } => format!(
+            "the harness of `{benchmark}` is {} on the base and {} on the head: a change may be \
+             the harness's",
+            dialects.base, dialects.head
+        ),
+        RunNotice::OwnTiming { benchmark, word, path } => format!(
+            "`{benchmark}` has no known harness, so its process is measured; but {path} takes \
+             times itself (`{word}`), and if it repeats its work until some time has passed, \
+             how long it takes says nothing: let it print what it measures (`--harness json`), \
+             or say that the process is meant (`--harness plain`)"
+        ),
+        RunNotice::Coarse { benchmark, value, dialect, .. } if *value == 0.0 => format!(
+            "`{benchmark}` takes less than 1 ns, and {dialect} counts whole ones: no change shows"
+        ),
+        RunNotice::Coarse { benchmark, value, step, dialect } => format!(
+            "`{benchmark}` takes {:.0} ns, and {dialect} counts whole ones: a change below {} \
+             may not show",
+            1e9 * value,
+            text::size(*step)
+        ),
         RunNotice::OutputDiffers { benchmark, line } => format!(
             "the two sides of `{benchmark}` do not print the same: line {line} of standard \
              output differs, so perhaps they do not do the same work"
@@ -241,6 +267,14 @@ fn run(notice: &RunNotice) -> String {
             100.0 * share,
             file.display()
         ),
+    }
+}
+
+/// Versions of a library.
+fn these(versions: &[String]) -> String {
+    match versions {
+        [] => "not there".to_owned(),
+        several => list(several.iter().cloned()),
     }
 }
 

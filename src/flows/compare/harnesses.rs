@@ -1,0 +1,114 @@
+//! What the user should know of how the two sides of a benchmark are measured.
+
+use crate::exec::harness;
+use crate::model::dialect::Dialect;
+use crate::model::metric::DEFAULT_METRIC;
+use crate::model::notice::{Notice, RunNotice};
+use crate::model::row::Reading;
+use crate::model::side::{Pair, Side};
+use crate::model::target::TargetKind;
+use crate::settings::options::Subject;
+use crate::workspace::Prepared;
+
+/// Words in the source of a benchmark that takes times itself: of the standard library, and
+/// of libraries whose results can't be read here.
+const TIMING: [&str; 7] =
+    ["Instant", "SystemTime", "brunch", "easybench", "glassbench", "microbench", "tiny_bench"];
+
+/// Whether the sides are measured in one way, and in one that says something.
+pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notice> {
+    let benchmark = &prepared.benchmark.name;
+    let mut notices = Vec::new();
+    if dialects.base != dialects.head {
+        notices.push(RunNotice::HarnessesDiffer { benchmark: benchmark.clone(), dialects });
+    }
+    let used = |library: &&str| {
+        Side::BOTH.into_iter().any(|side| dialects[side].libraries().contains(library))
+    };
+    for library in harness::libraries().into_iter().filter(used) {
+        let versions = Pair::both(|side| {
+            let versions = prepared.libraries[side].get(library).into_iter().flatten();
+            versions.cloned().collect::<Vec<_>>()
+        });
+        if versions.base != versions.head {
+            let (benchmark, library) = (benchmark.clone(), library.to_owned());
+            notices.push(RunNotice::HarnessChanged { benchmark, library, versions });
+        }
+    }
+    notices.extend(own_timing(prepared, dialects.head));
+    notices.into_iter().map(Notice::Run).collect()
+}
+
+/// A word of doubt about a bench target whose process is measured because its harness is
+/// not known. Cargo's benchmarks usually repeat until they have measured long enough, and
+/// then how long the process takes does not depend on the code. That can't be seen from
+/// outside, for a benchmark of a fixed amount of work may take a constant time, too; so it
+/// is the source that tells, and `--harness plain` takes the user's word for it.
+fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
+    let benchmark = &prepared.benchmark;
+    let is_bench = matches!(&benchmark.subject,
+        Subject::Target(target, _) if target.kind == TargetKind::Bench);
+    if dialect != Dialect::Plain || benchmark.harness.is_some() || !is_bench {
+        return None;
+    }
+    let source = prepared.source.as_ref()?;
+    let text = std::fs::read_to_string(&source.path).ok()?;
+    let word = timing_word(&text)?;
+    let (benchmark, path) = (benchmark.name.clone(), source.inside.display().to_string());
+    Some(RunNotice::OwnTiming { benchmark, word, path })
+}
+
+/// The first of the words that a source has, outside of the comments of a line.
+fn timing_word(source: &str) -> Option<&'static str> {
+    let code = || source.lines().filter_map(|line| line.split("//").next());
+    let words = || code().flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    TIMING.into_iter().find(|timing| words().any(|word| word == *timing))
+}
+
+/// A word of doubt about a benchmark that takes so few of the harness's steps that a change
+/// beyond the threshold may not show.
+pub(super) fn coarse(
+    benchmark: &str,
+    reading: &Reading,
+    limit: f64,
+    dialect: Dialect,
+) -> Option<Notice> {
+    let (value, step) = (reading.values.get(DEFAULT_METRIC)?, dialect.step()?);
+    let step = step / value;
+    let benchmark = benchmark.to_owned();
+    (step > limit).then_some(Notice::Run(RunNotice::Coarse { benchmark, value, step, dialect }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::row::Values;
+
+    #[test]
+    fn a_source_that_takes_times_has_a_word_for_it() {
+        let table = [
+            ("use std::time::{Duration, Instant};", Some("Instant")),
+            ("let start = std::time::SystemTime::now();", Some("SystemTime")),
+            ("benches!(brunch::Bench::new(\"a\"));", Some("brunch")),
+            ("// An Instant lasts.\nfn main() {}", None),
+            ("fn main() { std::thread::sleep(Duration::from_millis(1)); } // Instant", None),
+            ("struct Instantly; fn crunch() {}", None),
+        ];
+        for (source, expected) in table {
+            assert_eq!(timing_word(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn whole_nanoseconds_are_too_coarse_for_short_benchmarks() {
+        let reading = |time: f64| Reading {
+            benchmark: Some("a".to_owned()),
+            values: Values::from_iter([("wall_time", time)]),
+        };
+        let is_coarse = |time, dialect| coarse("a", &reading(time), 0.02, dialect).is_some();
+        assert!(is_coarse(49e-9, Dialect::Bencher));
+        assert!(!is_coarse(51e-9, Dialect::Bencher));
+        assert!(is_coarse(0.0, Dialect::Bencher));
+        assert!(!is_coarse(1e-9, Dialect::Libtest));
+    }
+}
