@@ -113,8 +113,7 @@ impl SideProgram {
 
     /// The arguments of a run of all benchmarks that match the filter.
     pub(crate) fn all(&self, filter: Option<&str>) -> Vec<OsString> {
-        let filter = filter.filter(|_| self.harness.dialect.filters());
-        filter.map(OsString::from).into_iter().collect()
+        filter.map(|filter| self.harness.matching(filter)).unwrap_or_default()
     }
 
     /// Makes the next run one with these arguments.

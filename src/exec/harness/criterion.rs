@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::{Definition, Error, Flag, Harness, bytes, reading, seconds, set, text};
+use super::{Definition, Error, Flag, Harness, bytes, pattern, reading, seconds, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 use crate::stats::empirical::{median, sorted};
@@ -46,6 +46,7 @@ pub(super) static CRITERION: Definition = Definition {
         flags(harness)
     },
     only,
+    matching: |filter| vec![pattern::either(filter).into()],
     read: |paths| read(&text(&paths.stdout)?, &paths.output),
 };
 
@@ -77,7 +78,7 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
 }
 
 /// A text as a regular expression that matches it alone.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {

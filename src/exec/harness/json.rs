@@ -22,6 +22,7 @@ pub(super) static JSON: Definition = Definition {
         command.set_var(VARIABLE, paths.output.clone());
         Vec::new()
     },
+    matching: |_| Vec::new(),
     only: |_| Vec::new(),
     read: |paths| {
         let printed = text(&paths.stdout)?;

@@ -20,6 +20,7 @@ pub(super) static LIBTEST: Definition = Definition {
     exact: Some(EXACT),
     set_up: |_, _, _| Vec::new(),
     only,
+    matching: |filter| vec![filter.into()],
     read: |paths| read(&text(&paths.stdout)?),
 };
 

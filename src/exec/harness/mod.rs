@@ -9,6 +9,7 @@ mod criterion;
 mod divan;
 mod json;
 mod libtest;
+mod pattern;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -89,6 +90,9 @@ struct Definition {
     set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
     /// The arguments with which only these benchmarks run.
     only: fn(&[&str]) -> Vec<OsString>,
+    /// The arguments with which the benchmarks run that match a filter of the user's, or
+    /// whose name it is.
+    matching: fn(&str) -> Vec<OsString>,
     /// What a run has left.
     read: fn(&OutputPaths) -> Result<Vec<Reading>, Error>,
 }
@@ -107,6 +111,7 @@ static PLAIN: Definition = Definition {
     exact: None,
     set_up: |_, _, _| Vec::new(),
     only: |_| Vec::new(),
+    matching: |_| Vec::new(),
     read: |_| Ok(vec![Reading::of_program(Values::new())]),
 };
 
@@ -209,6 +214,12 @@ impl Harness {
     /// The arguments with which only these benchmarks run.
     pub(crate) fn only(&self, names: &[&str]) -> Vec<OsString> {
         (self.dialect.definition().only)(names)
+    }
+
+    /// The arguments with which the benchmarks run that match a filter of the user's: in
+    /// the harness's own way, or because it is their name.
+    pub(crate) fn matching(&self, filter: &str) -> Vec<OsString> {
+        (self.dialect.definition().matching)(filter)
     }
 
     /// Removes what an earlier run left.

@@ -10,6 +10,7 @@ use crate::engine::test::exact;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, waived};
 use crate::exec::{harness, meter};
+use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
@@ -24,8 +25,8 @@ const LONGEST_SELECTION: usize = 100_000;
 pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
     sides: Pair<SideProgram>,
-    /// What the harness is told to run.
-    filter: Option<&'a str>,
+    /// What the user's filter means of it.
+    part: Part<'a>,
     /// How many benchmarks a run of everything has.
     reported: Pair<usize>,
     /// The benchmarks that both sides have, once the warm-up has shown them.
@@ -57,17 +58,25 @@ impl<'a> ComparedProgram<'a> {
         scratch: &std::path::Path,
         number: usize,
         filter: Option<&'a str>,
+        several: bool,
     ) -> Result<Option<Self>, Error> {
         let State::Ready(programs) = &prepared.state else { return Ok(None) };
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
+        let dialect = sides.head.harness.dialect;
+        let part = Part::of(filter, &prepared.benchmark.name, dialect, several);
         let execution = Execution::new(&prepared.benchmark, &sides.head)?;
         Ok(Some(ComparedProgram {
             execution,
             sides,
-            filter,
+            part,
             reported: Pair::default(),
             cases: Vec::new(),
         }))
+    }
+
+    /// Whether the user's filter means nothing of it.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.part == Part::Nothing
     }
 
     /// The harness of the head.
@@ -87,6 +96,10 @@ impl<'a> ComparedProgram<'a> {
         context: Context<'_>,
         begins: impl FnOnce(&str),
     ) -> Result<WarmUp, Error> {
+        if self.is_left_out() {
+            let nothing = Pair::both(|_| Vec::new());
+            return Ok(WarmUp { readings: Some(nothing), pair_seconds: 0.0 });
+        }
         let execution = &mut self.execution;
         if execution.needs_no_run() {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
@@ -100,7 +113,7 @@ impl<'a> ComparedProgram<'a> {
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
-                execution.warm_up(&mut self.sides[side], self.filter, context)
+                execution.warm_up(&mut self.sides[side], self.part.filter(), context)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();
@@ -118,11 +131,12 @@ impl<'a> ComparedProgram<'a> {
         known: PathBuf,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let ComparedProgram { execution, sides, filter, .. } = self;
+        let ComparedProgram { execution, sides, part, .. } = self;
+        let filter = part.filter();
         let (gates, readings) = (discovery.own_gates(), warm_up.readings.as_ref());
         execution
-            .check_output(sides, *filter, context)
-            .and_then(|()| execution.tune(sides, gates, readings, *filter, &known, context))
+            .check_output(sides, filter, context)
+            .and_then(|()| execution.tune(sides, gates, readings, filter, &known, context))
             .map_err(Stop::into_error)
     }
 
@@ -213,7 +227,7 @@ impl<'a> ComparedProgram<'a> {
                 return only;
             }
         }
-        program.all(self.filter)
+        program.all(self.part.filter())
     }
 }
 
