@@ -78,6 +78,10 @@ pub(crate) enum Kind {
     Build { side: Side, command: String, exit: Exit },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
+    #[error(
+        "{} to be built by a nightly compiler, and this is rustc {release}", names(.benchmarks)
+    )]
+    NeedsNightly { benchmarks: Vec<String>, release: String },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
     Manifests { side: Side, command: String, exit: Exit, stderr: String },
     #[error(
@@ -170,6 +174,13 @@ pub(crate) enum Kind {
     RemoteName(String),
     #[error("not one pair fitted into the time limit of {}", seconds(.0))]
     NoPair(Duration),
+}
+
+/// The names of benchmarks that have to be or do something, with the verb.
+fn names(benchmarks: &[String]) -> String {
+    let names: Vec<String> = benchmarks.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    format!("{} {verb}", names.join(", "))
 }
 
 /// The names of what was removed.
@@ -296,6 +307,10 @@ impl Kind {
                 "an address was still in use: the port of the run before is free only some time \
                  after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
                  overlap only in a duet"
+            }
+            Kind::NeedsNightly { .. } => {
+                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with it, \
+                 where rustup has one; `--bench` names another target"
             }
             Kind::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"

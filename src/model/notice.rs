@@ -43,6 +43,21 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// This bench target, which nobody named, does not build.
+    LeftOut {
+        /// The benchmark.
+        benchmark: String,
+        /// Why.
+        why: String,
+    },
+    /// These bench targets are built with features that they require and that are not
+    /// enabled otherwise.
+    Required {
+        /// The benchmarks.
+        benchmarks: Vec<String>,
+        /// The features.
+        features: Vec<String>,
+    },
     /// Only the head has this benchmark.
     New {
         /// The benchmark.

@@ -32,6 +32,12 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
+        Notice::LeftOut { benchmark, why } => format!("`{benchmark}` is left out: {why}"),
+        Notice::Required { benchmarks, features } => format!(
+            "built with the features that cargo requires for {}: {}",
+            list(benchmarks.iter().map(|name| format!("`{name}`"))),
+            list(features.iter().map(|name| format!("`{name}`")))
+        ),
         Notice::New { benchmark } => format!("`{benchmark}` is new: the base does not have it"),
         Notice::OneSided { benchmark, metric, side } => {
             format!("only the {side} of `{benchmark}` measures `{metric}`")
