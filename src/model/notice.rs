@@ -282,6 +282,13 @@ pub enum RunNotice {
         /// The first line that differs, counted from 1.
         line: u64,
     },
+    /// Names of benchmarks change with every run, and are compared under stable ones.
+    NamesVary {
+        /// The program.
+        benchmark: String,
+        /// The stable names.
+        names: Vec<String>,
+    },
     /// A run is too short for the clock of a metric and was repeated.
     Repeated {
         /// The benchmark.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::hooks::RunHooks;
-use super::{Context, Hook};
+use super::{Context, Hook, VaryingNames};
 use crate::error::{Error, Kind};
 use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
@@ -32,6 +32,8 @@ pub(crate) struct SideProgram {
     pub(super) identity: String,
     /// The side's own folder in the cache, which may be named in what it prints.
     pub(super) home: PathBuf,
+    /// Its names that change with every run.
+    pub(crate) varying: VaryingNames,
     /// The file of the program, where it is no name to be looked up.
     pub(crate) executable: PathBuf,
 }
@@ -95,6 +97,7 @@ impl SideProgram {
             harness,
             paths,
             folder,
+            varying: VaryingNames::default(),
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
@@ -125,7 +128,8 @@ impl SideProgram {
     /// Reads what a run reported; `measured` is what was measured from outside.
     pub(super) fn read(&self, benchmark: &str, measured: &Values) -> Result<Vec<Reading>, Error> {
         let read = self.harness.read(&self.paths);
-        let readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        self.varying.rename(&mut readings);
         Ok(match readings.as_slice() {
             [Reading { benchmark: None, values: own }] => {
                 vec![Reading::of_program(overlaid(own, measured))]

@@ -222,6 +222,37 @@ impl Harness {
         (self.dialect.definition().matching)(filter)
     }
 
+    /// The arguments with which only these benchmarks run: a name, and for one that
+    /// changes with every run what is known before and behind. None if the harness takes
+    /// no such thing.
+    pub(crate) fn only_like(
+        &self,
+        names: &[&str],
+        around: &[Option<(&str, &str)>],
+    ) -> Option<Vec<OsString>> {
+        match self.dialect {
+            Dialect::Criterion | Dialect::Divan => Some(vec![pattern::like(names, around).into()]),
+            Dialect::Plain | Dialect::Json | Dialect::Libtest => None,
+        }
+    }
+
+    /// The flag with which it lists the names of its benchmarks, a line each.
+    pub(crate) fn list(&self) -> Option<&'static str> {
+        matches!(self.dialect, Dialect::Criterion | Dialect::Libtest).then_some("--list")
+    }
+
+    /// The names that a run with that flag has listed.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    pub(crate) fn listed(&self, paths: &OutputPaths) -> Result<Vec<String>, Error> {
+        let text = text(&paths.stdout)?;
+        let name = |line: &str| {
+            line.strip_suffix(": benchmark").or(line.strip_suffix(": bench")).map(str::to_owned)
+        };
+        Ok(text.lines().filter_map(name).collect())
+    }
+
     /// Removes what an earlier run left.
     ///
     /// # Errors

@@ -8,10 +8,11 @@ use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::Plan;
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, waived};
+use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, VaryingNames, waived};
 use crate::exec::{harness, meter};
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
+use crate::model::notice::RunNotice;
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::side::{Pair, Side};
@@ -119,7 +120,44 @@ impl<'a> ComparedProgram<'a> {
             shown.pair_seconds = begin.elapsed().as_secs_f64();
             shown.readings.get_or_insert(readings);
         }
+        if let Some(readings) = &mut shown.readings {
+            self.settle_names(readings, context).map_err(Stop::into_error)?;
+        }
         Ok(shown)
+    }
+
+    /// Where each side has benchmarks that the other lacks, gives those whose names change
+    /// with every run of their own side a stable one.
+    fn settle_names(
+        &mut self,
+        readings: &mut Pair<Vec<Reading>>,
+        context: Context<'_>,
+    ) -> Result<(), Stop> {
+        let names = readings.as_ref().map(|readings| -> Vec<String> {
+            readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
+        });
+        let lacks = |side: Side| names[side.other()].iter().any(|name| !names[side].contains(name));
+        if !Side::BOTH.into_iter().all(lacks) {
+            return Ok(());
+        }
+        let mut varying = Pair::<VaryingNames>::default();
+        for side in Side::BOTH {
+            let (program, filter) = (&mut self.sides[side], self.part.filter());
+            let expected = names[side].len();
+            let again = self.execution.names(program, expected, filter, context)?;
+            varying[side] = VaryingNames::between(&names[side], &again);
+        }
+        let stable: Vec<String> = varying.head.stable().cloned().collect();
+        if stable.is_empty() || varying.base.stable().next().is_none() {
+            return Ok(());
+        }
+        for side in Side::BOTH {
+            self.sides[side].varying = std::mem::take(&mut varying[side]);
+            self.sides[side].varying.rename(&mut readings[side]);
+        }
+        let benchmark = self.execution.benchmark.name.clone();
+        self.execution.notices.push(RunNotice::NamesVary { benchmark, names: stable });
+        Ok(())
     }
 
     /// Checks what both sides print and finds out how many runs make a measurement, as
@@ -222,8 +260,10 @@ impl<'a> ComparedProgram<'a> {
         let cases = self.cases.iter().filter(|case| wanted.contains(&case.id));
         let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
         if names.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
-            let only = program.harness.only(&names);
-            if only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST_SELECTION {
+            let is_short = |only: &Vec<std::ffi::OsString>| {
+                only.iter().map(|word| word.len() + 1).sum::<usize>() < LONGEST_SELECTION
+            };
+            if let Some(only) = program.only(&names).filter(is_short) {
                 return only;
             }
         }

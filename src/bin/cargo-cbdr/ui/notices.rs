@@ -225,6 +225,11 @@ fn run(notice: &RunNotice) -> String {
             "the {side} of `{benchmark}` prints something else each time, in line {line}: \
              whether both sides do the same work can't be told from it"
         ),
+        RunNotice::NamesVary { benchmark, names } => format!(
+            "`{benchmark}` names {} anew in every run: what changes is left out of the names \
+             (`*`), and the sides are paired by the rest and by their order",
+            list(names.iter().map(|name| format!("`{name}`")))
+        ),
         RunNotice::Repeated { benchmark, runs } => format!(
             "a run of `{benchmark}` is too short for the clock of what decides: a measurement \
              is the mean of {runs} runs"
