@@ -78,6 +78,10 @@ pub(crate) enum Kind {
     Build { side: Side, command: String, exit: Exit },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
+    #[error(
+        "{} to be built by a nightly compiler, and this is rustc {release}", names(.benchmarks)
+    )]
+    NeedsNightly { benchmarks: Vec<String>, release: String },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
     Manifests { side: Side, command: String, exit: Exit, stderr: String },
     #[error(
@@ -177,6 +181,13 @@ pub(crate) enum Kind {
     RemoteName(String),
     #[error("not one pair fitted into the time limit of {}", seconds(.0))]
     NoPair(Duration),
+}
+
+/// The names of benchmarks that have to be or do something, with the verb.
+fn names(benchmarks: &[String]) -> String {
+    let names: Vec<String> = benchmarks.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    format!("{} {verb}", names.join(", "))
 }
 
 /// The names of what was removed.
@@ -308,6 +319,10 @@ impl Kind {
             }
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
+            }
+            Kind::NeedsNightly { .. } => {
+                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with it, \
+                 where rustup has one; `--bench` names another target"
             }
             Kind::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"

@@ -10,6 +10,7 @@ mod output;
 mod repetitions;
 mod run;
 mod side;
+mod varying;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,6 +19,7 @@ use std::time::Instant;
 pub(crate) use hooks::Hook;
 pub(crate) use run::{Failure, Runs};
 pub(crate) use side::SideProgram;
+pub(crate) use varying::VaryingNames;
 
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;

@@ -143,18 +143,20 @@ fn programs<'a>(
     filter: Option<&'a str>,
     notice: &mut dyn FnMut(Notice),
 ) -> Result<Vec<ComparedProgram<'a>>, Error> {
+    let several = preparation.benchmarks.len() > 1;
     let mut programs = Vec::new();
     for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let scratch = preparation.scratch.path();
-        if let Some(program) = ComparedProgram::of(prepared, scratch, number, filter)? {
+        if let Some(program) = ComparedProgram::of(prepared, scratch, number, filter, several)? {
             harnesses::notices(prepared, program.dialects()).into_iter().for_each(&mut *notice);
             programs.push(program);
         }
     }
+    // A program without filters is chosen by its name, if there are others.
+    let takes =
+        |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
     match filter {
-        Some(filter)
-            if !programs.is_empty() && !programs.iter().any(|one| one.dialect().filters()) =>
-        {
+        Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
             Err(Kind::NoFilter(filter.to_owned()).into())
         }
         _ => Ok(programs),

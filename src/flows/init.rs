@@ -181,7 +181,7 @@ fn choose(
         return Ok((None, Vec::new()));
     }
     let here = workspace.package_around(folder);
-    let choice = Choice { packages: &workspace.packages, here };
+    let choice = Choice { packages: &workspace.packages, here, root: &workspace.root };
     let benches = |package: &Package| -> Vec<Candidate> {
         let benches = package.targets.iter().filter(|target| target.kind == TargetKind::Bench);
         benches.map(|target| Candidate::new(package, target)).collect()

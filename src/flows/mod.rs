@@ -4,6 +4,7 @@ pub mod bisect;
 pub mod compare;
 pub mod doctor;
 pub mod event;
+mod filter;
 pub mod history;
 pub mod init;
 mod one_sided;

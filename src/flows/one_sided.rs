@@ -20,7 +20,8 @@ use crate::settings::options::Benchmark;
 pub(super) struct OneSided<'a> {
     pub(super) execution: Execution<'a>,
     program: SideProgram,
-    filter: Option<&'a str>,
+    /// What its harness is told to run.
+    pub(super) filter: Option<&'a str>,
 }
 
 impl<'a> OneSided<'a> {
@@ -30,14 +31,25 @@ impl<'a> OneSided<'a> {
         program: &Program,
         scratch: &Path,
         number: usize,
-        filter: Option<&'a str>,
     ) -> Result<Self, Error> {
         let program = SideProgram::new(benchmark, program, Side::Head, scratch, number)?;
-        Ok(OneSided { execution: Execution::new(benchmark, &program)?, program, filter })
+        Ok(OneSided { execution: Execution::new(benchmark, &program)?, program, filter: None })
     }
 
     pub(super) fn dialect(&self) -> Dialect {
         self.program.harness.dialect
+    }
+
+    /// Whether it runs because nothing is named.
+    pub(super) fn is_found(&self) -> bool {
+        self.execution.benchmark.is_found
+    }
+
+    /// The error that it has no benchmark.
+    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> Kind {
+        let benchmark = self.execution.benchmark.name.clone();
+        let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
+        Kind::NoBenchmark { benchmark, harness, filter }
     }
 
     /// How many unmeasured runs come first.
@@ -81,8 +93,7 @@ impl<'a> OneSided<'a> {
         let asked = self.execution.benchmark;
         let benchmark = asked.name.clone();
         if run.is_empty() {
-            let harness = self.dialect().name();
-            return Err(Kind::NoBenchmark { benchmark, harness, filter: None }.into());
+            return Err(self.no_benchmark(self.filter).into());
         }
         let mut measured = metric_names(run);
         measured.extend(exact.iter().map(|(metric, _)| metric.name.clone()));

@@ -44,6 +44,21 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// This bench target, which nobody named, does not build.
+    LeftOut {
+        /// The benchmark.
+        benchmark: String,
+        /// Why.
+        why: String,
+    },
+    /// These bench targets are built with features that they require and that are not
+    /// enabled otherwise.
+    Required {
+        /// The benchmarks.
+        benchmarks: Vec<String>,
+        /// The features.
+        features: Vec<String>,
+    },
     /// Only the head has this benchmark.
     New {
         /// The benchmark.
@@ -313,6 +328,13 @@ pub enum RunNotice {
         side: Side,
         /// The first line that differs, counted from 1.
         line: u64,
+    },
+    /// Names of benchmarks change with every run, and are compared under stable ones.
+    NamesVary {
+        /// The program.
+        benchmark: String,
+        /// The stable names.
+        names: Vec<String>,
     },
     /// A run is too short for the clock of a metric and was repeated.
     Repeated {

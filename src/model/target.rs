@@ -45,7 +45,7 @@ impl std::fmt::Display for Target {
 }
 
 /// A package of the workspace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Package {
     /// Its name.
     pub(crate) name: String,
@@ -55,10 +55,48 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
     /// The source file of each of them, absolute.
     pub(crate) sources: BTreeMap<Target, PathBuf>,
+    /// The features without which cargo builds a target not at all, where there are any.
+    pub(crate) required: BTreeMap<Target, Vec<String>>,
+    /// Its features, each with those that it enables.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
+    /// Whether it has a library, which its other targets then need.
+    pub(crate) has_library: bool,
+    /// Whether cargo means it, too, where it is called at the workspace's root and no
+    /// package is named.
+    pub(crate) is_default: bool,
     /// The packages that it depends on by path, with their folders.
     pub(crate) path_dependencies: Vec<(String, PathBuf)>,
     /// `[package.metadata]`.
     pub(crate) metadata: Value,
+}
+
+impl Package {
+    /// Its bench targets, in the manifest's order.
+    pub(crate) fn benches(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| target.kind == TargetKind::Bench)
+    }
+
+    /// The features that a target requires and that these options do not enable.
+    pub(crate) fn missing_features(&self, target: &Target, options: &BuildOptions) -> Vec<String> {
+        let required = self.required.get(target).cloned().unwrap_or_default();
+        if options.all_features || required.is_empty() {
+            return Vec::new();
+        }
+        let words = options.features.iter().flat_map(|words| words.split([',', ' ']));
+        let mut enabled: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        if !options.no_default_features {
+            enabled.push("default");
+        }
+        let mut next = 0;
+        while let Some(feature) = enabled.get(next) {
+            let more = self.features.get(*feature).into_iter().flatten();
+            let more: Vec<&str> =
+                more.map(String::as_str).filter(|word| !enabled.contains(word)).collect();
+            enabled.extend(more);
+            next += 1;
+        }
+        required.into_iter().filter(|feature| !enabled.contains(&feature.as_str())).collect()
+    }
 }
 
 /// How a target is to be built: what shapes the build beside the sources.
@@ -73,4 +111,35 @@ pub(crate) struct BuildOptions {
     /// The profile, when it is not the target's usual one (`bench` for bench
     /// targets, `release` for the others).
     pub(crate) profile: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_required_is_missing_unless_something_enables_it() {
+        let target = Target { kind: TargetKind::Bench, name: "b".to_owned() };
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let features =
+            [("default", "std"), ("std", "alloc dep:x"), ("alloc", ""), ("all", "std raw")];
+        let package = Package {
+            required: BTreeMap::from([(target.clone(), words("alloc raw"))]),
+            features: features.map(|(name, enables)| (name.to_owned(), words(enables))).into(),
+            ..Package::default()
+        };
+        let missing = |features: &str, no_default_features: bool| {
+            let features = words(features);
+            let options = BuildOptions { features, no_default_features, ..Default::default() };
+            package.missing_features(&target, &options).join(" ")
+        };
+        assert_eq!(missing("", false), "raw");
+        assert_eq!(missing("", true), "alloc raw");
+        assert_eq!(missing("all", true), "");
+        assert_eq!(missing("x,raw", false), "");
+        let all = BuildOptions { all_features: true, ..BuildOptions::default() };
+        assert_eq!(package.missing_features(&target, &all), Vec::<String>::new());
+        let other = Target { name: "other".to_owned(), ..target };
+        assert!(package.missing_features(&other, &BuildOptions::default()).is_empty());
+    }
 }

@@ -1,5 +1,7 @@
 //! Which package and which target a table can mean.
 
+use std::path::Path;
+
 use super::error::{Error, instead_of};
 use super::table::Table;
 use crate::model::target::{Package, Target, TargetKind};
@@ -11,6 +13,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) packages: &'a [Package],
     /// The package of the folder in which we were called.
     pub(crate) here: Option<&'a Package>,
+    /// The root of the workspace.
+    pub(crate) root: &'a Path,
 }
 
 impl<'a> Choice<'a> {
@@ -48,6 +52,25 @@ impl<'a> Choice<'a> {
         }
     }
 
+    /// The packages whose bench targets all run for a table that names no target: the one
+    /// that it names; else those that `cargo bench` takes in this folder, and at the
+    /// workspace's root, where these have no bench target, all that have one.
+    ///
+    /// # Errors
+    /// When it names a package that does not exist.
+    pub(crate) fn packages_with_benches(&self, table: &Table) -> Result<Vec<&'a Package>, Error> {
+        let has_benches = |package: &&Package| package.benches().next().is_some();
+        let all = || self.packages.iter().filter(has_benches);
+        let chosen: Vec<&Package> = if let Some(name) = &table.package {
+            return Ok(vec![self.named(name)?].into_iter().filter(has_benches).collect());
+        } else if let Some(here) = self.here.filter(|here| here.folder != self.root) {
+            return Ok(vec![here].into_iter().filter(has_benches).collect());
+        } else {
+            all().filter(|package| package.is_default).collect()
+        };
+        Ok(if chosen.is_empty() { all().collect() } else { chosen })
+    }
+
     fn named(&self, name: &str) -> Result<&'a Package, Error> {
         let found = self.packages.iter().find(|package| package.name == name);
         found.ok_or_else(|| {
@@ -63,8 +86,12 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The target that a table names, or the only one that it can mean.
-pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> {
+/// The target that a table names, or the only one that it can mean in `package`.
+pub(super) fn target(
+    table: &Table,
+    package: &Package,
+    choice: Choice<'_>,
+) -> Result<Target, Error> {
     let named = [
         (TargetKind::Bench, &table.bench),
         (TargetKind::Bin, &table.bin),
@@ -100,8 +127,14 @@ pub(super) fn target(table: &Table, package: &Package) -> Result<Target, Error> 
             }
         }
     }
-    Err(Error::Undecided {
-        found: format!("`{}` has no bench, bin or example target", package.name),
-        hint: "add a `[[bench]]`, or give any program with `--command`".to_owned(),
-    })
+    let others = choice.packages.iter().filter(|other| other.benches().next().is_some());
+    let others: Vec<&str> = others.map(|other| &*other.name).collect();
+    let hint = match others.as_slice() {
+        [] => "add a `[[bench]]`, or give any program with `--command`".to_owned(),
+        others => {
+            format!("these packages have benches, `-p` names one: {}", list(others.iter().copied()))
+        }
+    };
+    let found = format!("`{}` has no bench, bin or example target", package.name);
+    Err(Error::Undecided { found, hint })
 }

@@ -46,6 +46,9 @@ pub struct Benchmark {
     /// What is run.
     #[serde(rename = "run")]
     pub(crate) subject: Subject,
+    /// Whether nobody named it: a target of those that run where nothing is named.
+    #[serde(skip)]
+    pub(crate) is_found: bool,
     /// With which arguments.
     pub(crate) args: Vec<String>,
     /// How its runs are called and read; else what its executable shows.
@@ -144,13 +147,15 @@ pub(super) fn identity<'a>(
             Subject::Command { words, build: table.build_command()?.map(|Words(words)| words) }
         }
         None => {
-            let build = BuildOptions {
+            let mut build = BuildOptions {
                 features: table.features.clone().unwrap_or_default(),
                 all_features: table.all_features.unwrap_or(false),
                 no_default_features: table.no_default_features.unwrap_or(false),
                 profile: table.profile.clone(),
             };
-            Subject::Target(target(table, package)?, build)
+            let target = target(table, package, choice)?;
+            build.features.extend(package.missing_features(&target, &build));
+            Subject::Target(target, build)
         }
     };
     let name = match (key, &subject) {
@@ -183,6 +188,7 @@ pub(crate) fn benchmark(
         name,
         package: package.name.clone(),
         subject,
+        is_found: false,
         args: table.args.clone().unwrap_or_default(),
         harness: table.harness()?,
         gates: gates(table)?,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::choice::Choice;
 use super::error::Error;
-use super::options::{self, Benchmark};
+use super::options::{self, Benchmark, Subject};
 use super::setting::Role;
 use super::table::{KeyDifference, Table, WrittenUnit, WrittenWaiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
@@ -48,12 +48,44 @@ pub(crate) struct SideTable<'a> {
 
 /// A benchmark that a side's table asks for.
 struct AskedBenchmark {
+    of: TableOf,
+    /// Its name in the outputs; none where its target can't be told.
+    name: Option<String>,
+}
+
+/// What a benchmark is asked for with.
+#[derive(Default)]
+struct TableOf {
     /// The name that it has in the table, if it has one.
     key: Option<String>,
     /// All of its keys, with those that it inherits.
     table: Table,
-    /// Its name in the outputs; none where its target can't be told.
-    name: Option<String>,
+    /// Whether it runs because nothing is named.
+    is_found: bool,
+    /// Whether its package has a table of its own, beside that of the side.
+    has_own: bool,
+}
+
+impl TableOf {
+    fn named((key, table): (String, Table)) -> Self {
+        TableOf { key: Some(key), table, ..TableOf::default() }
+    }
+}
+
+impl AskedBenchmark {
+    /// Whether it is the same benchmark as one of the other side.
+    fn is(&self, other: &AskedBenchmark) -> bool {
+        let target = |asked: &AskedBenchmark| {
+            let Table { package, bench, .. } = &asked.of.table;
+            asked.of.is_found.then(|| (package.clone(), bench.clone()))
+        };
+        match (&self.name, &other.name) {
+            // Which names are told apart by their packages depends on the others.
+            _ if target(self).is_some() && target(self) == target(other) => true,
+            (Some(name), Some(other)) => name == other,
+            _ => self.of.key == other.of.key,
+        }
+    }
 }
 
 impl<'a> SideTable<'a> {
@@ -80,21 +112,72 @@ impl<'a> SideTable<'a> {
         Ok(SideTable { choice, table })
     }
 
-    /// The benchmarks that the table asks for: the named ones, else the only one.
-    fn benchmarks(&self, flags: &Table) -> Vec<AskedBenchmark> {
+    /// The benchmarks that the table asks for: the named ones, else that of the target that
+    /// it names, else all bench targets of the packages that can be meant, else the only
+    /// target of another kind.
+    fn benchmarks(&self, flags: &Table) -> Result<Vec<AskedBenchmark>, Error> {
         let table = self.table.clone().unwrap_or_default();
         let is_chosen = flags.targets() > 0;
         let named = if is_chosen { Vec::new() } else { table.named() };
-        let mut tables: Vec<_> = named.into_iter().map(|(key, table)| (Some(key), table)).collect();
+        let mut tables: Vec<TableOf> = named.into_iter().map(TableOf::named).collect();
         if tables.is_empty() {
-            tables.push((None, Table { benchmarks: None, ..table }));
+            let table = Table { benchmarks: None, ..table };
+            tables = self.found(flags, &table)?;
+            if tables.is_empty() {
+                tables.push(TableOf { table, ..TableOf::default() });
+            }
         }
-        let asked = |(key, table): (Option<String>, Table)| {
-            let layers = flags.clone().over(table.clone());
-            let identity = options::identity(key.as_deref(), &layers, self.choice);
-            AskedBenchmark { key, table, name: identity.ok().map(|(name, ..)| name) }
+        let asked = |of: TableOf| {
+            let layers = flags.clone().over(of.table.clone());
+            let identity = options::identity(of.key.as_deref(), &layers, self.choice);
+            AskedBenchmark { of, name: identity.ok().map(|(name, ..)| name) }
         };
-        tables.into_iter().map(asked).collect()
+        let mut asked: Vec<AskedBenchmark> = tables.into_iter().map(asked).collect();
+        // Benchmarks of one name are of different packages.
+        let names: Vec<_> = asked.iter().map(|asked| asked.name.clone()).collect();
+        for AskedBenchmark { of, name } in &mut asked {
+            let is_shared = names.iter().filter(|other| *other == name).count() > 1;
+            if let (Some(own), Some(package), true) = (&name, &of.table.package, is_shared) {
+                *name = Some(format!("{package}/{own}"));
+                of.key.clone_from(name);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The tables of the benchmarks of one that names no target: the bench targets of the
+    /// packages that can be meant, each under the table of its package.
+    fn found(&self, flags: &Table, table: &Table) -> Result<Vec<TableOf>, Error> {
+        let asked = flags.clone().over(table.clone());
+        if asked.targets() > 0 {
+            return Ok(Vec::new());
+        }
+        // A package that does not exist is told of where its target is looked for.
+        let packages = self.choice.packages_with_benches(&asked).unwrap_or_default();
+        let chosen = self.choice.package(&asked).ok().map(|package| &package.name);
+        let mut found = Vec::new();
+        for package in packages {
+            let own = match chosen == Some(&package.name) {
+                true => None,
+                false => Table::of_metadata(&package.metadata, "package")?,
+            };
+            let has_own = own.is_some();
+            let whole = own.unwrap_or_default().over(table.clone());
+            let whole = Table { package: Some(package.name.clone()), ..whole };
+            let mut of_package: Vec<TableOf> =
+                whole.named().into_iter().map(TableOf::named).collect();
+            let table = Table { benchmarks: None, ..whole };
+            if of_package.is_empty() && table.targets() > 0 {
+                of_package.push(TableOf { table, ..TableOf::default() });
+            } else if of_package.is_empty() {
+                of_package.extend(package.benches().map(|target| {
+                    let table = Table { bench: Some(target.name.clone()), ..table.clone() };
+                    TableOf { table, is_found: true, ..TableOf::default() }
+                }));
+            }
+            found.extend(of_package.into_iter().map(|of| TableOf { has_own, ..of }));
+        }
+        Ok(found)
     }
 }
 
@@ -111,15 +194,14 @@ pub(crate) fn resolve(
     base: Option<&SideTable<'_>>,
     policy_from: Side,
 ) -> Result<Resolved, Error> {
-    let head_asked = head.benchmarks(flags);
-    let base_asked = base.map(|base| base.benchmarks(flags)).unwrap_or_default();
+    let head_asked = head.benchmarks(flags)?;
+    let base_asked = base.map(|base| base.benchmarks(flags)).transpose()?.unwrap_or_default();
     let base_table = base.and_then(|base| base.table.as_ref());
     let mut differing = Vec::new();
     let mut tables: Vec<Table> = Vec::new();
     for asked in &head_asked {
-        let mut table = asked.table.clone();
-        if let Some(base_table) = base_table {
-            let policy = policy_of(asked, base_table, &base_asked);
+        let mut table = asked.of.table.clone();
+        if let Some(policy) = policy_of(asked, base_table, &base_asked) {
             differing.extend(table.differences(&policy).into_iter().filter_map(|difference| {
                 let is_told =
                     difference.key.role.is_policy() && !is_overridden(flags, difference.key.name);
@@ -131,10 +213,13 @@ pub(crate) fn resolve(
         }
         tables.push(flags.clone().over(table));
     }
-    let keys = head_asked.iter().map(|asked| asked.key.as_deref());
-    let benchmarks: Vec<Benchmark> = keys
+    let benchmarks: Vec<Benchmark> = head_asked
+        .iter()
         .zip(&tables)
-        .map(|(key, table)| options::benchmark(key, table, head.choice))
+        .map(|(asked, table)| {
+            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice)?;
+            Ok(Benchmark { is_found: asked.of.is_found, ..benchmark })
+        })
         .collect::<Result<_, _>>()?;
     check_agreement(&tables)?;
     let (policy, limits) = options::limits(&tables[0])?;
@@ -149,13 +234,18 @@ pub(crate) fn resolve(
         let differs = run_differs(flags, (head, &head_asked), (base, &base_asked));
         notices.extend(differs.map(Notice::RunDiffers));
     }
+    notices.extend(required_notices(&tables, &benchmarks));
     notices.extend(waiver_notices(&tables, base_table, &benchmarks));
     let mut removed = Vec::new();
-    // Without a table nobody asked for the base's benchmark by name: that the head
-    // runs another one is said as a difference of settings.
-    if base_table.is_some() && flags.targets() == 0 {
-        let is_gone = |name: &String| benchmarks.iter().all(|head| head.name != *name);
-        let gone = base_asked.into_iter().filter_map(|asked| asked.name).filter(is_gone);
+    // Without a table nobody asked for the base's only target by name: that the head runs
+    // another one is said as a difference of settings.
+    if flags.targets() == 0 {
+        let counts = |asked: &AskedBenchmark| {
+            base_table.is_some() || asked.of.has_own || base_asked.len() > 1
+        };
+        let is_gone = |asked: &AskedBenchmark| !head_asked.iter().any(|head| head.is(asked));
+        let gone = base_asked.iter().filter(|asked| counts(asked) && is_gone(asked));
+        let gone = gone.filter_map(|asked| asked.name.clone());
         removed.extend(gone.map(|benchmark| Removed { benchmark, metric: None }));
     }
     if !removed.is_empty() {
@@ -164,18 +254,22 @@ pub(crate) fn resolve(
     Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, notices })
 }
 
-/// What the base's table decides about a benchmark of the head: its benchmark of the same
-/// name, or else the keys outside all named benchmarks. A key of which a comparison has
+/// What the base's table, if there is one, decides about a benchmark of the head: its
+/// benchmark of the same name, or else the keys outside all named benchmarks. A key of which a comparison has
 /// only one value may be set in the base's named benchmarks alone, which then agree on it.
-fn policy_of(asked: &AskedBenchmark, base: &Table, base_asked: &[AskedBenchmark]) -> Table {
-    let same = base_asked.iter().find(|other| match (&asked.name, &other.name) {
-        (Some(name), Some(other)) => name == other,
-        _ => asked.key == other.key,
-    });
-    match (same, base_asked.first()) {
-        (Some(same), _) => same.table.clone(),
-        (None, Some(first)) => base.clone().with(|role| role == Role::Judges, &first.table),
-        (None, None) => base.clone(),
+fn policy_of(
+    asked: &AskedBenchmark,
+    base: Option<&Table>,
+    base_asked: &[AskedBenchmark],
+) -> Option<Table> {
+    let same = base_asked.iter().find(|other| asked.is(other));
+    let same = same.filter(|same| base.is_some() || same.of.has_own);
+    match (same, base, base_asked.first()) {
+        (Some(same), ..) => Some(same.of.table.clone()),
+        (None, Some(base), Some(first)) => {
+            Some(base.clone().with(|role| role == Role::Judges, &first.of.table))
+        }
+        (None, base, _) => base.cloned(),
     }
 }
 
@@ -235,8 +329,8 @@ fn run_differs(
     let mut keys: Vec<DifferentKey> =
         whole_table.iter().map(|found| different(None, found)).collect();
     for asked in head_asked.iter().filter(|asked| asked.name.is_some()) {
-        for other in base_asked.iter().filter(|other| other.name == asked.name) {
-            let mut own = differences(&asked.table, &other.table);
+        for other in base_asked.iter().filter(|other| asked.is(other)) {
+            let mut own = differences(&asked.of.table, &other.of.table);
             own.retain(|found| !whole_table.contains(found));
             keys.extend(own.iter().map(|found| different(asked.name.clone(), found)));
         }
@@ -263,6 +357,21 @@ fn different(benchmark: Option<String>, found: &KeyDifference) -> DifferentKey {
 fn names(table: &Table) -> Option<Value> {
     let named = table.benchmarks.as_ref().filter(|named| !named.is_empty())?;
     Some(named.keys().map(String::as_str).collect())
+}
+
+/// The features that are enabled because bench targets require them.
+fn required_notices(tables: &[Table], benchmarks: &[Benchmark]) -> Vec<Notice> {
+    let mut by_features: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for (table, benchmark) in tables.iter().zip(benchmarks) {
+        let Subject::Target(_, build) = &benchmark.subject else { continue };
+        let asked = table.features.as_ref().map_or(0, Vec::len);
+        let required = build.features.get(asked..).unwrap_or_default().to_vec();
+        if !required.is_empty() {
+            by_features.entry(required).or_default().push(benchmark.name.clone());
+        }
+    }
+    let notices = by_features.into_iter();
+    notices.map(|(features, benchmarks)| Notice::Required { benchmarks, features }).collect()
 }
 
 /// The head's waivers that the base does not have, and those that have expired.

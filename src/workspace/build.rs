@@ -28,9 +28,56 @@ use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, TargetCall};
 
-/// The artifacts of one side, by the options they were built with; the reason where
-/// there is none because of the code.
-pub(super) type Artifacts = BTreeMap<BuildOptions, Result<Artifact, String>>;
+/// What cargo made of the targets of one side.
+#[derive(Default)]
+pub(super) struct Artifacts {
+    /// By the options they were built with.
+    built: BTreeMap<BuildOptions, Artifact>,
+    /// The targets that do not build because of the code, and why.
+    failed: BTreeMap<BuiltTarget, Failure>,
+}
+
+/// Why a target does not build.
+#[derive(Clone)]
+struct Failure {
+    why: String,
+    /// Whether it is certain that no damaged folder is why.
+    is_proven: bool,
+}
+
+/// A target as both sides call it: the options and its label.
+type BuiltTarget = (BuildOptions, String);
+
+impl Artifacts {
+    /// The artifacts.
+    pub(super) fn built(&self) -> impl Iterator<Item = &Artifact> {
+        self.built.values()
+    }
+
+    /// Whether it is still to be proven that a target of the other side, which is built
+    /// here, does not build there.
+    pub(super) fn casts_doubt_on(&self, other: &Artifacts) -> bool {
+        other.failed.iter().any(|((options, label), failure)| {
+            let artifact = self.built.get(options);
+            let is_here = artifact.is_some_and(|artifact| artifact.executable(label).is_some());
+            is_here && !failure.is_proven
+        })
+    }
+}
+
+/// What becomes of targets that do not build because of the code.
+#[derive(Clone, Copy)]
+pub(super) enum Failing<'a> {
+    /// They are noted, once it is certain that no damaged folder is why.
+    Proven,
+    /// They are noted. Of those that were found, damage by earlier builds may be why.
+    Noted,
+    /// They are noted where a target was found and does not build on the other side,
+    /// either; else they are an error.
+    WithOther(&'a Artifacts),
+    /// They are noted where a target was found; else they are an error.
+    Found,
+}
 
 /// What is run of a benchmark on a side.
 pub(super) struct Runnable {
@@ -39,40 +86,90 @@ pub(super) struct Runnable {
     pub(super) artifact: Option<Artifact>,
 }
 
-/// Builds every target of one side, those with the same options together. That the
-/// base's code does not build is no error.
+/// Builds every target of one side, those with the same options together.
 ///
 /// # Errors
-/// [`Kind::Build`] when the head's code does not build; cargo has told why.
+/// [`Kind::Build`] when code does not build and that is an error; cargo has told why.
 pub(super) fn build_targets(
     context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
     setup: &SideSetup,
     benchmarks: &[Benchmark],
+    failing: Failing<'_>,
 ) -> Result<Artifacts, Error> {
     let mut groups: BTreeMap<&BuildOptions, Vec<PackageTarget>> = BTreeMap::new();
+    let mut found = BTreeSet::new();
     for benchmark in benchmarks {
         let Subject::Target(target, options) = &benchmark.subject else { continue };
         let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
+        if benchmark.is_found {
+            found.insert((options.clone(), label(setup, folder, target)));
+        }
         let group = groups.entry(options).or_default();
         let wanted = (folder.to_owned(), target.clone());
         if !group.contains(&wanted) {
             group.push(wanted);
         }
     }
-    let mut artifacts = Artifacts::new();
-    for (options, wanted) in groups {
-        let built = TargetBuild::new(context, foundation, setup, options, wanted)
-            .and_then(|mut build| build.artifact());
-        let artifact = match built {
-            Err(error) if setup.side() == Side::Base && is_the_codes(&error) => {
-                Err(error.to_string())
+    let may_fail = |target: &BuiltTarget| match failing {
+        Failing::Proven | Failing::Noted => true,
+        Failing::WithOther(other) => found.contains(target) && other.failed.contains_key(target),
+        Failing::Found => found.contains(target),
+    };
+    let mut artifacts = Artifacts::default();
+    let mut first_error = None;
+    for (options, mut wanted) in groups {
+        let key =
+            |(folder, target): &PackageTarget| (options.clone(), label(setup, folder, target));
+        while !wanted.is_empty() {
+            let is_noted = matches!(failing, Failing::Noted)
+                && wanted.iter().all(|target| found.contains(&key(target)));
+            let mut build = TargetBuild::new(context, foundation, setup, options, wanted.clone())?;
+            build.trusts_folder = is_noted;
+            let error = match build.artifact() {
+                Ok(artifact) => {
+                    artifacts.built.insert(options.clone(), artifact);
+                    break;
+                }
+                Err(error) => error,
+            };
+            // Without those that fail for the same reason, the others may still build.
+            let failed = build.failed.take().filter(|_| is_the_codes(&error));
+            let Some(failed) = failed else { return Err(error) };
+            let (lost, rest): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|target| failed.explains(target));
+            if !lost.iter().all(|target| may_fail(&key(target))) {
+                return Err(error);
             }
-            built => Ok(built?),
-        };
-        artifacts.insert(options.clone(), artifact);
+            let failure = Failure { why: error.to_string(), is_proven: failed.is_proven };
+            artifacts.failed.extend(lost.iter().map(|target| (key(target), failure.clone())));
+            first_error.get_or_insert(error);
+            wanted = rest;
+        }
     }
-    Ok(artifacts)
+    let is_command = |benchmark: &Benchmark| matches!(benchmark.subject, Subject::Command { .. });
+    let has_any = !artifacts.built.is_empty() || benchmarks.iter().any(is_command);
+    match first_error {
+        // Nothing is left that could be measured.
+        Some(error) if !has_any && setup.side() == Side::Head => Err(error),
+        _ => Ok(artifacts),
+    }
+}
+
+/// A target that did not build.
+struct FailedTarget {
+    target: PackageTarget,
+    /// Whether the library of its package is not there, either.
+    lacks_library: bool,
+    /// Whether that was in a folder that no earlier build can have damaged.
+    is_proven: bool,
+}
+
+impl FailedTarget {
+    /// Whether another target does not build for the same reason.
+    fn explains(&self, other: &PackageTarget) -> bool {
+        self.target == *other || self.lacks_library && self.target.0 == other.0
+    }
 }
 
 /// Whether the code is why there is no build.
@@ -93,13 +190,13 @@ pub(super) fn runnable(
         Ok(folder) => folder,
         Err(why) => return Ok(Err(why)),
     };
-    let artifact = match artifacts.get(options) {
-        Some(Ok(artifact)) => artifact,
-        Some(Err(why)) => return Ok(Err(why.clone())),
-        None => return Err(cargo::Error::NoExecutable(target.to_string()).into()),
-    };
-    let executable = artifact.executable(&label(setup, folder, target));
-    let executable = executable.ok_or_else(|| cargo::Error::NoExecutable(target.to_string()))?;
+    let wanted = (options.clone(), label(setup, folder, target));
+    if let Some(failure) = artifacts.failed.get(&wanted) {
+        return Ok(Err(failure.why.clone()));
+    }
+    let none = || cargo::Error::NoExecutable(target.to_string());
+    let artifact = artifacts.built.get(options).ok_or_else(none)?;
+    let executable = artifact.executable(&wanted.1).ok_or_else(none)?;
     let invocation = &executable.invocation;
     let side = setup.side();
     let path = context.cache.target_link(side, &spec(options)).join(&executable.path);
@@ -145,6 +242,10 @@ struct TargetBuild<'a, 'b> {
     configuration: Configuration,
     /// A digest of what cargo does not watch.
     foundation: String,
+    /// Whether a failure in the kept folder is one of the code.
+    trusts_folder: bool,
+    /// The target that did not build.
+    failed: Option<FailedTarget>,
 }
 
 /// Whether a build may be tried once more, in an empty folder.
@@ -171,7 +272,18 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let foundation = foundation.digest(&side_folder, &setup.rustc, &configuration)?;
         let spec = spec(options);
         let into = context.cache.target_link(setup.side(), &spec);
-        Ok(TargetBuild { context, setup, options, wanted, spec, into, configuration, foundation })
+        Ok(TargetBuild {
+            context,
+            setup,
+            options,
+            wanted,
+            spec,
+            into,
+            configuration,
+            foundation,
+            trusts_folder: false,
+            failed: None,
+        })
     }
 
     /// The artifact, built unless it is known that building again would make the same.
@@ -226,7 +338,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         cache.link_target(side, &spec, &folder.path())?;
         // That the base does not build is a verdict, which a damaged folder must
         // not give. And what build scripts wrote elsewhere may be missing.
-        let after_failure = side == Side::Base || record.wrote_elsewhere;
+        let is_verdict = side == Side::Base && !self.trusts_folder;
+        let after_failure = is_verdict || record.wrote_elsewhere;
         let first = match record.is_new {
             true => Attempt::Last,
             false => Attempt::First { after_failure },
@@ -346,9 +459,16 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         let command = self.cargo(self.call(target).build_args(Diagnostics::Json), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
-        self.context.event(Event::Diagnosing(*side));
+        let side = *side;
+        self.context.event(Event::Diagnosing(side));
         let tools = &self.context.tools;
-        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, *side, path)?;
+        let has_library = self.setup.has_library(folder);
+        let made = BufReader::new(messages.as_file());
+        let lacks_library = has_library && !cargo::has_built_library(made, folder)?;
+        let is_proven = attempt == Attempt::Last;
+        let failed = (folder.clone(), target.clone());
+        self.failed = Some(FailedTarget { target: failed, lacks_library, is_proven });
+        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, side, path)?;
         Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?))
     }
 

@@ -48,11 +48,17 @@ impl Workspace {
     /// When that is no such description.
     pub fn parse(printed: &str) -> Result<Self, Error> {
         let metadata: Metadata = MetadataCommand::parse(printed).map_err(Error::Metadata)?;
+        let defaults = &metadata.workspace_default_members;
         let packages = metadata.workspace_packages().into_iter().map(|package| Package {
             name: package.name.to_string(),
             folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
             targets: package.targets.iter().filter_map(target).collect(),
             sources: package.targets.iter().filter_map(source).collect(),
+            required: package.targets.iter().filter_map(required).collect(),
+            features: package.features.clone(),
+            has_library: package.targets.iter().any(is_library),
+            // Before 1.71 cargo did not tell.
+            is_default: defaults.is_missing() || defaults.contains(&package.id),
             path_dependencies: package.dependencies.iter().filter_map(path_dependency).collect(),
             metadata: package.metadata.clone(),
         });
@@ -82,6 +88,19 @@ fn path_dependency(needed: &cargo_metadata::Dependency) -> Option<(String, PathB
 
 fn source(of: &cargo_metadata::Target) -> Option<(Target, PathBuf)> {
     target(of).map(|target| (target, of.src_path.clone().into()))
+}
+
+fn required(of: &cargo_metadata::Target) -> Option<(Target, Vec<String>)> {
+    let target = target(of).filter(|_| !of.required_features.is_empty());
+    target.map(|target| (target, of.required_features.clone()))
+}
+
+fn is_library(target: &cargo_metadata::Target) -> bool {
+    use cargo_metadata::TargetKind as Kind;
+    let of_library = |kind: &Kind| {
+        !matches!(kind, Kind::Bench | Kind::Bin | Kind::Example | Kind::Test | Kind::CustomBuild)
+    };
+    target.kind.iter().any(of_library)
 }
 
 fn kind(target: &cargo_metadata::Target) -> Option<TargetKind> {
@@ -311,6 +330,27 @@ pub fn read_messages(
         .collect();
     built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
     Ok(built)
+}
+
+/// Whether the library of the package in `folder` is among what a build made.
+///
+/// # Errors
+/// When the messages can't be read.
+pub(crate) fn has_built_library(mut messages: impl BufRead, folder: &Path) -> Result<bool, Error> {
+    let mut line = Vec::new();
+    loop {
+        let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
+        match message {
+            _ if line.is_empty() => return Ok(false),
+            Some(Message::CompilerArtifact(artifact))
+                if is_library(&artifact.target)
+                    && artifact.manifest_path.parent().is_some_and(|parent| parent == folder) =>
+            {
+                return Ok(true);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// An error that rustc reported.

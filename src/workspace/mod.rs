@@ -25,6 +25,7 @@ mod settings;
 mod setup;
 mod target_folder;
 mod tools;
+mod unstable;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark, Subject};
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
-use crate::workspace::build::{Artifacts, Runnable};
+use crate::workspace::build::{Artifacts, Failing, Runnable};
 use crate::workspace::build_command::CommandWorktree;
 use crate::workspace::cache::{Artifact, Cache, Lock, RepositoryCache};
 use crate::workspace::cargo::Workspace;
@@ -240,14 +241,20 @@ pub(crate) fn prepare_one(
     let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
     let mut foundation = Foundation::new(&context.tools.env)?;
     let benchmarks = settings.benchmarks;
-    let artifacts = build::build_targets(&mut context, &mut foundation, &head, &benchmarks)?;
+    let artifacts =
+        build::build_targets(&mut context, &mut foundation, &head, &benchmarks, Failing::Found)?;
     let worktree = build_command::prepare(&mut context, &mut foundation, &head, &benchmarks)?;
     let built = BuiltSide { setup: &head, artifacts, worktree };
     let mut programs = Vec::new();
     for benchmark in benchmarks {
-        let runnable = built.runnable(&context, &benchmark)?;
-        let runnable = runnable.map_err(|_| cargo::Error::NoExecutable(benchmark.name.clone()))?;
-        programs.push((benchmark, runnable.program));
+        match built.runnable(&context, &benchmark)? {
+            Ok(runnable) => programs.push((benchmark, runnable.program)),
+            Err(_) if benchmark.is_found => {
+                let why = format!("it does not build ({})", how_to_see(&benchmark));
+                context.notice(Notice::LeftOut { benchmark: benchmark.name, why });
+            }
+            Err(_) => return Err(cargo::Error::NoExecutable(benchmark.name).into()),
+        }
     }
     context.cache.prune(&built.names());
     context.prepared(start);
@@ -265,9 +272,15 @@ fn build_sides(
     let benchmarks = &setup.settings.benchmarks;
     let setups = setup.sides();
     let mut foundation = Foundation::new(&context.tools.env)?;
-    let artifacts = Pair::try_both(|side| {
-        build::build_targets(context, &mut foundation, setups[side], benchmarks)
-    })?;
+    let mut build = |side: Side, failing: Failing<'_>| {
+        build::build_targets(context, &mut foundation, setups[side], benchmarks, failing)
+    };
+    let mut base = build(Side::Base, Failing::Noted)?;
+    let head = build(Side::Head, Failing::WithOther(&base))?;
+    if head.casts_doubt_on(&base) {
+        base = build(Side::Base, Failing::Proven)?;
+    }
+    let artifacts = Pair { base, head };
     // Whether there is something to measure although both sides are the same.
     let must_run = context.request.aa || context.request.always_run;
     let commands_differ = must_run || sides.base.tree != sides.head.tree;
@@ -287,6 +300,13 @@ fn build_sides(
             State::Identical
         } else {
             let both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
+            if both.base.is_err() && both.head.is_err() && benchmark.is_found {
+                // Others build; else the head's failure would be an error.
+                let why = format!("it builds on neither side ({})", how_to_see(benchmark));
+                let benchmark = benchmark.name.clone();
+                context.notice(Notice::LeftOut { benchmark, why });
+                continue;
+            }
             state_of(context, benchmark, both, must_run)?
         };
         if matches!(state, State::Identical) {
@@ -309,6 +329,15 @@ fn build_sides(
     }
     context.cache.prune(&[built.base.names(), built.head.names()].concat());
     Ok(prepared)
+}
+
+/// Which option shows why a target that was found does not build.
+fn how_to_see(benchmark: &Benchmark) -> String {
+    let Benchmark { package, subject, .. } = benchmark;
+    match subject {
+        Subject::Target(target, _) => format!("`-p {package} --bench {}` shows why", target.name),
+        Subject::Command { .. } => String::new(),
+    }
 }
 
 /// What was built of one side.
@@ -345,7 +374,7 @@ impl BuiltSide<'_> {
 
     /// The names of the artifacts.
     fn names(&self) -> Vec<String> {
-        self.artifacts.values().flatten().map(Artifact::name).collect()
+        self.artifacts.built().map(Artifact::name).collect()
     }
 }
 

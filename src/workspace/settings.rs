@@ -10,7 +10,11 @@ use crate::workspace::cargo::Workspace;
 
 /// What a table can mean in the folder `inside` of a workspace.
 pub(super) fn choice<'a>(workspace: &'a Workspace, inside: &Path) -> Choice<'a> {
-    Choice { packages: &workspace.packages, here: workspace.package_around(inside) }
+    Choice {
+        packages: &workspace.packages,
+        here: workspace.package_around(inside),
+        root: &workspace.root,
+    }
 }
 
 /// The table of the package that `flags` or the folder `inside` choose, over the

@@ -8,7 +8,7 @@ use super::diagnose::{self, Blame};
 use super::files::remove;
 use super::inputs::configuration::outer_configs;
 use super::tools::Captured;
-use super::{PrepareContext, UserTree, overlay, settings};
+use super::{PrepareContext, UserTree, overlay, settings, unstable};
 use crate::error::{Cause, Error, Kind};
 use crate::exec::system::digest;
 use crate::model::outcome::Removed;
@@ -81,6 +81,12 @@ impl SideSetup {
         package.ok_or_else(|| format!("its workspace has no package `{name}`"))
     }
 
+    /// Whether the package in a folder has a library.
+    pub(super) fn has_library(&self, folder: &Path) -> bool {
+        let packages = self.workspace.iter().flat_map(|workspace| &workspace.packages);
+        packages.into_iter().any(|package| package.folder == folder && package.has_library)
+    }
+
     /// The folder of the package of a benchmark's target, or why there is none.
     pub(super) fn folder_of(
         &self,
@@ -126,6 +132,8 @@ pub(super) fn set_up(
     let Resolved { mut settings, removed, notices } =
         manifests.resolve(context, &folders, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
+    let nightly = toolchains.head.as_deref();
+    unstable::leave_out(context, &mut settings.benchmarks, &manifests, &folders.head, nightly)?;
     let mut overlaid = None;
     if has_base {
         if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
@@ -372,7 +380,7 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
 
 /// What `rustc -vV` says in a worktree. Of a compiler that was built by hand, also its
 /// own files by size and time: it may be replaced by another one of the same version.
-fn rustc_version(
+pub(super) fn rustc_version(
     context: &PrepareContext<'_>,
     tree: &Path,
     toolchain: Option<&str>,

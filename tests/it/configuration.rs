@@ -233,12 +233,10 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
 }
 
 #[test]
-fn of_several_bench_targets_one_must_be_chosen() {
+fn of_several_bench_targets_all_run_unless_one_is_named() {
     let repo =
         configured("[[bench]]\nname = \"other\"\npath = \"benches/work.rs\"\nharness = false");
-    let ran = quick(&repo, "").code(101);
-    let ran = ran.says("error: which benchmark? `steady` has several: `other`, `work`\n");
-    ran.says("hint: name one with `--bench`, or set `bench` in [package.metadata.cbdr]\n");
+    assert_eq!(names(&quick(&repo, "").code(0).json()), ["other", "work"]);
     let ran = quick(&repo, "--bench othre").code(101);
     let ran = ran.says("error: the package `steady` has no bench `othre`\n");
     ran.says("hint: did you mean `other`?\n");

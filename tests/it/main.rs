@@ -58,6 +58,7 @@ mod shards;
 #[cfg(unix)]
 mod sides;
 mod support;
+mod targets;
 mod tidy;
 #[cfg(unix)]
 mod traps;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::hooks::RunHooks;
-use super::{Context, Hook};
+use super::{Context, Hook, VaryingNames};
 use crate::error::{Error, Kind};
 use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
@@ -34,6 +34,8 @@ pub(crate) struct SideProgram {
     pub(crate) identity: String,
     /// The side's own folder in the cache, which may be named in what it prints.
     pub(super) home: PathBuf,
+    /// Its names that change with every run.
+    pub(crate) varying: VaryingNames,
     /// The file of the program, where it is no name to be looked up.
     pub(crate) executable: PathBuf,
 }
@@ -97,6 +99,7 @@ impl SideProgram {
             harness,
             paths,
             folder,
+            varying: VaryingNames::default(),
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
@@ -115,8 +118,7 @@ impl SideProgram {
 
     /// The arguments of a run of all benchmarks that match the filter.
     pub(crate) fn all(&self, filter: Option<&str>) -> Vec<OsString> {
-        let filter = filter.filter(|_| self.harness.dialect.filters());
-        filter.map(OsString::from).into_iter().collect()
+        filter.map(|filter| self.harness.matching(filter)).unwrap_or_default()
     }
 
     /// Makes the next run one with these arguments, which measures each benchmark for so
@@ -153,7 +155,8 @@ impl SideProgram {
     /// Reads what a run reported; `measured` is what was measured from outside.
     pub(super) fn read(&self, benchmark: &str, measured: &Values) -> Result<Vec<Reading>, Error> {
         let read = self.harness.read(&self.paths);
-        let readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        self.varying.rename(&mut readings);
         Ok(match readings.as_slice() {
             [Reading { benchmark: None, values: own }] => {
                 vec![Reading::of_program(overlaid(own, measured))]

@@ -24,6 +24,7 @@ pub(super) static BENCHER: Definition = Definition {
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
     only,
+    matching: |filter| vec![filter.into()],
     read: |paths| libtest::read(&text(&paths.stdout)?),
 };
 

@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 
 use super::{
-    Definition, Error, Flag, Harness, PROBE, bytes, reading, seconds, seconds_of, set, text,
+    Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of, set,
+    text,
 };
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
@@ -53,6 +54,7 @@ pub(super) static CRITERION: Definition = Definition {
     },
     timed,
     only,
+    matching: |filter| vec![pattern::either(filter).into()],
     read: |paths| read(&text(&paths.stdout)?, &paths.output),
 };
 
@@ -105,7 +107,7 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
 }
 
 /// A text as a regular expression that matches it alone.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {

@@ -7,7 +7,9 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, Error, Flag, Harness, PROBE, reading, seconds, seconds_of, set, text};
+use super::{
+    Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
+};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
@@ -35,6 +37,7 @@ pub(super) static DIVAN: Definition = Definition {
     },
     timed,
     only,
+    matching,
     read: |paths| read(&text(&paths.stdout)?),
 };
 
@@ -72,14 +75,24 @@ pub(super) fn only(names: &[&str]) -> Vec<OsString> {
     let mut args = vec![OsString::from("--exact")];
     for name in names {
         args.push(name.into());
-        if let Some((path, threads)) = name.rsplit_once("::")
-            && threads.strip_prefix("t=").is_some_and(|count| count.parse::<u64>().is_ok())
-            && !args.contains(&path.into())
-        {
+        if let Some(path) = without_threads(name).filter(|path| !args.contains(&path.into())) {
             args.push(path.into());
         }
     }
     args
+}
+
+/// The arguments with which those run that match a filter.
+fn matching(filter: &str) -> Vec<OsString> {
+    let paths = std::iter::once(filter).chain(without_threads(filter));
+    paths.map(|path| pattern::either(path).into()).collect()
+}
+
+/// What a filter sees of a name with a number of threads.
+fn without_threads(name: &str) -> Option<&str> {
+    let (path, threads) = name.rsplit_once("::")?;
+    let is_number = |count: &str| count.parse::<u64>().is_ok();
+    threads.strip_prefix("t=").is_some_and(is_number).then_some(path)
 }
 
 /// The leaves of the tree.

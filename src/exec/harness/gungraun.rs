@@ -43,6 +43,7 @@ pub(super) static GUNGRAUN: Definition = Definition {
     },
     timed: |_, _| Vec::new(),
     only,
+    matching: |filter| vec![filter.into()],
     read: |paths| read(&text(&paths.stdout)?),
 };
 

@@ -23,6 +23,7 @@ pub(super) static JSON: Definition = Definition {
         Vec::new()
     },
     timed: |_, _| Vec::new(),
+    matching: |_| Vec::new(),
     only: |_| Vec::new(),
     read: |paths| {
         let printed = text(&paths.stdout)?;

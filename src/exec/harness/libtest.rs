@@ -21,6 +21,7 @@ pub(super) static LIBTEST: Definition = Definition {
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
     only,
+    matching: |filter| vec![filter.into()],
     read: |paths| read(&text(&paths.stdout)?),
 };
 

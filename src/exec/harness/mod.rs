@@ -11,6 +11,7 @@ mod divan;
 mod gungraun;
 mod json;
 mod libtest;
+mod pattern;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -98,6 +99,9 @@ struct Definition {
     timed: fn(&Harness, RunLength) -> Vec<Flag>,
     /// The arguments with which only these benchmarks run.
     only: fn(&[&str]) -> Vec<OsString>,
+    /// The arguments with which the benchmarks run that match a filter of the user's, or
+    /// whose name it is.
+    matching: fn(&str) -> Vec<OsString>,
     /// What a run has left.
     read: fn(&OutputPaths) -> Result<Vec<Reading>, Error>,
 }
@@ -124,6 +128,7 @@ static PLAIN: Definition = Definition {
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
     only: |_| Vec::new(),
+    matching: |_| Vec::new(),
     read: |_| Ok(vec![Reading::of_program(Values::new())]),
 };
 
@@ -243,6 +248,47 @@ impl Harness {
     /// The arguments with which only these benchmarks run.
     pub(crate) fn only(&self, names: &[&str]) -> Vec<OsString> {
         (self.dialect.definition().only)(names)
+    }
+
+    /// The arguments with which the benchmarks run that match a filter of the user's: in
+    /// the harness's own way, or because it is their name.
+    pub(crate) fn matching(&self, filter: &str) -> Vec<OsString> {
+        (self.dialect.definition().matching)(filter)
+    }
+
+    /// The arguments with which only these benchmarks run: a name, and for one that
+    /// changes with every run what is known before and behind. None if the harness takes
+    /// no such thing.
+    pub(crate) fn only_like(
+        &self,
+        names: &[&str],
+        around: &[Option<(&str, &str)>],
+    ) -> Option<Vec<OsString>> {
+        match self.dialect {
+            Dialect::Criterion | Dialect::Divan => Some(vec![pattern::like(names, around).into()]),
+            Dialect::Plain
+            | Dialect::Json
+            | Dialect::Gungraun
+            | Dialect::Bencher
+            | Dialect::Libtest => None,
+        }
+    }
+
+    /// The flag with which it lists the names of its benchmarks, a line each.
+    pub(crate) fn list(&self) -> Option<&'static str> {
+        matches!(self.dialect, Dialect::Criterion | Dialect::Libtest).then_some("--list")
+    }
+
+    /// The names that a run with that flag has listed.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    pub(crate) fn listed(&self, paths: &OutputPaths) -> Result<Vec<String>, Error> {
+        let text = text(&paths.stdout)?;
+        let name = |line: &str| {
+            line.strip_suffix(": benchmark").or(line.strip_suffix(": bench")).map(str::to_owned)
+        };
+        Ok(text.lines().filter_map(name).collect())
     }
 
     /// Removes what an earlier run left.

@@ -34,6 +34,8 @@ pub(super) struct Discovery {
     exact: Vec<MetricResult>,
     /// How long a pair is expected to take, seconds.
     pub(super) pair_seconds: f64,
+    /// The program, where neither side has a benchmark and that is no matter of course.
+    lacking: Option<String>,
 }
 
 /// A benchmark that both sides have.
@@ -52,6 +54,8 @@ pub(super) struct Discovered {
 #[derive(Debug)]
 pub(super) struct OneSidedBenchmark {
     pub(super) name: String,
+    /// What the harness calls it; none for the program itself.
+    inner: Option<String>,
     pub(super) side: Side,
     /// Whether a metric of it gates there.
     has_gates: bool,
@@ -87,7 +91,10 @@ impl Discovery {
             let values: Values = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
             Pair::both(|_| vec![Reading::of_program(values.clone())])
         });
-        if readings.head.is_empty() && (filter.is_none() || !readings.base.is_empty()) {
+        // One that is not alone leaves it to the others to have something to compare.
+        let is_alone = !several || filter.is_none() && !benchmark.is_found;
+        let is_filtered = filter.is_some() && readings.base.is_empty();
+        if readings.head.is_empty() && is_alone && !is_filtered {
             let (harness, filter) = (harness.name(), filter.map(str::to_owned));
             let benchmark = benchmark.name.clone();
             return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
@@ -105,7 +112,8 @@ impl Discovery {
             coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
-            exact: program.exact()?,
+            exact: if program.is_left_out() { Vec::new() } else { program.exact()? },
+            lacking: None,
             pair_seconds: warm_up.pair_seconds,
         };
         for side in [Side::Head, Side::Base] {
@@ -120,13 +128,34 @@ impl Discovery {
                     None => discovery.one_sided.push(OneSidedBenchmark {
                         has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
                         name: name_of(reading),
+                        inner: reading.benchmark.clone(),
                         side,
                     }),
                 }
             }
         }
         discovery.check(program, &readings)?;
+        // Every bench target is one of libtest's unless its manifest says otherwise.
+        if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
+            discovery.lacking = Some(benchmark.name.clone());
+        }
         Ok(discovery)
+    }
+
+    /// Whether a benchmark has this name, in the outputs or as its harness knows it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    /// Keeps only the benchmark of this name.
+    pub(super) fn keep_only(&mut self, name: &str) {
+        let is_it = |printed: &str, inner: Option<&String>| {
+            printed == name || inner.is_some_and(|inner| inner == name)
+        };
+        self.benchmarks.retain(|one| is_it(&one.name, one.inner.as_ref()));
+        self.one_sided.retain(|one| is_it(&one.name, one.inner.as_ref()));
+        let rest = &self.benchmarks;
+        self.one_sided_metrics.retain(|only| rest.iter().any(|one| one.name == only.benchmark));
     }
 
     /// Adds a benchmark that both sides have.
@@ -233,7 +262,12 @@ impl Discovery {
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
-        benchmarks.chain(metrics).chain(removed).chain(self.coarse.iter().cloned()).collect()
+        let lacking = self.lacking.iter().map(|benchmark| {
+            let why = "it has no benchmark".to_owned();
+            Notice::LeftOut { benchmark: benchmark.clone(), why }
+        });
+        let coarse = self.coarse.iter().cloned();
+        benchmarks.chain(metrics).chain(removed).chain(lacking).chain(coarse).collect()
     }
 
     /// What gates on the base and is not measured on the head.

@@ -8,10 +8,12 @@ use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, waived};
+use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, VaryingNames, waived};
 use crate::exec::harness;
 use crate::exec::meter;
+use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
+use crate::model::notice::RunNotice;
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::run_length::RunLength;
@@ -32,8 +34,8 @@ const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
 pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
     sides: Pair<SideProgram>,
-    /// What the harness is told to run.
-    filter: Option<&'a str>,
+    /// What the user's filter means of it.
+    part: Part<'a>,
     /// How many benchmarks a run of everything has.
     reported: Pair<usize>,
     /// The benchmarks that both sides have, once the warm-up has shown them: those of
@@ -66,17 +68,25 @@ impl<'a> ComparedProgram<'a> {
         scratch: &std::path::Path,
         number: usize,
         filter: Option<&'a str>,
+        several: bool,
     ) -> Result<Option<Self>, Error> {
         let State::Ready(programs) = &prepared.state else { return Ok(None) };
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
+        let dialect = sides.head.harness.dialect;
+        let part = Part::of(filter, &prepared.benchmark.name, dialect, several);
         let execution = Execution::new(&prepared.benchmark, &sides.head)?;
         Ok(Some(ComparedProgram {
             execution,
             sides,
-            filter,
+            part,
             reported: Pair::default(),
             cases: Vec::new(),
         }))
+    }
+
+    /// Whether the user's filter means nothing of it.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.part == Part::Nothing
     }
 
     /// The harness of the head.
@@ -101,6 +111,10 @@ impl<'a> ComparedProgram<'a> {
         context: Context<'_>,
         begins: impl FnOnce(&str),
     ) -> Result<WarmUp, Error> {
+        if self.is_left_out() {
+            let nothing = Pair::both(|_| Vec::new());
+            return Ok(WarmUp { readings: Some(nothing), pair_seconds: 0.0 });
+        }
         let execution = &mut self.execution;
         if execution.needs_no_run() {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
@@ -114,13 +128,51 @@ impl<'a> ComparedProgram<'a> {
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
-                execution.run_all(&mut self.sides[side], RunLength::Probe, self.filter, context)
+                let filter = self.part.filter();
+                execution.run_all(&mut self.sides[side], RunLength::Probe, filter, context)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();
             shown.readings.get_or_insert(readings);
         }
+        if let Some(readings) = &mut shown.readings {
+            self.settle_names(readings, context).map_err(Stop::into_error)?;
+        }
         Ok(shown)
+    }
+
+    /// Where each side has benchmarks that the other lacks, gives those whose names change
+    /// with every run of their own side a stable one.
+    fn settle_names(
+        &mut self,
+        readings: &mut Pair<Vec<Reading>>,
+        context: Context<'_>,
+    ) -> Result<(), Stop> {
+        let names = readings.as_ref().map(|readings| -> Vec<String> {
+            readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
+        });
+        let lacks = |side: Side| names[side.other()].iter().any(|name| !names[side].contains(name));
+        if !Side::BOTH.into_iter().all(lacks) {
+            return Ok(());
+        }
+        let mut varying = Pair::<VaryingNames>::default();
+        for side in Side::BOTH {
+            let (program, filter) = (&mut self.sides[side], self.part.filter());
+            let expected = names[side].len();
+            let again = self.execution.names(program, expected, filter, context)?;
+            varying[side] = VaryingNames::between(&names[side], &again);
+        }
+        let stable: Vec<String> = varying.head.stable().cloned().collect();
+        if stable.is_empty() || varying.base.stable().next().is_none() {
+            return Ok(());
+        }
+        for side in Side::BOTH {
+            self.sides[side].varying = std::mem::take(&mut varying[side]);
+            self.sides[side].varying.rename(&mut readings[side]);
+        }
+        let benchmark = self.execution.benchmark.name.clone();
+        self.execution.notices.push(RunNotice::NamesVary { benchmark, names: stable });
+        Ok(())
     }
 
     /// Checks what both sides print and finds out how many runs make a measurement, as
@@ -132,11 +184,12 @@ impl<'a> ComparedProgram<'a> {
         known: PathBuf,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let ComparedProgram { execution, sides, filter, .. } = self;
+        let ComparedProgram { execution, sides, part, .. } = self;
+        let filter = part.filter();
         let (gates, readings) = (discovery.own_gates(), warm_up.readings.as_ref());
         execution
-            .check_output(sides, *filter, context)
-            .and_then(|()| execution.tune(sides, gates, readings, *filter, &known, context))
+            .check_output(sides, filter, context)
+            .and_then(|()| execution.tune(sides, gates, readings, filter, &known, context))
             .map_err(Stop::into_error)
     }
 
@@ -280,13 +333,15 @@ impl<'a> ComparedProgram<'a> {
         if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
-            let only = program.harness.only(&names);
-            let length = only.iter().map(|word| word.len() + 1).sum::<usize>();
-            if (1..LONGEST_SELECTION).contains(&length) {
+            let fits = |only: &Vec<std::ffi::OsString>| {
+                let length = only.iter().map(|word| word.len() + 1).sum::<usize>();
+                (1..LONGEST_SELECTION).contains(&length)
+            };
+            if let Some(only) = program.only(&names).filter(fits) {
                 return only;
             }
         }
-        program.all(self.filter)
+        program.all(self.part.filter())
     }
 }
 

@@ -122,10 +122,14 @@ impl Session<'_, '_> {
     fn warm_up(&mut self, filter: Option<&str>) -> Result<Vec<Discovery>, Error> {
         let mut all = Vec::new();
         for number in 0..self.programs.len() {
-            let discovery = self.discover(number, filter)?;
-            discovery.notices().into_iter().for_each(|notice| self.notice(notice));
-            all.push(discovery);
+            all.push(self.discover(number, filter)?);
         }
+        // Who names a benchmark means no other one that has this name in its own.
+        if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
+            all.iter_mut().for_each(|found| found.keep_only(name));
+        }
+        let notices: Vec<Notice> = all.iter().flat_map(Discovery::notices).collect();
+        notices.into_iter().for_each(|notice| self.notice(notice));
         if let (Some(program), true) = (self.programs.first(), all.iter().all(Discovery::is_empty))
         {
             let benchmark = program.execution.benchmark.name.clone();
@@ -167,7 +171,7 @@ impl Session<'_, '_> {
         }
         let program = &mut self.programs[number];
         let mut discovery = Discovery::of(program, &warm_up, several, filter)?;
-        if !program.execution.needs_no_run() {
+        if !program.execution.needs_no_run() && !program.is_left_out() {
             let known = self.known_repetitions.clone();
             program.tune(&discovery, &warm_up, known, self.context)?;
             discovery.pair_seconds *= f64::from(program.execution.effort().runs());

@@ -6,6 +6,7 @@ use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
 use crate::flows::event::Event;
+use crate::flows::filter::Part;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
@@ -63,23 +64,29 @@ pub fn record(
         },
     )?;
     let mut notices = side.notices.clone();
-    let mut programs = programs(&side, options.request.filter.as_deref())?;
+    let filter = options.request.filter.as_deref();
+    let mut programs = programs(&side, filter)?;
     let records = with_hooks(&mut programs, context, |programs| {
         let mut records = Vec::new();
+        let several = programs.len() > 1;
         for program in &mut *programs {
             if program.warmup() > 0 {
                 on_event(Event::WarmingUp(&program.execution.benchmark.name));
             }
-            let (record, refused) = ProgramRecord::warm_up(program, context)?;
+            let may_be_empty = several && (filter.is_some() || program.is_found());
+            let (record, refused) = ProgramRecord::warm_up(program, may_be_empty, context)?;
             records.push(record);
             for notice in refused {
                 on_event(Event::Notice(&notice));
                 notices.push(notice);
             }
         }
+        if let Some(program) = programs.first().filter(|_| records.iter().all(|one| one.is_empty)) {
+            return Err(program.no_benchmark(filter).into());
+        }
         for round in 1..=options.runs {
             for (program, record) in programs.iter_mut().zip(&mut records) {
-                if record.error.is_none() {
+                if record.error.is_none() && !record.is_empty {
                     record.run(program, context)?;
                 }
             }
@@ -133,14 +140,20 @@ fn programs<'a>(
     side: &'a PreparedSide,
     filter: Option<&'a str>,
 ) -> Result<Vec<OneSided<'a>>, Error> {
+    let several = side.programs.len() > 1;
     let mut programs = Vec::new();
+    let mut is_taken = false;
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
-        programs.push(OneSided::new(benchmark, program, side.scratch.path(), number, filter)?);
+        let mut program = OneSided::new(benchmark, program, side.scratch.path(), number)?;
+        let part = Part::of(filter, &benchmark.name, program.dialect(), several);
+        program.filter = part.filter();
+        is_taken |= program.dialect().filters() || several && part != Part::Nothing;
+        if part != Part::Nothing {
+            programs.push(program);
+        }
     }
     match filter {
-        Some(filter) if !programs.iter().any(|program| program.dialect().filters()) => {
-            Err(Kind::NoFilter(filter.to_owned()).into())
-        }
+        Some(filter) if !is_taken => Err(Kind::NoFilter(filter.to_owned()).into()),
         _ => Ok(programs),
     }
 }
@@ -156,6 +169,8 @@ struct ProgramRecord {
     exact: Vec<(Metric, f64)>,
     /// How a run failed.
     error: Option<String>,
+    /// Whether it has no benchmark.
+    is_empty: bool,
 }
 
 impl ProgramRecord {
@@ -163,9 +178,11 @@ impl ProgramRecord {
     /// measure; also returns what the user should know of that.
     ///
     /// # Errors
-    /// When there is no benchmark, or none of the metrics that are to decide.
+    /// When there is no benchmark, unless that may be, or none of the metrics that are to
+    /// decide.
     fn warm_up(
         program: &mut OneSided<'_>,
+        may_be_empty: bool,
         context: Context<'_>,
     ) -> Result<(Self, Vec<Notice>), Error> {
         let mut record = ProgramRecord::default();
@@ -178,7 +195,8 @@ impl ProgramRecord {
         let notices = program.take_refusals(readings)?;
         record.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
         record.exact = program.exact_values()?;
-        if last.is_some() {
+        record.is_empty = may_be_empty && last.is_some() && readings.is_empty();
+        if last.is_some() && !record.is_empty {
             program.gates(readings, &record.exact)?;
         }
         Ok((record, notices))
@@ -209,6 +227,9 @@ impl ProgramRecord {
     /// The results of the program's benchmarks. `failed` is that of one that failed; those
     /// that every run reported have their values in its place.
     fn results(&self, benchmark: &Benchmark, failed: &StoredResult) -> Vec<StoredResult> {
+        if self.is_empty {
+            return Vec::new();
+        }
         let mut names = self.names.clone();
         for reading in self.runs.iter().flatten() {
             if !names.contains(&reading.benchmark) {

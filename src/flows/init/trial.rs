@@ -70,8 +70,7 @@ pub fn try_out(
     let Some((benchmark, program)) = side.programs.first() else {
         return Err(Kind::NoPair(limits.time).into());
     };
-    let filter = request.filter.as_deref();
-    let program = OneSided::new(benchmark, program, side.scratch.path(), 0, filter)?;
+    let program = OneSided::new(benchmark, program, side.scratch.path(), 0)?;
     on_event(Event::WarmingUp(&benchmark.name));
     with_hooks(&mut [program], context, |programs| {
         try_program(&mut programs[0], &policy, &limits, time, context)

@@ -34,6 +34,12 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
+        Notice::LeftOut { benchmark, why } => format!("`{benchmark}` is left out: {why}"),
+        Notice::Required { benchmarks, features } => format!(
+            "built with the features that cargo requires for {}: {}",
+            list(benchmarks.iter().map(|name| format!("`{name}`"))),
+            list(features.iter().map(|name| format!("`{name}`")))
+        ),
         Notice::New { benchmark } => format!("`{benchmark}` is new: the base does not have it"),
         Notice::OneSided { benchmark, metric, side } => {
             format!("only the {side} of `{benchmark}` measures `{metric}`")
@@ -257,6 +263,11 @@ fn run(notice: &RunNotice) -> String {
         RunNotice::OutputVaries { benchmark, side, line } => format!(
             "the {side} of `{benchmark}` prints something else each time, in line {line}: \
              whether both sides do the same work can't be told from it"
+        ),
+        RunNotice::NamesVary { benchmark, names } => format!(
+            "`{benchmark}` names {} anew in every run: what changes is left out of the names \
+             (`*`), and the sides are paired by the rest and by their order",
+            list(names.iter().map(|name| format!("`{name}`")))
         ),
         RunNotice::Repeated { benchmark, runs } => format!(
             "a run of `{benchmark}` is too short for the clock of what decides: a measurement \

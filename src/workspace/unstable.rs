@@ -1,0 +1,69 @@
+//! Bench targets that the compiler at hand can't build: they are left out without a try.
+
+use std::path::Path;
+
+use super::PrepareContext;
+use super::setup::{Manifests, rustc_version};
+use crate::error::{Error, Kind};
+use crate::model::notice::Notice;
+use crate::model::side::Side;
+use crate::settings::options::{Benchmark, Subject};
+
+/// How the line of a source begins that asks for what only nightly compilers have.
+const UNSTABLE: &str = "#![feature(";
+
+/// With this variable every compiler is a nightly one.
+const BOOTSTRAP: &str = "RUSTC_BOOTSTRAP";
+
+/// Leaves out the targets that run because nothing is named where their source needs a
+/// nightly compiler on every side that has it, and none is at hand: `folder` is the head's,
+/// and `toolchain` the one that rustup is to take there.
+///
+/// # Errors
+/// When no target is left.
+pub(super) fn leave_out(
+    context: &mut PrepareContext<'_>,
+    benchmarks: &mut Vec<Benchmark>,
+    manifests: &Manifests,
+    folder: &Path,
+    toolchain: Option<&str>,
+) -> Result<(), Error> {
+    let is_unstable = |benchmark: &Benchmark| {
+        let Subject::Target(target, _) = &benchmark.subject else { return false };
+        let of = |side: Side| manifests.package(side, benchmark)?.sources.get(target);
+        benchmark.is_found
+            && of(Side::Head).is_some_and(|path| needs_nightly(path))
+            && of(Side::Base).is_none_or(|path| needs_nightly(path))
+    };
+    let is_bootstrapping = context.tools.env.iter().any(|(name, _)| name == BOOTSTRAP);
+    if is_bootstrapping || !benchmarks.iter().any(is_unstable) {
+        return Ok(());
+    }
+    let version = rustc_version(context, folder, toolchain)?;
+    let release = version.lines().find_map(|line| line.strip_prefix("release: "));
+    let release = release.unwrap_or_default().to_owned();
+    if release.is_empty() || release.contains("-nightly") || release.contains("-dev") {
+        return Ok(());
+    }
+    let (out, rest): (Vec<Benchmark>, _) =
+        std::mem::take(benchmarks).into_iter().partition(is_unstable);
+    if rest.is_empty() {
+        let benchmarks = out.into_iter().map(|benchmark| benchmark.name).collect();
+        return Err(Kind::NeedsNightly { benchmarks, release }.into());
+    }
+    *benchmarks = rest;
+    for Benchmark { name: benchmark, .. } in out {
+        let why = format!(
+            "its source needs a nightly compiler, and this is rustc {release} \
+             (`--toolchain nightly`)"
+        );
+        context.notice(Notice::LeftOut { benchmark, why });
+    }
+    Ok(())
+}
+
+/// Whether a source asks for unstable features, whatever the compiler.
+fn needs_nightly(source: &Path) -> bool {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
+    text.lines().any(|line| line.trim_start().starts_with(UNSTABLE))
+}

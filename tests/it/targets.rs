@@ -1,0 +1,313 @@
+//! Which bench targets run where nothing is named, and what a filter means of them.
+
+use serde_json::Value;
+
+use crate::support::{Ran, Repo};
+
+/// A bench that prints as Rust's own harness does, and takes its filters.
+fn bench(names: &[&str]) -> String {
+    format!(
+        "fn main() {{
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == \"--help\") {{
+        println!(\"--exact   Exactly match filters rather than by substring\");
+    }}
+    let is_exact = args.iter().any(|arg| arg == \"--exact\");
+    let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    for name in {names:?} {{
+        let fits = |filter: &&String| if is_exact {{ name == *filter }} else {{ name.contains(&**filter) }};
+        if filters.is_empty() || filters.iter().any(fits) {{
+            println!(\"test {{name}} ... bench: 1,000.00 ns/iter (+/- 1.00)\");
+        }}
+    }}
+}}
+"
+    )
+}
+
+const BROKEN: &str = "fn main() {\n    nothing_of_this_name();\n}\n";
+
+/// The entry of a bench target in a manifest.
+fn entry(name: &str, more: &str) -> String {
+    let harness = if more.contains("harness") { "" } else { "harness = false" };
+    format!("[[bench]]\nname = \"{name}\"\n{harness}\n{more}\n")
+}
+
+/// Writes a package with bench targets into a folder: their names, what else their entries
+/// say, and their sources.
+fn package(repo: &Repo, folder: &str, name: &str, more: &str, benches: &[(&str, &str, &str)]) {
+    let entries: String = benches.iter().map(|(name, more, _)| entry(name, more)).collect();
+    let manifest = format!("[package]\nname = \"{name}\"\nedition = \"2021\"\n{more}\n{entries}");
+    repo.write(&format!("{folder}/Cargo.toml"), &manifest);
+    repo.write(&format!("{folder}/src/lib.rs"), "");
+    for (name, _, source) in benches {
+        repo.write(&format!("{folder}/benches/{name}.rs"), source);
+    }
+}
+
+/// A repository with a package at its root, on a branch that changes nothing.
+fn repository(more: &str, benches: &[(&str, &str, &str)]) -> Repo {
+    let repo = Repo::new("steady");
+    repo.git(&["rm", "--quiet", "-r", "--force", "."]);
+    package(&repo, ".", "root", more, benches);
+    repo.commit("a package of its own");
+    repo.branch("feature");
+    repo.write("words.md", "words");
+    repo.commit("words");
+    repo
+}
+
+/// A comparison with `main` that measures two pairs, whatever changed.
+fn compare(repo: &Repo, args: &str) -> Ran {
+    repo.cbdr(&format!("compare main --always-run --max-pairs 2 --format json {args}")).run()
+}
+
+#[track_caller]
+fn names(ran: &Ran) -> Vec<String> {
+    let object = ran.json();
+    let benchmarks = object["benchmarks"].as_array().unwrap();
+    benchmarks.iter().map(|one: &Value| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn all_bench_targets_run_and_a_filter_takes_a_name_as_it_is_printed() {
+    let one = bench(&["parse", "parse_more", "print"]);
+    let two = bench(&["parse", "two/sort"]);
+    let own = "#[test]\nfn it_works() {}\n";
+    // The last one is of Rust's own harness, and has only tests.
+    let benches = [("one", "", &*one), ("two", "", &two), ("own", "harness = true", own)];
+    let repo = repository("", &benches);
+    let ran = compare(&repo, "").code(0).never_says("own` is left out");
+    let all = ["one/parse", "one/parse_more", "one/print", "two/parse", "two/two/sort"];
+    assert_eq!(names(&ran), all);
+    let filtered = |filter: &str| names(&compare(&repo, &format!("--filter {filter}")).code(0));
+    // A name means no other that has it in its own.
+    assert_eq!(filtered("one/parse"), ["one/parse"]);
+    assert_eq!(filtered("parse"), ["one/parse", "two/parse"]);
+    // Else it is the harness's filter, of the one program or of all of them.
+    assert_eq!(filtered("one/p"), ["one/parse", "one/parse_more", "one/print"]);
+    assert_eq!(filtered("pars"), ["one/parse", "one/parse_more", "two/parse"]);
+    assert_eq!(filtered("sort"), ["two/two/sort"]);
+    assert_eq!(filtered("two"), ["two/parse", "two/two/sort"]);
+    let ran = compare(&repo, "--filter nothing").code(101);
+    ran.says("hint: no name matches the filter `nothing`");
+    // A target that is named is alone, and its names stand for themselves.
+    assert_eq!(names(&compare(&repo, "--bench two --filter two/sort").code(0)), ["two/sort"]);
+}
+
+#[test]
+fn required_features_are_enabled() {
+    let of =
+        |feature: &str| format!("#[cfg(not(feature = {feature:?}))] compile_error!(\"off\");\n");
+    let sources = [of("std") + &bench(&["a"]), of("extra") + &bench(&["b"])];
+    let features = "[features]\ndefault = [\"std\"]\nstd = []\nextra = []";
+    let repo = repository(
+        features,
+        &[
+            ("usual", "required-features = [\"std\"]", &sources[0]),
+            ("special", "required-features = [\"extra\", \"std\"]", &sources[1]),
+        ],
+    );
+    let ran = compare(&repo, "").code(0);
+    let said = "built with the features that cargo requires for `special`: `extra`\n";
+    assert_eq!(names(&ran.says(said)), ["special/b", "usual/a"]);
+    let ran = compare(&repo, "--no-default-features --bench usual").code(0);
+    ran.says("built with the features that cargo requires for `usual`: `std`\n");
+    compare(&repo, "--all-features").code(0).never_says("requires");
+}
+
+#[test]
+fn a_target_that_builds_on_neither_side_is_left_out() {
+    let good = bench(&["a"]);
+    let repo = repository("", &[("bad", "", BROKEN), ("good", "", &good), ("worse", "", BROKEN)]);
+    for _ in 0..2 {
+        let ran = compare(&repo, "").code(0);
+        let ran = ran.says("`bad` is left out: it builds on neither side (`-p root --bench bad`");
+        // One program is left, so its names need none before them.
+        assert_eq!(names(&ran.says("`worse` is left out")), ["a"]);
+    }
+    // Who names it wants to know.
+    compare(&repo, "--bench bad").code(101).says("error: the head does not build");
+    repo.cbdr("history record").run().code(0).says("`bad` is left out: it does not build");
+    // Where the head mends it, the base has none to compare with.
+    repo.write("benches/bad.rs", &good);
+    repo.commit("mended");
+    let ran = compare(&repo, "").code(0).says("no baseline for `bad`: the base does not build");
+    assert_eq!(names(&ran), ["bad", "good/a"]);
+    // A head that breaks one is an error, whatever else builds.
+    repo.write("benches/good.rs", BROKEN);
+    repo.commit("broken");
+    compare(&repo, "").code(101).says("error: the head does not build");
+}
+
+/// A bench that prints as Rust's own harness does, with the time in place of `NOW`, may
+/// list its names, and notes its runs.
+fn varying(names: &[(&str, f64)], lists: bool) -> String {
+    format!(
+        "fn main() {{
+    let has = |flag: &str| std::env::args().any(|arg| arg == flag);
+    if has(\"--help\") {{
+        println!(\"--exact   Exactly match filters rather than by substring\");
+    }}
+    let mut log = std::fs::File::options().create(true).append(true).open(env!(\"LOG\")).unwrap();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    std::io::Write::write_all(&mut log, format!(\"{{}}\\n\", args.join(\" \")).as_bytes()).unwrap();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    for (number, (name, time)) in {names:?}.iter().enumerate() {{
+        let now = (since.as_nanos() + number as u128).to_string();
+        let name = name.replace(\"NOW\", &now);
+        let noise = (since.as_nanos() / 1000 % 7) as f64 / 1000.0;
+        if has(\"--list\") && {lists} {{
+            println!(\"{{name}}: benchmark\");
+        }} else if !has(\"--list\") && (!has(\"--exact\") || has(&name)) {{
+            println!(\"test {{name}} ... bench: {{:.2}} ns/iter (+/- 1.00)\", time * (1.0 + noise));
+        }} else if has(\"--list\") {{
+            std::process::exit(1);
+        }}
+    }}
+}}
+"
+    )
+}
+
+#[test]
+fn names_that_change_with_every_run_are_paired_by_what_stays() {
+    for lists in [true, false] {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let base = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 3e3), ("gone/1", 1e3)];
+        let head = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 6e3), ("new/2", 1e3)];
+        let repo = repository("", &[("only", "", &varying(&base, lists))]);
+        let log_path = log.path().display().to_string();
+        let run = |args: &str| {
+            let args = format!("compare main --seed 3 --format json {args}");
+            repo.cbdr(&args).env("LOG", &log_path).run()
+        };
+        repo.write("benches/only.rs", &varying(&head, lists));
+        repo.commit("one slower, one new, one gone");
+        let ran = run("--max-pairs 40").code(100);
+        let ran = ran.says("`only` names `at * ms` and `at * ms #2` anew in every run: ");
+        let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
+        let object = ran.json();
+        let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();
+        assert_eq!(names(&ran), ["fixed/1", "at * ms", "at * ms #2", "new/2", "gone/1"]);
+        assert_eq!(
+            (verdict(0), verdict(1), verdict(2)),
+            ("no-regression".into(), "no-regression".into(), "regression".into())
+        );
+        let runs = std::fs::read_to_string(log.path()).unwrap();
+        let lists = runs.lines().filter(|line| line.contains("--list")).count();
+        assert_eq!(lists, 2, "{runs}");
+    }
+}
+
+#[test]
+fn what_breaks_the_library_breaks_all() {
+    let (one, two) = (bench(&["a"]), bench(&["b"]));
+    let repo = repository("", &[("one", "", &one), ("two", "", &two)]);
+    repo.write("src/lib.rs", "nothing that is Rust");
+    repo.commit("broken");
+    let ran = compare(&repo, "").code(101).says("error: the head does not build");
+    assert_eq!(ran.stderr.matches("could not compile `root` (lib)").count(), 1, "{}", ran.stderr);
+    // The base that does not build is nothing to compare with.
+    repo.git(&["checkout", "--quiet", "-b", "mended"]);
+    repo.write("src/lib.rs", "");
+    repo.commit("mended");
+    let ran = repo.cbdr("compare HEAD~1 --exact-base --format json").run().code(0);
+    assert_eq!(ran.json()["verdict"], "no-baseline");
+}
+
+#[test]
+fn what_only_a_nightly_compiler_builds_is_not_tried() {
+    let nightly = format!("#![feature(test)]\n{}", bench(&["a"]));
+    let good = bench(&["b"]);
+    let repo = repository("", &[("nightly", "", &nightly), ("good", "", &good)]);
+    let version = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+    if String::from_utf8_lossy(&version.stdout).contains("-nightly") {
+        return;
+    }
+    let ran = compare(&repo, "").code(0).never_says("error");
+    let ran = ran.says("`nightly` is left out: its source needs a nightly compiler, and this is");
+    assert_eq!(names(&ran), ["b"]);
+    repo.write("benches/good.rs", &nightly);
+    repo.commit("both");
+    // The base's still builds, so that the head's is the head's fault.
+    compare(&repo, "").code(101).says("error: the head does not build");
+    repo.cbdr("history record").run().code(101).says(
+        "error: `good`, `nightly` have to be built by a nightly compiler, and this is rustc ",
+    );
+}
+
+#[test]
+fn a_workspace_runs_what_cargo_bench_would() {
+    let repo = Repo::new("steady");
+    repo.git(&["rm", "--quiet", "-r", "--force", "."]);
+    let (a, b) = (bench(&["a"]), bench(&["b"]));
+    package(&repo, "one", "one", "", &[("work", "", &a)]);
+    package(&repo, "two", "two", "", &[("work", "", &b), ("more", "", &b)]);
+    package(&repo, "none", "none", "", &[]);
+    let members = |more: &str| {
+        format!("[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\", \"none\"]\n{more}")
+    };
+    repo.write("Cargo.toml", &members(""));
+    repo.commit("a workspace");
+    repo.branch("feature");
+    repo.commit("nothing");
+    let sorted = |ran: &Ran| {
+        let mut names = names(ran);
+        names.sort();
+        names.join(" ")
+    };
+    assert_eq!(sorted(&compare(&repo, "").code(0)), "more/b one/work/a two/work/b");
+    assert_eq!(sorted(&compare(&repo, "-p one").code(0)), "a");
+    let inside = |folder: &str| {
+        let cbdr = repo.cbdr("compare main --always-run --max-pairs 2 --format json");
+        cbdr.folder(&repo.path().join(folder)).run()
+    };
+    assert_eq!(sorted(&inside("two/src").code(0)), "more/b work/b");
+    let ran = inside("none").code(101);
+    let ran = ran.says("error: which benchmark? `none` has no bench, bin or example target\n");
+    ran.says("hint: these packages have benches, `-p` names one: `one`, `two`\n");
+    // A package's own table is about its own targets.
+    let manifest = std::fs::read_to_string(repo.path().join("two/Cargo.toml")).unwrap();
+    repo.write("two/Cargo.toml", &(manifest + "[package.metadata.cbdr]\nbench = \"more\"\n"));
+    repo.commit("a table");
+    let aa = |args: &str| {
+        repo.cbdr(&format!("compare --aa --max-pairs 2 --format json {args}")).run().code(0)
+    };
+    assert_eq!(sorted(&aa("")), "more/b work/a");
+    repo.write("Cargo.toml", &members("default-members = [\"one\", \"none\"]\n"));
+    repo.commit("default members");
+    assert_eq!(sorted(&aa("")), "a");
+    repo.write("Cargo.toml", &members("default-members = [\"none\"]\n"));
+    repo.commit("those that have none");
+    assert_eq!(sorted(&aa("")), "more/b work/a");
+}
+
+#[test]
+fn a_branch_does_not_lose_a_target_or_loosen_a_packages_gate_in_silence() {
+    let (a, b) = (bench(&["a"]), bench(&["b"]));
+    let repo = repository("", &[("one", "", &a), ("two", "", &b)]);
+    repo.write("benches/one.rs", &bench(&["a", "c"]));
+    repo.git(&["rm", "--quiet", "benches/two.rs"]);
+    repo.replace("Cargo.toml", &entry("two", ""), "");
+    repo.commit("one less");
+    let ran = compare(&repo, "").code(0);
+    let ran = ran.says("the head no longer has the benchmark `two`, which gates on the base");
+    assert_eq!(ran.json()["removed"][0]["benchmark"], "two", "{}", ran.stdout);
+
+    let repo = Repo::new("steady");
+    repo.git(&["rm", "--quiet", "-r", "--force", "."]);
+    package(&repo, "one", "one", "", &[("one", "", &a)]);
+    let table = "[package.metadata.cbdr]\nthreshold = \"3%\"";
+    package(&repo, "two", "two", table, &[("two", "", &b)]);
+    repo.write("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\"]\n");
+    repo.commit("a workspace");
+    repo.branch("feature");
+    repo.replace("two/Cargo.toml", "3%", "30%");
+    repo.commit("looser");
+    let ran = compare(&repo, "").code(0);
+    let ran = ran.says("base and head set `threshold` differently; the base's setting counts");
+    let object = ran.json();
+    let threshold = |at: usize| object["benchmarks"][at]["metrics"][0]["threshold"].clone();
+    assert_eq!((threshold(0), threshold(1)), (0.02.into(), 0.03.into()));
+}
