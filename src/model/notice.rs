@@ -92,6 +92,9 @@ pub enum Notice {
     Identical {
         /// The benchmark.
         benchmark: String,
+        /// In how many places of its code the two differ in nothing but where that code
+        /// stands in its source.
+        moved: usize,
     },
     /// The programs are the same, but tracked files differ, and a run could
     /// read them.

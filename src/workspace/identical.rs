@@ -1,11 +1,39 @@
 //! Whether two artifacts are the same program: equal byte for byte, where each side's own
 //! path counts as the other's, and of executables only what is loaded into memory counts,
 //! without the build-id.
+//!
+//! # Moved source locations
+//!
+//! A comment moves the code below it, and with it the lines that a panic prints. Such
+//! programs do the same work, too, if it is certain that nothing else differs. Three things
+//! together make it certain; where one is missing, the programs are measured.
+//!
+//! 1. *The executables* ([`locations`]; ELF alone): everything that is loaded is equal but
+//!    for numbers that stand where a line and a column stand behind the name of a source.
+//! 2. *The sources* ([`code`]): every source that the commits differ in holds the same code
+//!    on both sides, character for character, between other comments and blanks. So nobody
+//!    edited such a number: what has the form of a location, a table of the user's own say,
+//!    is code, and a change of it is one.
+//! 3. *Both together*: each of the numbers leads, in the source that is named, to a
+//!    character of the code on the base, and to the very same character on the head. A number
+//!    that means anything else would have to follow the edit of the comments by chance.
+//!
+//! That leaves code which computes with its own place in the source. Code of the repository
+//! that asks for places (`line!`, `column!`, `Location::caller`) is never called the same
+//! where they have moved. A dependency that asks on its caller's behalf is not looked at: a
+//! logger prints other lines, as a panic does.
+
+mod code;
+mod locations;
+mod moves;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, SectionFlags};
+
+pub(super) use locations::MovedLocation;
+pub(super) use moves::Moves;
 
 use crate::error::Error;
 use crate::exec::process::Command;
@@ -35,42 +63,63 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
     base.argv.len() == head.argv.len() && words(base) == words(head)
 }
 
-/// Whether the two hold the same files. `base_path` and `head_path`, of one
-/// length, are the folders of the sides.
-pub(super) fn identical(
+/// How two programs differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Difference {
+    /// In nothing that counts.
+    None,
+    /// In what may be the places of code in its sources.
+    Locations(Vec<MovedLocation>),
+    /// In something else.
+    Other,
+}
+
+/// How the files of the two differ. `base_path` and `head_path`, of one length, are the
+/// folders of the sides.
+pub(super) fn difference(
     base: &Artifact,
     base_path: &Path,
     head: &Artifact,
     head_path: &Path,
-) -> Result<bool, Error> {
+) -> Result<Difference, Error> {
     if !base.paths().eq(head.paths()) {
-        return Ok(false);
+        return Ok(Difference::Other);
     }
     let paths = [base_path, head_path].map(|path| path.as_os_str().as_encoded_bytes());
+    let mut all = Vec::new();
     for path in base.paths() {
         let read = |artifact: &Artifact| {
             let full = artifact.files().join(path);
             fs_err::read(&full).map_err(Error::io("read", &full))
         };
-        if !same_file(read(base)?, read(head)?, paths) {
-            return Ok(false);
+        match of_files(read(base)?, read(head)?, paths) {
+            Difference::None => {}
+            Difference::Locations(found) => all.extend(found),
+            Difference::Other => return Ok(Difference::Other),
         }
     }
-    Ok(true)
+    Ok(if all.is_empty() { Difference::None } else { Difference::Locations(all) })
 }
 
-fn same_file(mut base: Vec<u8>, mut head: Vec<u8>, [base_path, head_path]: [&[u8]; 2]) -> bool {
+fn of_files(
+    mut base: Vec<u8>,
+    mut head: Vec<u8>,
+    [base_path, head_path]: [&[u8]; 2],
+) -> Difference {
     if base == head {
-        return true;
+        return Difference::None;
     }
     if base_path.len() != head_path.len() {
-        return false;
+        return Difference::Other;
     }
     // In both: a side that was seeded from the other one's target folder has
     // dependencies with the other's path in them.
     replace(&mut base, head_path, base_path);
     replace(&mut head, head_path, base_path);
-    base == head || same_program(&base, &head).unwrap_or(false)
+    if base == head {
+        return Difference::None;
+    }
+    of_programs(&base, &head).unwrap_or(Difference::Other)
 }
 
 /// Writes `new` over every `old` in `bytes`; the two are of one length.
@@ -88,21 +137,37 @@ fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     }
 }
 
-/// Whether two ELF files load the same: the entry and every section with memory of its own
-/// except for the build-id. `None` when they are not ELF files.
-fn same_program(base: &[u8], head: &[u8]) -> Option<bool> {
+/// How two ELF files differ in what they load: the entry and every section with memory of
+/// its own except for the build-id. `None` when they are not ELF files.
+fn of_programs(base: &[u8], head: &[u8]) -> Option<Difference> {
     let (base, head) = (elf(base)?, elf(head)?);
-    if base.entry() != head.entry() || base.architecture() != head.architecture() {
-        return Some(false);
+    if base.entry() != head.entry()
+        || base.architecture() != head.architecture()
+        || base.kind() != head.kind()
+    {
+        return Some(Difference::Other);
     }
-    Some(loaded(&base)? == loaded(&head)?)
+    let (base_loads, head_loads) = (loaded(&base)?, loaded(&head)?);
+    if base_loads == head_loads {
+        return Some(Difference::None);
+    }
+    let moved = locations::moved(&base, &base_loads, &head_loads);
+    Some(moved.map_or(Difference::Other, Difference::Locations))
 }
 
 fn elf(bytes: &[u8]) -> Option<object::File<'_>> {
     object::File::parse(bytes).ok().filter(|file| file.format() == object::BinaryFormat::Elf)
 }
 
-type Section<'a> = (&'a str, u64, u64, u64, &'a [u8]);
+/// A section that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Section<'a> {
+    name: &'a str,
+    address: u64,
+    size: u64,
+    flags: u64,
+    data: &'a [u8],
+}
 
 fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
     let mut sections = Vec::new();
@@ -112,8 +177,9 @@ fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
         };
         let name = section.name().ok()?;
         if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0 && name != ".note.gnu.build-id" {
+            let (address, size) = (section.address(), section.size());
             let data = section.data().ok()?;
-            sections.push((name, section.address(), section.size(), sh_flags, data));
+            sections.push(Section { name, address, size, flags: sh_flags, data });
         }
     }
     (!sections.is_empty()).then_some(sections)
@@ -127,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_files_own_path_is_no_difference_and_any_other_byte_is() {
-        let same = |base: &str, head: &str| same_file(base.into(), head.into(), PATHS);
+        let same =
+            |base: &str, head: &str| of_files(base.into(), head.into(), PATHS) == Difference::None;
         assert!(same("x /cache/base/a", "x /cache/head/a"));
         assert!(same("/cache/base//cache/base/", "/cache/head//cache/head/"));
         // The base was seeded from the head's folder, and only its own crate
@@ -176,7 +243,7 @@ mod tests {
         let differs_at = |offset: usize| {
             let mut other = program.clone();
             other[offset] ^= 1;
-            !same_file(program.clone(), other, PATHS)
+            of_files(program.clone(), other, PATHS) != Difference::None
         };
         assert!(differs_at(at(".text")), "code");
         assert!(differs_at(at(".rodata")), "constants");

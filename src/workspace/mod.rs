@@ -56,6 +56,7 @@ use crate::workspace::cargo::Workspace;
 use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
+use crate::workspace::identical::{Difference, MovedLocation, Moves};
 use crate::workspace::inputs::foundation::Foundation;
 pub(crate) use crate::workspace::lock_file::Versions;
 use crate::workspace::setup::{Setup, SideSetup};
@@ -288,15 +289,17 @@ fn build_sides(
         true => build_command::prepare(context, &mut foundation, setups[side], benchmarks),
         false => Ok(CommandWorktree::default()),
     })?;
-    let Pair { base, head } = setups;
+    let Pair { base, head } = &setups;
     let built = Pair {
         base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
         head: BuiltSide { setup: head, artifacts: artifacts.head, worktree: worktrees.head },
     };
     let mut prepared = Vec::new();
+    let mut moves = None;
     for benchmark in benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
         let state = if is_command && !commands_differ {
+            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
             State::Identical
         } else {
             let both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
@@ -307,11 +310,15 @@ fn build_sides(
                 context.notice(Notice::LeftOut { benchmark, why });
                 continue;
             }
-            state_of(context, benchmark, both, must_run)?
+            let explains = &mut |context: &PrepareContext<'_>, found: &[MovedLocation]| {
+                let moves = match &mut moves {
+                    Some(moves) => moves,
+                    none => none.insert(read_moves(context, sides, &setups)?),
+                };
+                Ok(moves.explain(found))
+            };
+            state_of(context, benchmark, both, must_run, explains)?
         };
-        if matches!(state, State::Identical) {
-            context.notice(Notice::Identical { benchmark: benchmark.name.clone() });
-        }
         let libraries = built.as_ref().map(|side| {
             let lock = side.setup.root().join("Cargo.lock");
             lock_file::versions(&lock, &benchmark.package, &harness::libraries())
@@ -383,6 +390,7 @@ fn state_of(
     benchmark: &Benchmark,
     both: Pair<Result<Runnable, String>>,
     must_run: bool,
+    explains: &mut dyn FnMut(&PrepareContext<'_>, &[MovedLocation]) -> Result<bool, Error>,
 ) -> Result<State, Error> {
     let (base, head) = match (both.base, both.head) {
         (Ok(base), Ok(head)) => (base, head),
@@ -395,11 +403,35 @@ fn state_of(
     if !must_run
         && let (Some(base_artifact), Some(head_artifact)) = (&base.artifact, &head.artifact)
         && identical::same_run(&base.program.command, &head.program.command, &folders)
-        && identical::identical(base_artifact, &folders.base, head_artifact, &folders.head)?
     {
-        return Ok(State::Identical);
+        let (base, head) = (base_artifact, head_artifact);
+        let moved = match identical::difference(base, &folders.base, head, &folders.head)? {
+            Difference::None => Some(0),
+            Difference::Locations(found) => explains(context, &found)?.then_some(found.len()),
+            Difference::Other => None,
+        };
+        if let Some(moved) = moved {
+            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
+            return Ok(State::Identical);
+        }
     }
     Ok(State::Ready(Box::new(Pair { base: base.program, head: head.program })))
+}
+
+/// Reads where code has moved between the sides.
+fn read_moves(
+    context: &PrepareContext<'_>,
+    sides: &Sides,
+    setups: &Pair<&SideSetup>,
+) -> Result<Moves, Error> {
+    let workspace = setups.head.root_inside();
+    if setups.base.root_inside() != workspace {
+        return Ok(Moves::default());
+    }
+    let store = Store::open(&context.cache.git(), &context.repo)?;
+    let changed = store.changed_paths(&sides.base, &sides.head)?;
+    let trees = Pair { base: &*setups.base.worktree.path, head: &*setups.head.worktree.path };
+    Moves::read(&trees, workspace, &changed)
 }
 
 /// How the names of scratch folders in the cache begin.

@@ -98,3 +98,99 @@ fn a_command_has_no_sources_to_lay_over() {
     let ran = repo.cbdr("compare main --command true --bench-from head").run().code(101);
     ran.says("bad bench-from `head`: nobody knows the benchmark sources of a command");
 }
+
+/// A library whose function may panic, and a table of the form of a panic's location: it
+/// names the first line of code, as the compiler would.
+const MAY_PANIC: &str = "pub fn pick(values: &[u64], at: usize) -> u64 {\n    values[at]\n}\n\n\
+    pub static TABLE: [(&str, u32, u32); 2] = [(\"src/lib.rs\", 1, 1), (\"x.rs\", 1, 2)];\n\n\
+    pub fn seed() -> u64 {\n    7\n}\n";
+
+/// A benchmark that uses all of it.
+const USER: &str = "use std::hint::black_box;\nfn main() {\n    \
+    let (name, line, column) = black_box(&steady::TABLE)[black_box(1)];\n    \
+    let values = [steady::seed(), name.len() as u64, line.into(), column.into()];\n    \
+    black_box(steady::pick(black_box(&values), black_box(2)));\n}\n";
+
+/// A repository of which `main` has a library, and a branch another one.
+fn libraries(base: &str, head: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.write("src/lib.rs", base);
+    repo.write("benches/work.rs", USER);
+    repo.commit("before");
+    repo.branch("feature");
+    repo.write("src/lib.rs", head);
+    repo.commit("after");
+    repo
+}
+
+/// Whether a comparison calls the two libraries the same program, whose locations moved.
+#[track_caller]
+fn is_moved(base: &str, head: &str) -> bool {
+    let ran = libraries(base, head).cbdr("compare main --max-pairs 1 --format json").run().code(0);
+    let object = ran.json();
+    let is_said = ran.stderr.contains("but for the line numbers of ");
+    let is_noticed = object["notices"].to_string().contains("but for the line numbers of ");
+    let is_identical = object["verdict"] == "identical";
+    assert_eq!([is_said, is_noticed], [is_identical; 2], "{object:#}\n{}", ran.stderr);
+    is_identical
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
+    let commented = format!("//! Picks.\n\n{MAY_PANIC}");
+    let repo = libraries(MAY_PANIC, &commented);
+    let ran = repo.cbdr("compare main --max-pairs 1").run().code(0);
+    ran.says(
+        "`work` is the same program on both sides but for the line numbers of 1 source location, \
+         which panics print: nothing can have changed",
+    );
+    // Also without a build, and with texts that are no code.
+    repo.write("README.md", "Picks.\n");
+    repo.commit("text");
+    assert_eq!(
+        repo.cbdr("compare main --format json").run().code(0).json()["verdict"],
+        "identical"
+    );
+    // Whoever wants to can measure it.
+    let ran = repo.cbdr("compare main --max-pairs 1 --always-run --format json").run().code(0);
+    let object = ran.never_says("the same program").json();
+    assert_eq!(object["verdict"], "inconclusive");
+    assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    // Of any other file nobody knows what a build makes of it.
+    repo.write("data.txt", "7\n");
+    repo.commit("data");
+    let ran = repo.cbdr("compare main --max-pairs 1 --format json").run().code(0);
+    assert_eq!(ran.json()["verdict"], "inconclusive");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn whatever_else_changes_is_a_change() {
+    let moved = format!("// Picks.\n{MAY_PANIC}");
+    assert!(is_moved(MAY_PANIC, &moved), "a comment");
+    // The names of the changes, and what they change.
+    let changes = [
+        ("a table of the same form", ("(\"x.rs\", 1, 2)", "(\"x.rs\", 3, 2)")),
+        ("one that follows the code by hand", ("(\"src/lib.rs\", 1, 1)", "(\"src/lib.rs\", 2, 1)")),
+        ("a constant", ("    7\n", "    8\n")),
+    ];
+    for (name, (old, new)) in changes {
+        let (alone, both) = (MAY_PANIC.replace(old, new), moved.replace(old, new));
+        assert!(alone != MAY_PANIC && both != moved, "{name}");
+        assert!(!is_moved(MAY_PANIC, &alone), "{name} alone");
+        assert!(!is_moved(MAY_PANIC, &both), "{name}, with a comment");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn code_that_asks_for_its_place_may_do_other_work() {
+    for (old, new) in [
+        ("(\"x.rs\", 1, 2)", "(file!(), line!(), column!())"),
+        ("    7\n", "    std::panic::Location::caller().line().into()\n"),
+    ] {
+        let base = MAY_PANIC.replace(old, new);
+        assert!(base != MAY_PANIC && !is_moved(&base, &format!("// Picks.\n{base}")), "{new}");
+    }
+}

@@ -53,9 +53,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         }
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
-        Notice::Identical { benchmark } => {
-            format!("`{benchmark}` is the same program on both sides: nothing can have changed")
-        }
+        Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
         Notice::OtherFiles { files } => other_files(files),
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
@@ -299,6 +297,17 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
 
 /// How many files are named before the rest is only counted.
 const NAMED: usize = 3;
+
+fn identical(benchmark: &str, moved: usize) -> String {
+    let but = match moved {
+        0 => String::new(),
+        _ => {
+            let locations = count(moved as u64, "source location");
+            format!(" but for the line numbers of {locations}, which panics print")
+        }
+    };
+    format!("`{benchmark}` is the same program on both sides{but}: nothing can have changed")
+}
 
 fn other_files(files: &[String]) -> String {
     let names: Vec<String> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();

@@ -1,0 +1,209 @@
+//! Source locations in two executables that differ in nothing else.
+//!
+//! A function that may panic is handed the address of a `core::panic::Location`:
+//!
+//! | at byte | what |
+//! |---|---|
+//! | 0 | the address of the name of the source |
+//! | 8 | the length of the name |
+//! | 16 | the line |
+//! | 20 | the column |
+//!
+//! This finds what looks like one. Whether it is one, the sources have to tell: a table of
+//! the user's own may have the same form.
+
+use std::collections::BTreeMap;
+
+use object::{Architecture, Object, ObjectKind};
+
+use super::Section;
+use super::code::Place;
+
+/// A source location that differs between two executables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MovedLocation {
+    /// The source as the compiler names it: in a workspace, its path from the root.
+    pub(crate) source: String,
+    pub(crate) base: Place,
+    pub(crate) head: Place,
+}
+
+/// The sections that hold locations: the first where their addresses are only known when
+/// the program is loaded.
+const HOLDERS: [&str; 2] = [".data.rel.ro", ".rodata"];
+
+/// From the start of a location to its line, bytes. Line and column take 8.
+const TO_LINE: usize = 16;
+
+/// The size of a relocation, bytes.
+const RELOCATION: usize = 24;
+
+/// The locations that differ between two executables, whose loaded sections these are.
+/// `None` where anything else differs, or they are of a kind that is not known here.
+pub(super) fn moved(
+    file: &object::File<'_>,
+    base: &[Section<'_>],
+    head: &[Section<'_>],
+) -> Option<Vec<MovedLocation>> {
+    if !file.is_64() || !file.is_little_endian() || base.len() != head.len() {
+        return None;
+    }
+    let pointers = Pointers::read(file, base)?;
+    let mut found = Vec::new();
+    for (one, other) in base.iter().zip(head) {
+        let is_alike = Section { data: other.data, ..*one } == *other;
+        if !is_alike || one.data.len() != other.data.len() {
+            return None;
+        }
+        if one.data == other.data {
+            continue;
+        }
+        if !HOLDERS.contains(&one.name) || one.address % 8 != 0 {
+            return None;
+        }
+        for (number, (base, head)) in one.data.chunks(8).zip(other.data.chunks(8)).enumerate() {
+            if base == head {
+                continue;
+            }
+            // Name and length are before it, and are the same.
+            let start = (8 * number).checked_sub(TO_LINE)?;
+            let named = start..start + TO_LINE;
+            if one.data[named.clone()] != other.data[named] {
+                return None;
+            }
+            let source = pointers.text(one.address + start as u64)?;
+            let (base, head) = (place(base)?, place(head)?);
+            found.push(MovedLocation { source, base, head });
+        }
+    }
+    Some(found)
+}
+
+/// The line and the column in eight bytes.
+fn place(bytes: &[u8]) -> Option<Place> {
+    let half = |half: &[u8]| Some(u32::from_le_bytes(half.try_into().ok()?));
+    let (line, column) = bytes.split_at_checked(4)?;
+    Some((half(line)?, half(column)?))
+}
+
+/// Reads what addresses in an executable lead to.
+struct Pointers<'a> {
+    sections: &'a [Section<'a>],
+    /// What the loader writes at which address: an address from the executable's start.
+    /// `None` where addresses are in the executable as they are.
+    relative: Option<BTreeMap<u64, u64>>,
+}
+
+impl<'a> Pointers<'a> {
+    /// `None` for kinds of executables that are not known here.
+    fn read(file: &object::File<'_>, sections: &'a [Section<'a>]) -> Option<Self> {
+        let relative = match file.architecture() {
+            Architecture::X86_64 => object::elf::R_X86_64_RELATIVE,
+            Architecture::Aarch64 => object::elf::R_AARCH64_RELATIVE,
+            _ => return None,
+        };
+        if file.kind() == ObjectKind::Executable {
+            return Some(Pointers { sections, relative: None });
+        }
+        let table = sections.iter().find(|section| section.name == ".rela.dyn")?;
+        let mut found = BTreeMap::new();
+        for entry in table.data.chunks_exact(RELOCATION) {
+            let (at, what, to) = (number(entry, 0)?, number(entry, 8)?, number(entry, 16)?);
+            // Without a symbol, the whole number is the kind.
+            if what == u64::from(relative) {
+                found.insert(at, to);
+            }
+        }
+        Some(Pointers { sections, relative: Some(found) })
+    }
+
+    /// The text of which the address lies at `at` and the length behind it.
+    fn text(&self, at: u64) -> Option<String> {
+        let fields = self.bytes(at, 16)?;
+        let address = match &self.relative {
+            Some(relative) => *relative.get(&at)?,
+            None => number(fields, 0)?,
+        };
+        let text = self.bytes(address, number(fields, 8)?)?;
+        String::from_utf8(text.to_vec()).ok()
+    }
+
+    fn bytes(&self, address: u64, length: u64) -> Option<&'a [u8]> {
+        let end = address.checked_add(length)?;
+        self.sections.iter().find_map(|section| {
+            let (from, to) = (address.checked_sub(section.address)?, end - section.address);
+            section.data.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+        })
+    }
+}
+
+/// The number at a place, of eight bytes.
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use object::ObjectSection;
+
+    use super::super::{elf, loaded};
+    use super::*;
+
+    /// This program, as the tests see it; `None` where it is of a kind that is not known here.
+    fn program() -> Option<Vec<u8>> {
+        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = elf(&program)?;
+        Pointers::read(&file, &loaded(&file)?)?;
+        Some(program)
+    }
+
+    /// What differs between this program and one with other bytes.
+    fn differs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
+        let [base, head] = [base, head].map(|program| elf(program).unwrap());
+        moved(&base, &loaded(&base).unwrap(), &loaded(&head).unwrap())
+    }
+
+    /// Where a location in this source stands in the program's file.
+    fn location(program: &[u8]) -> usize {
+        let file = elf(program).unwrap();
+        let sections = loaded(&file).unwrap();
+        let pointers = Pointers::read(&file, &sections).unwrap();
+        let holder = file.section_by_name(HOLDERS[0]).unwrap();
+        let (begin, size) = holder.file_range().unwrap();
+        let is_ours = |at: &u64| {
+            pointers.text(holder.address() + at).is_some_and(|text| text.ends_with("locations.rs"))
+        };
+        let at = (0..size - 24).step_by(8).find(is_ours).expect("this source can panic");
+        (begin + at) as usize
+    }
+
+    #[test]
+    fn another_line_or_column_is_found_and_nothing_else_may_differ() {
+        let Some(program) = program() else { return };
+        let at = location(&program);
+        let with = |changes: &[(usize, u8)]| {
+            let mut other = program.clone();
+            for (at, change) in changes {
+                other[*at] ^= change;
+            }
+            differs(&program, &other)
+        };
+        assert_eq!(with(&[]), Some(Vec::new()));
+        let found = with(&[(at + 16, 1), (at + 20, 2)]).unwrap();
+        let [MovedLocation { source, base, head }] = &*found else { panic!("{found:?}") };
+        assert!(source.ends_with("locations.rs") && source.starts_with("src"), "{source}");
+        assert_eq!((base.0 ^ 1, base.1 ^ 2), *head);
+        assert!(base.0 > 0 && base.1 > 0);
+        // The length of the name, with and without a change of the line.
+        assert_eq!(with(&[(at + 8, 1)]), None);
+        assert_eq!(with(&[(at + 8, 1), (at + 16, 1)]), None);
+        let of = |name: &str| {
+            let file = elf(&program).unwrap();
+            file.section_by_name(name).unwrap().file_range().unwrap().0 as usize
+        };
+        for name in [".text", ".rodata", ".data.rel.ro"] {
+            assert_eq!(with(&[(of(name), 1)]), None, "{name}");
+            assert_eq!(with(&[(at + 16, 1), (of(name), 1)]), None, "{name}");
+        }
+    }
+}
