@@ -70,16 +70,29 @@ impl Shape {
 /// How many iterations a sample has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Iterations {
-    /// 1000, 2000, 3000 and so on, as criterion gives a fast benchmark.
+    /// 1000, 2000, 3000 and so on, as criterion gives a benchmark of nanoseconds.
     Thousands,
+    /// 20, 40, 60 and so on, as it gives one of a microsecond.
+    Tens,
     /// A single one, as it gives a slow one.
     One,
 }
 
 impl Iterations {
+    pub const ALL: [Iterations; 3] = [Iterations::Thousands, Iterations::Tens, Iterations::One];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Iterations::Thousands => "thousands",
+            Iterations::Tens => "20 to 200",
+            Iterations::One => "one",
+        }
+    }
+
     fn of(self, number: usize) -> f64 {
         match self {
             Iterations::Thousands => 1000.0 * (number + 1) as f64,
+            Iterations::Tens => 20.0 * (number + 1) as f64,
             Iterations::One => 1.0,
         }
     }

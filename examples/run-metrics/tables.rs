@@ -175,19 +175,17 @@ fn tally_cells(tally: &Tally) -> String {
 fn shapes(all: &[&Series]) -> String {
     let names = Metric::ALL.map(Metric::name);
     let mut text = format!(
-        "### What each metric sees\n\n{}, {PLANTED} comparisons of each benchmark, at most \
+        "### What each metric sees\n\nWay: {}. {PLANTED} comparisons of each benchmark, at most \
          {MOST_PAIRS} pairs: the shares that say *regression* and *no regression*, %, and the mean \
-         pairs. A sample has thousands of iterations, or one.\n\n",
+         pairs. A sample has thousands of iterations, 20 to 200, or one.\n\n",
         Way::SHORTEST.about()
     );
     text += &header(&[&["change", "added to the mean, %", "iterations"][..], &names].concat(), 1);
     let series = in_way(all, Way::SHORTEST);
     for shape in Shape::ALL {
-        for iterations in [Iterations::Thousands, Iterations::One] {
-            // Of whole runs and samples, the iterations do not matter.
-            if iterations == Iterations::One && !matches!(shape, Shape::Iterations(_)) {
-                continue;
-            }
+        // To whole runs and samples the iterations do not matter.
+        let among = matches!(shape, Shape::Iterations(_));
+        for iterations in Iterations::ALL.into_iter().take(if among { 3 } else { 1 }) {
             let planted: Vec<Planted> =
                 series.iter().filter_map(|one| Planted::new(one, shape, iterations)).collect();
             let Some(said) = said(&planted) else { continue };
@@ -195,11 +193,7 @@ fn shapes(all: &[&Series]) -> String {
                 Some(added) => format!("{}", 1e2 * added),
                 None => "10 and more".to_owned(),
             };
-            let kind = match (shape, iterations) {
-                (Shape::Iterations(_), Iterations::Thousands) => "thousands",
-                (Shape::Iterations(_), Iterations::One) => "one",
-                _ => "any",
-            };
+            let kind = if among { iterations.name() } else { "any" };
             let _ =
                 writeln!(text, "| {} | {added} | {kind} |{}", shape.name(), cells(said.map(words)));
         }
