@@ -5,7 +5,7 @@
 mod machines;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/noise.rs"]
-mod noise;
+pub(crate) mod noise;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;

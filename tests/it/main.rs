@@ -49,6 +49,7 @@ mod policy;
 mod process;
 mod properties;
 mod reports;
+mod run_metrics;
 #[cfg(unix)]
 mod same_work;
 #[cfg(unix)]

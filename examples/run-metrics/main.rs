@@ -1,0 +1,76 @@
+//! What a verdict about a benchmark of a suite costs, by the length of a run and by what
+//! is made of its samples, and which changes each such metric does not see.
+//!
+//! ```text
+//! cargo run --release --example run-metrics -- record --load NAME --seconds S OUT.csv EXECUTABLE...
+//! cargo run --release --example run-metrics -- study FILE.csv...
+//! ```
+//!
+//! The first records pairs of runs of criterion executables against themselves, as
+//! `cargo bench --no-run` leaves them. The second prints `docs/run-metrics.md` from such
+//! recordings; with the same files it prints the same again.
+
+#![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
+
+mod costs;
+mod metrics;
+#[allow(dead_code)]
+#[path = "../error-rates/noise.rs"]
+mod noise;
+mod record;
+mod recording;
+mod shapes;
+mod tables;
+mod verdicts;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cargo_cbdr::exec::process::{Command, Helper, Interrupt};
+
+use record::Suite;
+
+const USAGE: &str = "expected `record --load NAME --seconds S OUT.csv EXECUTABLE...` \
+                     or `study FILE.csv...`";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["record", "--load", load, "--seconds", seconds, out, ref executables @ ..] => {
+            let time = Duration::try_from_secs_f64(seconds.parse()?)?;
+            record(load, time, Path::new(out), executables)
+        }
+        ["study", ref files @ ..] if !files.is_empty() => study(files),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn record(
+    load: &str,
+    time: Duration,
+    out: &Path,
+    executables: &[&str],
+) -> Result<(), Box<dyn Error>> {
+    let helper = Helper::start()?;
+    let never = Interrupt::never()?;
+    let runner = |command: &Command| -> Result<f64, Box<dyn Error>> {
+        let outcome = helper.run(command, &never)?;
+        if outcome.exit.success() { Ok(outcome.wall) } else { Err(outcome.exit.to_string().into()) }
+    };
+    let executables: Vec<PathBuf> = executables.iter().map(PathBuf::from).collect();
+    let suite = Suite::find(&runner, &executables)?;
+    let rounds = suite.record(load, time, fs_err::File::create(out)?)?;
+    println!("{rounds} rounds in `{}`", out.display());
+    Ok(())
+}
+
+fn study(files: &[&str]) -> Result<(), Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for file in files {
+        rows.extend(recording::rows(Path::new(file))?);
+    }
+    print!("{}", tables::page(&recording::series(rows)?));
+    Ok(())
+}
