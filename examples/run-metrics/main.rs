@@ -10,7 +10,7 @@
 //! `cargo bench --no-run` leaves them. The second prints `docs/run-metrics.md` from such
 //! recordings; with the same files it prints the same again.
 
-#![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
+#![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub, missing_docs)]
 
 mod costs;
 mod metrics;
@@ -25,6 +25,7 @@ mod verdicts;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use cargo_cbdr::exec::process::{Command, Helper, Interrupt};
@@ -34,25 +35,34 @@ use record::Suite;
 const USAGE: &str = "expected `record --load NAME --seconds S OUT.csv EXECUTABLE...` \
                      or `study FILE.csv...`";
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
+    let done = match words[..] {
         ["record", "--load", load, "--seconds", seconds, out, ref executables @ ..] => {
-            let time = Duration::try_from_secs_f64(seconds.parse()?)?;
-            record(load, time, Path::new(out), executables)
+            record(load, seconds, Path::new(out), executables)
         }
         ["study", ref files @ ..] if !files.is_empty() => study(files),
         _ => Err(USAGE.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
 fn record(
     load: &str,
-    time: Duration,
+    seconds: &str,
     out: &Path,
     executables: &[&str],
 ) -> Result<(), Box<dyn Error>> {
+    let time = seconds.parse().ok().and_then(|time| Duration::try_from_secs_f64(time).ok());
+    let time =
+        time.ok_or_else(|| format!("`--seconds {seconds}`: expected a number of seconds"))?;
     let helper = Helper::start()?;
     let never = Interrupt::never()?;
     let runner = |command: &Command| -> Result<f64, Box<dyn Error>> {

@@ -33,6 +33,7 @@ pub fn page(series: &[Series]) -> String {
         text += &costs(&under);
         text += &suites(&under);
         text += &verdicts(&under);
+        text += &verdicts_by_suite(&under);
         text += &shapes(&under);
     }
     text.truncate(text.trim_end().len());
@@ -139,6 +140,27 @@ fn verdicts(all: &[&Series]) -> String {
             let row = CHANGES.map(|change| tally_cells(&tally(&series, metric, change)));
             let _ = writeln!(text, "| {} | {} |{}", way.name, metric.name(), row.concat());
         }
+    }
+    text + "\n"
+}
+
+/// All-clears in the shortest way, suite by suite.
+fn verdicts_by_suite(all: &[&Series]) -> String {
+    let names = Metric::ALL.map(Metric::name);
+    let mut text = format!(
+        "### Suite by suite, all-clears\n\nWay: {}. No change; the median seconds, and in brackets the \
+         share that is undecided after {LIMIT} s, %.\n\n",
+        Way::SHORTEST.about()
+    );
+    text += &header(&[&["suite"][..], &names].concat(), 1);
+    let series = in_way(all, Way::SHORTEST);
+    for group in series.chunk_by(|one, other| one.suite == other.suite) {
+        let row = Metric::ALL.map(|metric| {
+            let Tally { seconds, open, .. } = tally(group, metric, 0.0);
+            let seconds = seconds.map_or(format!(">{LIMIT}"), |seconds| format!("{seconds:.1}"));
+            format!("{seconds} ({:.0})", 1e2 * open)
+        });
+        let _ = writeln!(text, "| {} |{}", group[0].suite, cells(row));
     }
     text + "\n"
 }
