@@ -305,6 +305,15 @@ pub enum RunNotice {
         /// The source file, from the root.
         path: String,
     },
+    /// A pair takes long, and the code of the benchmarks sets times of its own.
+    OwnTimes {
+        /// The benchmark.
+        benchmark: String,
+        /// How long a pair of it takes, seconds.
+        pair_seconds: f64,
+        /// The file and the line of each place.
+        places: Vec<String>,
+    },
     /// Small changes don't show in what the harness prints.
     Coarse {
         /// The benchmark.

@@ -8,7 +8,7 @@ use crate::model::row::Reading;
 use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::Subject;
-use crate::workspace::Prepared;
+use crate::workspace::{Prepared, Source};
 
 /// Words in the source of a benchmark that takes times itself: of the standard library, and
 /// of libraries whose results can't be read here.
@@ -65,6 +65,26 @@ fn timing_word(source: &str) -> Option<&'static str> {
     TIMING.into_iter().find(|timing| words().any(|word| word == *timing))
 }
 
+/// Calls in a benchmark's code with which it sets times of its own; criterion lets those
+/// of a group win over the command line.
+const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_time("];
+
+/// Where a source sets times of its own, each a file and a line.
+pub(super) fn own_times(source: &Source) -> Vec<String> {
+    let text = std::fs::read_to_string(&source.path).unwrap_or_default();
+    let file = source.inside.display();
+    own_times_in(&text).into_iter().map(|line| format!("{file}:{line}")).collect()
+}
+
+/// The lines, counted from 1.
+fn own_times_in(text: &str) -> Vec<usize> {
+    let sets = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        OWN_TIMES.iter().any(|call| code.contains(call))
+    };
+    text.lines().enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
+}
+
 /// A word of doubt about a benchmark that takes so few of the harness's steps that a change
 /// beyond the threshold may not show.
 pub(super) fn coarse(
@@ -97,6 +117,15 @@ mod tests {
         for (source, expected) in table {
             assert_eq!(timing_word(source), expected, "{source}");
         }
+    }
+
+    #[test]
+    fn the_lines_that_set_times_are_named() {
+        let text = "let mut group = c.benchmark_group(\"a\");\n\
+                    group.measurement_time(Duration::from_secs(10));\n\
+                    // group.sample_size(10);\n\
+                    group\n    .sample_size(500)\n    .warm_up_time(x);\n";
+        assert_eq!(own_times_in(text), [2, 5, 6]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::engine::trial::{Length, Question, Trial};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop};
 use crate::exec::known::Known;
+use crate::model::notice::RunNotice;
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
@@ -21,6 +22,9 @@ const SLOW_START: f64 = 0.05;
 /// A pair that takes longer than this, seconds, though it was told to be short, does not do
 /// as it was told, or an iteration takes long.
 const SLOW_PAIR: f64 = 0.5;
+
+/// How long runs measure behind a start of the process that takes far longer.
+const BEHIND_START_UP: Duration = Duration::from_millis(10);
 
 /// How many benchmarks share a process. One alone has the two sides closest to each
 /// other in time; but where the process takes long to start, as many as take as long
@@ -102,7 +106,23 @@ impl Lengths<'_, '_> {
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
         }
+        self.note_own_times(plan);
         Ok(())
+    }
+
+    /// Notes which benchmark is slow for times that its code sets, of all that are.
+    fn note_own_times(&mut self, plan: &Plan) {
+        let groups = self.groups.iter().map(|&group| &plan.groups[group]);
+        let slow = groups.filter(|group| group.pair_seconds > SLOW_PAIR);
+        let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
+        let (Some(slowest), places) = (slowest, self.program.own_times()) else { return };
+        if let (Some(first), false) =
+            (plan.benchmarks.get(slowest.benchmarks.start), places.is_empty())
+        {
+            let (benchmark, pair_seconds) = (first.name.clone(), slowest.pair_seconds);
+            let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
+            self.program.execution.notices.push(notice);
+        }
     }
 
     /// What the lengths depend on, beside the machine.
@@ -161,13 +181,24 @@ impl Lengths<'_, '_> {
             let run = RunLength::Time(length);
             let (seconds, ratios) = self.try_pair(&wanted, &asked, first, run)?;
             if seconds > SLOW_PAIR {
-                let slow = Length { run, pair_seconds: seconds };
+                let slow = self.behind_start_up(Length { run, pair_seconds: seconds }, &wanted);
                 return self.capped(slow, &wanted, &asked, first).map(Some);
             }
             trial.push(seconds, &ratios);
             first = first.other();
         }
         Ok(trial.best())
+    }
+
+    /// For benchmarks that take long: where that is because the process takes long to start,
+    /// longer runs cost little. They are as long as a median hardly minds on a busy machine
+    /// (see `docs/suites.md`).
+    fn behind_start_up(&self, slow: Length, wanted: &[BenchmarkId]) -> Length {
+        let measuring = 1.5 * BEHIND_START_UP.as_secs_f64() * wanted.len() as f64;
+        match 2.0 * measuring < self.program.known_start_up() {
+            true => Length { run: RunLength::Time(BEHIND_START_UP), ..slow },
+            false => slow,
+        }
     }
 
     /// For benchmarks that take long though they were told to be short: the way of running

@@ -1,9 +1,10 @@
 //! The program of a benchmark on both sides: its runs to rows.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::discovery::{Discovered, Discovery};
+use super::harnesses::own_times;
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
@@ -18,14 +19,14 @@ use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
-use crate::workspace::{Prepared, State};
+use crate::workspace::{Prepared, Source, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux takes a single
 /// argument of 128 KiB at most.
 const LONGEST_SELECTION: usize = 100_000;
 
-/// How many runs of each side show how long a process takes.
-const START_UPS: usize = 3;
+/// How long it is watched how long a process takes, at least once for each side.
+const START_UP: Duration = Duration::from_millis(20);
 
 /// A name that no benchmark has.
 const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
@@ -38,6 +39,10 @@ pub(super) struct ComparedProgram<'a> {
     part: Part<'a>,
     /// How many benchmarks a run of everything has.
     reported: Pair<usize>,
+    /// How long a process takes that runs no benchmark, seconds; 0 if nobody asked.
+    start_up: f64,
+    /// The source of the head's target, where there is one.
+    source: Option<&'a Source>,
     /// The benchmarks that both sides have, once the warm-up has shown them: those of
     /// the plan from the number of the first.
     cases: Vec<Case>,
@@ -80,6 +85,8 @@ impl<'a> ComparedProgram<'a> {
             sides,
             part,
             reported: Pair::default(),
+            start_up: 0.0,
+            source: prepared.source.as_ref(),
             cases: Vec::new(),
         }))
     }
@@ -215,6 +222,16 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
+    /// How long a process takes that runs no benchmark, seconds, as it was last seen.
+    pub(super) fn known_start_up(&self) -> f64 {
+        self.start_up
+    }
+
+    /// Where the code of the benchmarks sets times of its own, each a file and a line.
+    pub(super) fn own_times(&self) -> Vec<String> {
+        self.source.map(own_times).unwrap_or_default()
+    }
+
     /// Whether the harness of both sides can be told how long to measure.
     pub(super) fn takes_time(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].takes_time())
@@ -242,7 +259,8 @@ impl<'a> ComparedProgram<'a> {
     /// How long a process takes that runs no benchmark, seconds: the least of a few runs.
     pub(super) fn start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
         let mut least = f64::INFINITY;
-        for _ in 0..START_UPS {
+        let begin = Instant::now();
+        while begin.elapsed() < START_UP || least.is_infinite() {
             for side in Side::BOTH {
                 let begin = Instant::now();
                 let program = &mut self.sides[side];
@@ -251,6 +269,7 @@ impl<'a> ComparedProgram<'a> {
                 least = least.min(begin.elapsed().as_secs_f64());
             }
         }
+        self.start_up = least;
         Ok(least)
     }
 

@@ -242,6 +242,7 @@ impl Session<'_, '_> {
             lengths.choose(plan, deadline, known_lengths, &mut |group, groups| {
                 on_event(Event::TryingLengths { group, groups });
             })?;
+            self.run_notices();
         }
         Ok(())
     }

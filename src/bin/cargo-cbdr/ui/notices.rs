@@ -245,6 +245,12 @@ fn run(notice: &RunNotice) -> String {
              how long it takes says nothing: let it print what it measures (`--harness json`), \
              or say that the process is meant (`--harness plain`)"
         ),
+        RunNotice::OwnTimes { benchmark, pair_seconds, places } => format!(
+            "a pair of `{benchmark}` takes {}, and its code sets times of its own, which win over \
+             the command line ({}): with less there its verdict takes less",
+            text::seconds(*pair_seconds),
+            places.join(", ")
+        ),
         RunNotice::Coarse { benchmark, value, dialect, .. } if *value == 0.0 => format!(
             "`{benchmark}` takes less than 1 ns, and {dialect} counts whole ones: no change shows"
         ),
