@@ -16,7 +16,7 @@ use crate::exec::process::Interrupt;
 use crate::flows::event::Event;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
-use crate::model::notice::Notice;
+use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{Sampled, StoppedBy, Verdict};
 use crate::model::row::{Reading, Row};
 use crate::model::side::Pair;
@@ -287,8 +287,14 @@ impl Session<'_, '_> {
             },
         )?;
         let sampled = experiment.finish(stopped_by);
-        let limits = [StoppedBy::TimeLimit, StoppedBy::MaxPairs];
-        let advice = experiment.advice().filter(|_| limits.contains(&stopped_by));
+        let advice = match stopped_by {
+            StoppedBy::TimeLimit => experiment.advice(),
+            // More time would change nothing, and too few pairs were remarked on before.
+            StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
+                experiment.advice().map(|advice| Advice { time: None, ..advice })
+            }
+            _ => None,
+        };
         let not_asked = experiment.not_asked();
         let (benchmarks, example) = (not_asked.len(), not_asked.first().map(ToString::to_string));
         // Forecasts are rough: one that did not come true is forgotten.
