@@ -176,7 +176,8 @@ fn what_can_not_be_measured_by_its_process_is_said() {
     // Tango's executables only list their benchmarks.
     let tango = "\
 fn main() {
-    println!(\"tango_select tango_estimate_iterations {}\", suite::STEPS);
+    let words = \"Tango benchmarking harness Number of samples to take for each test\";
+    println!(\"{words} {}\", suite::STEPS);
 }
 ";
     let repo = repo(tango);

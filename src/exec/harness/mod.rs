@@ -277,7 +277,8 @@ impl Harness {
 /// Words of tango's executables, with a bar in each. It measures two executables in one
 /// process, alternating between them; what cargo runs only lists the benchmarks, and when
 /// one executable is measured by itself, the times have one decimal.
-const TANGO: [&str; 2] = ["tango_|select", "tango_|estimate_iterations"];
+const TANGO: [&str; 2] =
+    ["Tango bench|marking harness", "Number of samples to |take for each test"];
 
 /// A harness that an executable shows and that can't be used here, by name.
 pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
