@@ -108,6 +108,8 @@ pub(crate) enum Kind {
         "a run of the {side} of `{benchmark}` does not report {what}, which an earlier one did"
     )]
     Omitted { side: Side, benchmark: String, what: String },
+    #[error("`{benchmark}` can't be measured: {harness} only lists its benchmarks when it is run")]
+    UnusableHarness { benchmark: String, harness: &'static str },
     #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
     NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },
     #[error("`{metric}` is of a process, and `{benchmark}` has benchmarks (harness {harness})")]
@@ -339,6 +341,10 @@ impl Kind {
             Kind::Waiver { .. } => "correct it, or take it out of the table of the head",
             Kind::Output { .. } => {
                 "`--harness` says how a run is read; `plain` measures the process"
+            }
+            Kind::UnusableHarness { .. } => {
+                "name another with `--bench`, `--example` or `--command`; a bench target with \
+                 criterion or divan, or one that prints JSON (`--harness json`), can be measured"
             }
             Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
                 "with `--harness plain` the process itself is the measurement"

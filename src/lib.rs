@@ -47,7 +47,7 @@
 //! - *companion*: the file beside a file of samples that says what they are of.
 //! - *gate*: a metric that decides, with its threshold.
 //! - *harness*: what runs the benchmarks inside of a program and prints their
-//!   numbers: criterion, divan, libtest.
+//!   numbers: criterion, divan, gungraun, bencher, libtest.
 //! - *label*: the first column of a samples file: `base`, `head`, or
 //!   `NAME/head`.
 //! - *merge-base*: the newest commit that both branches have.

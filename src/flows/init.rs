@@ -40,6 +40,9 @@ impl Candidate {
         let marks = [
             ("criterion", Dialect::Criterion),
             ("divan", Dialect::Divan),
+            ("gungraun", Dialect::Gungraun),
+            ("iai_callgrind", Dialect::Gungraun),
+            ("bencher", Dialect::Bencher),
             ("#[bench]", Dialect::Libtest),
         ];
         let marked = marks.into_iter().find(|(mark, _)| source.contains(mark));

@@ -289,3 +289,24 @@ const SIMULATED_INSTRUCTIONS: &str = "instructions_cachegrind";
 
 /// How the names of metrics from a simulated processor end.
 const SIMULATED: &str = "_cachegrind";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_for_the_usual_metric_is_there() {
+        let table: [(&[&str], Option<&str>); 6] = [
+            (&["wall_time", "median_time"], None),
+            (&["wall_time"], None),
+            (&["rate"], Some("rate")),
+            (&["rate", "steps"], None),
+            (&["ram_hits_cachegrind", "instructions_cachegrind"], Some("instructions_cachegrind")),
+            (&[], None),
+        ];
+        for (names, expected) in table {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(stand_in(&names).map(String::as_str), expected, "{names:?}");
+        }
+    }
+}

@@ -199,7 +199,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Whether it says how a branch changes its own gate.
+    /// Whether it says how a branch changes its own gate, or what measures it.
     pub fn is_about_settings(&self) -> bool {
         matches!(
             self,
@@ -208,6 +208,7 @@ impl Notice {
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }
                 | Notice::OfShards { .. }
+                | Notice::Run(RunNotice::HarnessChanged { .. } | RunNotice::HarnessesDiffer { .. })
         )
     }
 }

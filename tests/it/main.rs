@@ -18,6 +18,7 @@ mod fetch;
 mod forbidden;
 mod golden;
 mod harness;
+mod harnesses;
 mod help;
 #[cfg(unix)]
 mod history;

@@ -34,7 +34,14 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
     (&["clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["memchr"], &["src/exec/harness/mod.rs"]),
-    (&["toml_edit"], &["src/workspace/inputs/configuration.rs", "src/flows/init/manifest.rs"]),
+    (
+        &["toml_edit"],
+        &[
+            "src/workspace/inputs/configuration.rs",
+            "src/workspace/lock_file.rs",
+            "src/flows/init/manifest.rs",
+        ],
+    ),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["object::"], &["src/workspace/identical.rs", "src/exec/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),

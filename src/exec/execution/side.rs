@@ -204,7 +204,13 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
     };
     Ok(match (dialect, executable) {
         (Some(dialect), executable) => Harness::new(dialect, executable.as_deref()),
-        (None, Some(executable)) => Harness::detect(&executable),
+        (None, Some(executable)) => match harness::unusable(&executable) {
+            Some(harness) => {
+                let benchmark = benchmark.name.clone();
+                return Err(Kind::UnusableHarness { benchmark, harness }.into());
+            }
+            None => Harness::detect(&executable),
+        },
         (None, None) => Harness::new(Dialect::Plain, None),
     })
 }

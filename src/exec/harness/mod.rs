@@ -163,13 +163,15 @@ impl Dialect {
     /// The harness of an executable, by the words that the library leaves in it; plain
     /// if none is recognised. They survive stripping, and nothing has to be run.
     fn detect(executable: &[u8]) -> Self {
-        let shows = |of: &Definition| {
-            !of.marks.is_empty()
-                && of.marks.iter().all(|mark| has(executable, &mark.replace('|', "")))
-        };
-        let found = DEFINITIONS.iter().find(|definition| shows(definition));
+        let mut marked = DEFINITIONS.iter().filter(|definition| !definition.marks.is_empty());
+        let found = marked.find(|definition| shows(executable, definition.marks));
         found.map_or(Dialect::Plain, |definition| definition.dialect)
     }
+}
+
+/// Whether an executable holds all of these words, which have bars in them.
+fn shows(executable: &[u8], marks: &[&str]) -> bool {
+    marks.iter().all(|mark| has(executable, &mark.replace('|', "")))
 }
 
 /// Whether an executable holds a word.
@@ -342,6 +344,17 @@ fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
 /// A time in the form of a flag's value: seconds, without an exponent.
 fn seconds_of(time: Duration) -> Option<String> {
     Some(time.as_secs_f64().to_string())
+}
+
+/// Words of tango's executables, with a bar in each. It measures two executables in one
+/// process, alternating between them; what cargo runs only lists the benchmarks, and when
+/// one executable is measured by itself, the times have one decimal.
+const TANGO: [&str; 2] =
+    ["Tango bench|marking harness", "Number of samples to |take for each test"];
+
+/// A harness that an executable shows and that can't be used here, by name.
+pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
+    shows(executable, &TANGO).then_some("tango")
 }
 
 /// The libraries of all harnesses.
