@@ -143,6 +143,8 @@ pub(crate) enum Kind {
         seconds(.needed), seconds(.limit)
     )]
     LimitTooShort { least: u64, needed: Duration, limit: Duration },
+    #[error("no bench target can be tried: {0}")]
+    NothingToTry(String),
     #[error("can't annotate: {0}")]
     Annotation(String),
     #[error("could not edit `{}`: {why}", .path.display())]
