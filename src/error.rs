@@ -152,6 +152,8 @@ pub(crate) enum Kind {
         /// The benchmark with the longest pairs, and how long these are.
         slowest: (String, Duration),
     },
+    #[error("no bench target can be tried: {0}")]
+    NothingToTry(String),
     #[error("can't annotate: {0}")]
     Annotation(String),
     #[error("could not edit `{}`: {why}", .path.display())]

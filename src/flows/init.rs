@@ -12,13 +12,14 @@ use crate::exec::execution::Context;
 use crate::exec::system::{Place, canonical};
 use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
+use crate::settings;
 use crate::settings::choice::Choice;
 use crate::settings::options::{self, Subject};
 use crate::settings::table::Table;
 use crate::workspace::cargo::Workspace;
 use crate::workspace::{self, Request};
 
-pub use trial::{Trial, try_out};
+pub use trial::{Standing, Trial, Tried, TriedMetric, try_out};
 
 /// A target that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,15 +101,46 @@ pub struct Proposal {
     pub others: Vec<Candidate>,
     /// The content of the table.
     pub table: Table,
+    /// What the flags say, where they leave the target to a trial.
+    open: Option<Table>,
+    /// The name of the package at the workspace's root.
+    root_package: Option<String>,
 }
 
 impl Proposal {
-    /// The request of this benchmark alone.
+    /// The request of a trial: of this benchmark alone, or of all that can be chosen.
     pub fn request(&self, request: &Request) -> Request {
+        if let Some(flags) = &self.open {
+            return Request { flags: flags.clone(), ..request.clone() };
+        }
         let package = self.chosen.as_ref().map(|chosen| chosen.package.clone());
         let mut flags = self.table.clone();
         flags.package = package.or(flags.package);
         Request { flags, ..request.clone() }
+    }
+
+    /// Takes what a trial chose into the table. Where that is all that runs if nothing is
+    /// named, and more than one, nothing is named.
+    pub fn settle(&mut self, trial: &Trial) {
+        let Some(flags) = &self.open else { return };
+        let chosen: Vec<&Tried> = trial.chosen().collect();
+        let is_at_root = |tried: &&Tried| self.root_package.as_ref() == Some(&tried.package);
+        let is_of_package = chosen.iter().all(is_at_root);
+        self.owner = if is_of_package { TableOwner::Package } else { TableOwner::Workspace };
+        let entry = |tried: &Tried| Table {
+            package: Some(tried.package.clone()).filter(|_| !is_of_package),
+            bench: tried.target.as_ref().map(|target| target.name.clone()),
+            ..Table::default()
+        };
+        let choice = match chosen.as_slice() {
+            [only] => entry(only),
+            all if all.len() > self.others.len() => Table::default(),
+            several => {
+                let named = several.iter().map(|tried| (tried.name.clone(), entry(tried)));
+                Table { benchmarks: Some(named.collect()), ..Table::default() }
+            }
+        };
+        self.table = choice.over(flags.clone());
     }
 
     /// The text of the manifest as it is, and with the table.
@@ -135,7 +167,9 @@ impl Proposal {
 pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Error> {
     let (workspace, root) = workspace::user_workspace(request, context.helper, context.interrupt)?;
     let flags = &request.flags;
-    let (chosen, others) = choose(&workspace, &request.folder, flags)?;
+    let chosen = choose(&workspace, &request.folder, flags);
+    let (chosen, others) =
+        chosen.map_err(|error| workspace::told_of_folders(error, &workspace, &root))?;
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
     let named = named.or(flags.package.clone());
     let package = match &named {
@@ -169,33 +203,42 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     let root = find(&root)?;
     let folder = find(&workspace.root)?;
     let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
-    Ok(Proposal { manifest, root, folder, owner, existing, chosen, others, table })
+    let root_package = workspace.packages.iter().find(|package| package.folder == workspace.root);
+    let root_package = root_package.map(|package| package.name.clone());
+    let open = (!others.is_empty()).then(|| flags.clone());
+    Ok(Proposal {
+        manifest,
+        root,
+        folder,
+        owner,
+        existing,
+        chosen,
+        others,
+        table,
+        open,
+        root_package,
+    })
 }
 
-/// What the flags name; else the first bench target, one of the package around `folder` if
-/// it has any, and one that every compiler builds if there is one; else the only binary or
-/// example. Also returns the bench targets that were not chosen.
+/// What the flags name; else the first of the bench targets that run where nothing is named,
+/// and one that every compiler builds if there is one; else the only binary or example. Also
+/// returns the bench targets that were not chosen.
 fn choose(
     workspace: &Workspace,
     folder: &Path,
     flags: &Table,
-) -> Result<(Option<Candidate>, Vec<Candidate>), Error> {
+) -> Result<(Option<Candidate>, Vec<Candidate>), settings::Error> {
     if flags.command.is_some() {
         return Ok((None, Vec::new()));
     }
     let here = workspace.package_around(folder);
     let choice = Choice { packages: &workspace.packages, here, root: &workspace.root };
-    let benches = |package: &Package| -> Vec<Candidate> {
-        let benches = package.targets.iter().filter(|target| target.kind == TargetKind::Bench);
-        benches.map(|target| Candidate::new(package, target)).collect()
+    let benches = |package: &&Package| -> Vec<Candidate> {
+        package.benches().map(|target| Candidate::new(package, target)).collect()
     };
-    let mut candidates = if flags.targets() > 0 {
-        Vec::new()
-    } else if flags.package.is_some() {
-        benches(choice.package(flags)?)
-    } else {
-        let own = here.map(benches).filter(|own| !own.is_empty());
-        own.unwrap_or_else(|| workspace.packages.iter().flat_map(benches).collect())
+    let mut candidates: Vec<Candidate> = match flags.targets() {
+        0 => choice.packages_with_benches(flags)?.iter().flat_map(benches).collect(),
+        _ => Vec::new(),
     };
     if candidates.is_empty() {
         let benchmark = options::benchmark(None, flags, choice)?;

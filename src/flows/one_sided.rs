@@ -63,6 +63,25 @@ impl<'a> OneSided<'a> {
         execution.run_all(program, RunLength::LONG, *filter, context).map_err(Stop::into_error)
     }
 
+    /// Whether a run can be limited to one benchmark. Arguments of the user's may select,
+    /// too, so with those it can't.
+    pub(super) fn can_leave(&self) -> bool {
+        self.execution.benchmark.args.is_empty() && self.program.harness.can_leave()
+    }
+
+    /// Runs the program once, with this benchmark alone.
+    pub(super) fn run_only(
+        &mut self,
+        name: &str,
+        context: Context<'_>,
+    ) -> Result<Vec<Reading>, Error> {
+        let OneSided { execution, program, filter } = self;
+        let only = program.only(&[name]).unwrap_or_else(|| program.all(*filter));
+        program.select(only);
+        let effort = execution.effort();
+        execution.measure(program, effort, None, context).map_err(Stop::into_error)
+    }
+
     /// Gives up the metrics that this machine does not have and that a run did not report,
     /// and returns notices of them.
     ///

@@ -44,8 +44,12 @@ impl<'a> Choice<'a> {
                 let names =
                     if several.is_empty() { all.iter().collect() } else { several.to_vec() };
                 let names = list(names.iter().map(|package| &*package.name));
+                let found = match several.is_empty() && wanted.is_none() {
+                    true => "no package of this workspace has a bench target",
+                    false => "this workspace has several packages",
+                };
                 Err(Error::Undecided {
-                    found: "this workspace has several packages".to_owned(),
+                    found: found.to_owned(),
                     hint: format!("name one with `-p`: {names}"),
                 })
             }

@@ -35,6 +35,7 @@ use tempfile::TempDir;
 
 pub use build::write_down;
 pub use environment::compiler_flags;
+pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
 
 use crate::error::Error;

@@ -1,8 +1,9 @@
 //! The settings as far as they depend on a workspace.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::settings;
 use crate::settings::choice::Choice;
 use crate::settings::policy::SideTable;
 use crate::settings::table::Table;
@@ -25,4 +26,54 @@ pub(super) fn side_table<'a>(
     flags: &Table,
 ) -> Result<SideTable<'a>, Error> {
     Ok(SideTable::read(&workspace.metadata, choice(workspace, inside), flags)?)
+}
+
+/// How many folders deep packages of their own are looked for.
+const DEPTH: usize = 3;
+
+/// An error of the settings; where it is that there is nothing to run, its hint names the
+/// packages with benches in other workspaces of the repository, whose root is `root`.
+pub(crate) fn told_of_folders(
+    error: settings::Error,
+    workspace: &Workspace,
+    root: &Path,
+) -> settings::Error {
+    let has_benches = workspace.packages.iter().any(|package| package.benches().next().is_some());
+    let settings::Error::Undecided { found, hint } = error else { return error };
+    let mut folders = Vec::new();
+    if !has_benches {
+        find_packages(root, DEPTH, &mut folders);
+        folders.retain(|folder| workspace.packages.iter().all(|known| known.folder != *folder));
+        folders.sort();
+    }
+    let inside = folders.iter().map(|folder| folder.strip_prefix(root).unwrap_or(folder));
+    let names: Vec<String> = inside.map(|folder| format!("`{}`", folder.display())).collect();
+    let hint = match names.as_slice() {
+        [] => hint,
+        [only] => format!("{only} is a package of its own with benches: run `cargo cbdr` there"),
+        several => format!(
+            "these packages of their own have benches, run `cargo cbdr` there: {}",
+            several.join(", ")
+        ),
+    };
+    settings::Error::Undecided { found, hint }
+}
+
+/// Finds folders with a package that seems to have bench targets.
+fn find_packages(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+    let has_benches = manifest.contains("[[bench]]") || folder.join("benches").is_dir();
+    if manifest.contains("[package]") && has_benches {
+        found.push(folder.to_owned());
+    }
+    if depth == 0 {
+        return;
+    }
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && name != "target" && !name.as_encoded_bytes().starts_with(b".") {
+            find_packages(&entry.path(), depth - 1, found);
+        }
+    }
 }

@@ -227,7 +227,9 @@ impl Manifests {
         };
         let choice = settings::choice(&self.head, &folders.head);
         let head = SideTable { choice, table: head_table };
-        Ok(resolve(flags, &head, base.as_ref(), context.request.policy_from)?)
+        let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
+        let tree = context.cache.worktree(Side::Head);
+        Ok(resolved.map_err(|error| settings::told_of_folders(error, &self.head, &tree))?)
     }
 }
 

@@ -18,7 +18,7 @@ fn the_table_it_writes_is_all_that_a_comparison_needs() {
     let repo = Repo::new("steady");
     let before = read(&repo, "Cargo.toml");
     let ran = init(&repo, "--metric cpu_time --try-for 1s").code(0);
-    let ran = ran.says("Choosing bench `work` (plain) of `steady`").says("Measured");
+    let ran = ran.says("Choosing bench `work` (plain) of `steady`: ").says(" runs of ");
     ran.says("Expecting a verdict after").says("Wrote `Cargo.toml`").says("Next commit");
     let after = read(&repo, "Cargo.toml");
     let added: String = after.lines().filter(|line| !before.contains(line)).collect();
@@ -146,4 +146,79 @@ fn a_benchmark_that_does_not_run_is_not_written_down() {
     repo.commit("broken");
     init(&repo, "--try-for 1s").code(101).says("error: the head of `work`");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+/// The source of a bench of Rust's own format that takes `millis` for a run.
+fn bench(names: &[&str], noise: &str, millis: u64) -> String {
+    let mut source = String::from(
+        "fn main() {\n    let args: Vec<String> = std::env::args().collect();\n    \
+         if args.len() > 99 { println!(\"Exactly match filters rather than by substring\"); }\n    \
+         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);\n    \
+         let chance = (now.unwrap().as_nanos() / 1000 % 1000) as f64 / 1000.0;\n",
+    );
+    source += &format!("    std::thread::sleep(std::time::Duration::from_millis({millis}));\n");
+    for name in names {
+        let line = "test {} ... bench: {:.2} ns/iter (+/- 1.00)";
+        source += &format!(
+            "    if !args.iter().any(|arg| arg == \"--exact\") || args.iter().any(|arg| arg == {name:?}) {{\n        \
+             println!({line:?}, {name:?}, 1000.0 * ({noise}_f64 * chance).exp());\n    }}\n"
+        );
+    }
+    source + "}\n"
+}
+
+#[test]
+fn of_several_targets_those_are_chosen_that_can_be_decided() {
+    let repo = Repo::new("steady");
+    let plain = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let benches = [
+        ("broken", "fn main() {\n    std::process::exit(3);\n}\n".to_owned()),
+        ("bad", "no Rust".to_owned()),
+        ("first", bench(&["a", "b"], "0.001", 1)),
+        ("noisy", bench(&["c"], "40.0", 1)),
+        ("second", bench(&["d"], "0.001", 1)),
+        ("slow", bench(&["e"], "0.001", 1000)),
+    ];
+    let entry = |name: &str| format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
+    let mut manifest = plain.split("[[bench]]").next().unwrap().to_owned();
+    for (name, source) in &benches {
+        repo.write(&format!("benches/{name}.rs"), source);
+        manifest += &entry(name);
+    }
+    repo.git(&["rm", "--quiet", "benches/work.rs"]);
+    repo.write("Cargo.toml", &manifest);
+    repo.commit("several benches");
+    let ran = init(&repo, "--try-for 2s --time-limit 10s").code(0);
+    let ran = ran.says("`bad` is left out: it does not build");
+    let ran = ran.says("Choosing bench `first` (libtest) of `steady`: 2 benchmarks in ");
+    let ran = ran.says("Choosing bench `second` (libtest) of `steady`: 1 benchmark in ");
+    let ran = ran.says("Leaving bench `noisy` (libtest) of `steady`: it is ");
+    let ran = ran.says("Leaving bench `slow` (libtest) of `steady`: its runs take 1.0");
+    ran.says("Leaving bench `broken` (plain) of `steady`: the head of `broken` exited with code 3");
+    let after = read(&repo, "Cargo.toml");
+    let table =
+        |name: &str| format!("[package.metadata.cbdr.benchmarks.{name}]\nbench = \"{name}\"\n");
+    assert!(after.contains(&table("first")) && after.contains(&table("second")), "{after}");
+    assert_eq!(after.matches("bench = \"").count(), 2, "{after}");
+    // What was written runs.
+    repo.commit("configured");
+    let ran = repo.cbdr("compare --aa --max-pairs 1 --format json").run().code(0);
+    let object = ran.json();
+    let names: Vec<_> =
+        object["benchmarks"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["first/a", "first/b", "second/d"]);
+}
+
+#[test]
+fn where_all_of_several_are_chosen_none_is_named() {
+    let repo = Repo::new("steady");
+    repo.write("benches/work.rs", &bench(&["a"], "0.001", 1));
+    repo.write("benches/more.rs", &bench(&["b"], "0.001", 1));
+    let manifest = read(&repo, "Cargo.toml") + "\n[[bench]]\nname = \"more\"\nharness = false\n";
+    repo.write("Cargo.toml", &manifest);
+    repo.commit("two benches");
+    init(&repo, "--try-for 1s").code(0);
+    let after = read(&repo, "Cargo.toml");
+    assert!(after.contains("[package.metadata.cbdr]\nthreshold = \""), "{after}");
+    assert!(!after.contains("bench = \""), "{after}");
 }

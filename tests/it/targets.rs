@@ -267,6 +267,20 @@ fn a_workspace_runs_what_cargo_bench_would() {
     let ran = inside("none").code(101);
     let ran = ran.says("error: which benchmark? `none` has no bench, bin or example target\n");
     ran.says("hint: these packages have benches, `-p` names one: `one`, `two`\n");
+    // Benches in a workspace of their own are named by their folder.
+    package(&repo, "none/perf", "perf", "[workspace]", &[("work", "", &a)]);
+    let manifest = std::fs::read_to_string(repo.path().join("none/Cargo.toml")).unwrap();
+    repo.write("none/Cargo.toml", &(manifest + "[workspace]\n"));
+    repo.write(
+        "Cargo.toml",
+        &members("")
+            .replace(", \"none\"", "")
+            .replace("[workspace]\n", "[workspace]\nexclude = [\"none\"]\n"),
+    );
+    repo.commit("apart");
+    let ran = inside("none").code(101);
+    ran.says("hint: these packages of their own have benches, run `cargo cbdr` there: `none/perf`, `one`, `two`\n");
+    repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     // A package's own table is about its own targets.
     let manifest = std::fs::read_to_string(repo.path().join("two/Cargo.toml")).unwrap();
     repo.write("two/Cargo.toml", &(manifest + "[package.metadata.cbdr]\nbench = \"more\"\n"));

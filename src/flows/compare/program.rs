@@ -158,7 +158,12 @@ impl<'a> ComparedProgram<'a> {
         let names = readings.as_ref().map(|readings| -> Vec<String> {
             readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
         });
-        let lacks = |side: Side| names[side.other()].iter().any(|name| !names[side].contains(name));
+        // What changes with every run is a number of some kind.
+        let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
+        let lacks = |side: Side| {
+            let mut numbered = names[side.other()].iter().filter(|name| is_numbered(name));
+            numbered.any(|name| !names[side].contains(name))
+        };
         if !Side::BOTH.into_iter().all(lacks) {
             return Ok(());
         }

@@ -38,7 +38,10 @@ pub(super) fn with_table(
     let item = if is_inline {
         Item::Value(Value::InlineTable(entries.collect()))
     } else {
-        let mut table: Table = entries.collect();
+        let mut table = Table::new();
+        for (key, value) in entries {
+            table.insert(key, item(key, value));
+        }
         table.decor_mut().set_prefix(format!("\n{COMMENT}"));
         Item::Table(table)
     };
@@ -47,6 +50,22 @@ pub(super) fn with_table(
     // A file whose lines all end as Windows has them keeps such lines.
     let is_windows = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
     Ok(if is_windows { edited.replace('\n', "\r\n") } else { edited })
+}
+
+/// Named benchmarks are tables of their own, and all else is a value.
+fn item(key: &str, value: Value) -> Item {
+    match value {
+        Value::InlineTable(benchmarks) if key == "benchmarks" => {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            for (name, benchmark) in benchmarks {
+                let own = Item::Value(benchmark).into_table();
+                table.insert(&name, own.map_or_else(|value| value, Item::Table));
+            }
+            Item::Table(table)
+        }
+        value => Item::Value(value),
+    }
 }
 
 fn value(json: &Json) -> Value {
@@ -98,6 +117,21 @@ mod tests {
         let written =
             with_table(&format!("{before}{after}"), TableOwner::Package, &entries()).unwrap();
         assert_eq!(written, format!("{before}\n{COMMENT}{TABLE}{after}"));
+    }
+
+    #[test]
+    fn named_benchmarks_have_tables_of_their_own() {
+        let bench = |name: &str| Layer { bench: Some(name.into()), ..Layer::default() };
+        let benchmarks = ["fast", "one/slow"].map(|name| (name.to_owned(), bench(name)));
+        let threshold = Some("5%".into());
+        let layer = Layer { threshold, benchmarks: Some(benchmarks.into()), ..Layer::default() };
+        let written = with_table("[package]\n", TableOwner::Package, &layer.entries()).unwrap();
+        let expected = format!(
+            "[package]\n\n{COMMENT}[package.metadata.cbdr]\nthreshold = \"5%\"\n\n\
+             [package.metadata.cbdr.benchmarks.fast]\nbench = \"fast\"\n\n\
+             [package.metadata.cbdr.benchmarks.\"one/slow\"]\nbench = \"one/slow\"\n"
+        );
+        assert_eq!(written, expected);
     }
 
     #[test]

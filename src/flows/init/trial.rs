@@ -1,5 +1,5 @@
-//! A benchmark tried against itself: how long a run takes, and which threshold its noise
-//! allows.
+//! Benchmarks tried against themselves: how long a run takes, which of them are quiet, and
+//! which metric and threshold the noise allows.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,11 @@ use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
-use crate::model::outcome::{Limits, Policy};
+use crate::model::outcome::Policy;
 use crate::model::row::Reading;
 use crate::model::side::Side;
-use crate::settings::options::limits;
+use crate::model::target::Target;
+use crate::settings::options::{Subject, limits};
 use crate::settings::table::THRESHOLD;
 use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
@@ -22,6 +23,15 @@ use crate::workspace::{self, Request};
 /// How many pairs are enough: more of them say little more of the noise.
 const ENOUGH: u64 = 20;
 
+/// How many pairs tell something of the noise.
+const LEAST_KNOWN: usize = 3;
+
+/// For how many pairs there is to be time.
+const USEFUL: f64 = 8.0;
+
+/// With how many pairs a reach is worked out; with more, it shrinks with their root.
+const MOST_PAIRS: u64 = 500;
+
 /// By which factor a threshold exceeds what the noise allows: the trial is short, and
 /// other hours are noisier.
 const MARGIN: f64 = 1.25;
@@ -29,34 +39,110 @@ const MARGIN: f64 = 1.25;
 /// The thresholds that are suggested, fractions. A gate that lets more pass is none.
 const THRESHOLDS: [f64; 4] = [THRESHOLD.0, 0.03, 0.05, 0.1];
 
+/// The metrics that are tried where none is named, by preference: what the mean sees comes
+/// before what is blind to slow iterations.
+const METRICS: [&str; 3] = ["wall_time", "median_time", "min_time"];
+
+/// How much of the time limit the least sampling may take, so that most verdicts need not
+/// come at once.
+const LEAST_SHARE: f64 = 0.5;
+
 /// What a trial showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// How its runs were called and read.
-    pub harness: Dialect,
-    /// How many runs were measured.
-    pub runs: u64,
-    /// How long a run took, including its start: the median, seconds.
-    pub run: f64,
-    /// How many benchmarks a run has.
-    pub benchmarks: usize,
+    /// The targets, or the command, that were tried.
+    pub tried: Vec<Tried>,
+    /// The metrics that could decide about all that is chosen, the best one first.
+    pub metrics: Vec<TriedMetric>,
+    /// Whether the first of them has to be named, since another one decides where none is.
+    pub is_unusual: bool,
     /// How long the least sampling takes that can decide, seconds.
     pub least: f64,
     /// How long sampling may take, seconds.
     pub limit: f64,
-    /// How far from the threshold nine of ten benchmarks have to be to be decided in that
-    /// time, a fraction. None if that is not known.
+}
+
+/// A target that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// Its name in the outputs.
+    pub name: String,
+    /// The name of its package.
+    pub package: String,
+    /// The target; none of a command.
+    pub target: Option<Target>,
+    /// How its runs were called and read.
+    pub harness: Dialect,
+    /// How many runs were measured.
+    pub runs: usize,
+    /// How long a run took, including its start: the median, seconds.
+    pub run: f64,
+    /// How many benchmarks a run has.
+    pub benchmarks: usize,
+    /// Whether it is chosen, and if not, why.
+    pub standing: Standing,
+}
+
+/// Whether a target is chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// It is.
+    Chosen,
+    /// At its noise the time limit tells nothing from the largest threshold that is
+    /// suggested: how far a change has to be from it, a fraction; none if no change could
+    /// be.
+    Noisy(Option<f64>),
+    /// The least sampling that can decide takes too much of the time limit, seconds.
+    Slow(f64),
+    /// It has no benchmark.
+    Empty,
+    /// Its run failed, or did not measure what decides.
+    Failed(String),
+}
+
+/// How well a metric decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriedMetric {
+    /// Its name.
+    pub name: String,
+    /// How far from the threshold nine of ten benchmarks have to be to be decided within
+    /// the limit, a fraction. None if that is not known.
     pub reach: Option<f64>,
     /// The threshold that fits, a fraction: the smallest one without a reach, the largest
     /// one if none fits.
     pub threshold: f64,
 }
 
-/// Builds the head of a request and runs it against itself, for `time` at most but at
-/// least a pair of runs.
+impl TriedMetric {
+    /// Whether most changes can be told from the threshold in time.
+    fn decides(&self, threshold: f64) -> bool {
+        self.reach.is_some_and(|reach| MARGIN * reach <= threshold)
+    }
+}
+
+impl Trial {
+    /// The targets that are chosen; at least one.
+    pub fn chosen(&self) -> impl Iterator<Item = &Tried> {
+        self.tried.iter().filter(|tried| tried.standing == Standing::Chosen)
+    }
+
+    /// The metric that decides.
+    pub fn metric(&self) -> &TriedMetric {
+        &self.metrics[0]
+    }
+
+    /// How many benchmarks are chosen.
+    pub fn benchmarks(&self) -> usize {
+        self.chosen().map(|tried| tried.benchmarks).sum()
+    }
+}
+
+/// Builds the head of a request and runs all targets that it can mean against themselves,
+/// for `time` at most but at least a pair of runs of each. Chooses those that are quiet and
+/// short enough.
 ///
 /// # Errors
-/// When it does not build or does not run, or measures nothing that gates.
+/// When nothing builds or runs, or measures anything that gates.
 pub fn try_out(
     request: &Request,
     time: Duration,
@@ -66,76 +152,403 @@ pub fn try_out(
     let side = workspace::prepare_one(request, context.helper, context.interrupt, &mut |event| {
         on_event(event.into())
     })?;
-    let (policy, limits) = limits(&request.flags)?;
-    let Some((benchmark, program)) = side.programs.first() else {
-        return Err(Kind::NoPair(limits.time).into());
-    };
-    let program = OneSided::new(benchmark, program, side.scratch.path(), 0)?;
-    on_event(Event::WarmingUp(&benchmark.name));
-    with_hooks(&mut [program], context, |programs| {
-        try_program(&mut programs[0], &policy, &limits, time, context)
-    })
-}
-
-fn try_program(
-    program: &mut OneSided<'_>,
-    policy: &Policy,
-    limits: &Limits,
-    time: Duration,
-    context: Context<'_>,
-) -> Result<Trial, Error> {
-    let first = program.run(context)?;
-    program.take_refusals(&first)?;
-    let gates = program.gates(&first, &[])?;
-    let metric = Metric::named(&gates[0].metric).with(&program.execution.benchmark.units);
-    let levels = Levels::new(policy.confidence, first.len());
-    let test = |_| MetricTest::new(metric.clone(), None, policy.estimator, levels);
-    let mut tests: Vec<MetricTest> = first.iter().map(test).collect();
-    let start = Instant::now();
-    let mut pairs = 0;
-    let mut seconds = Vec::new();
-    while pairs < ENOUGH && (pairs == 0 || start.elapsed() < time) {
-        let mut timed_run = || -> Result<Vec<Reading>, Error> {
-            let start = Instant::now();
-            let run = program.run(context)?;
-            seconds.push(start.elapsed().as_secs_f64());
-            Ok(run)
-        };
-        let pair = [timed_run()?, timed_run()?];
-        for (Reading { benchmark, .. }, test) in first.iter().zip(&mut tests) {
-            let value = |run: &Vec<Reading>| {
-                let reading = run.iter().find(|reading| reading.benchmark == *benchmark);
-                reading.and_then(|reading| reading.values.get(&metric.name))
-            };
-            if let [Some(one), Some(other)] = pair.each_ref().map(value) {
-                // Both ways round, since neither is more true. Otherwise what chance puts on
-                // one side would pass for a change.
-                test.push(one, other, Side::Base);
-                test.push(other, one, Side::Head);
+    let flags = &request.flags;
+    let (policy, limits) = limits(flags)?;
+    let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
+    let mut programs = Vec::new();
+    for (number, (benchmark, program)) in side.programs.iter().enumerate() {
+        programs.push(OneSided::new(benchmark, program, side.scratch.path(), number)?);
+    }
+    let samples = with_hooks(&mut programs, context, |programs| {
+        let is_alone = programs.len() == 1;
+        let mut all = Vec::new();
+        for program in &mut *programs {
+            on_event(Event::WarmingUp(&program.execution.benchmark.name));
+            all.push(Samples::warm_up(program, is_alone, context)?);
+        }
+        // Each has a part of the time, so that a slow one does not take it from the others.
+        let share = time.as_secs_f64() / programs.len() as f64;
+        for pair in 0..ENOUGH {
+            for (program, samples) in programs.iter_mut().zip(&mut all) {
+                if pair == 0 || samples.spent() < share {
+                    samples.measure(program, is_alone, context)?;
+                }
+                if pair == 0 {
+                    samples.thin_out(share);
+                }
             }
         }
-        pairs += 1;
+        Ok(all)
+    })?;
+    if samples.iter().any(Samples::is_measured) {
+        let limit = limits.time.as_secs_f64();
+        let rules = Rules { policy: &policy, limit, given: given.map(|given| given.0) };
+        return Ok(rules.choose(&samples));
     }
-    let run = nearest(&sorted(seconds), 0.5).unwrap_or(0.0);
-    let least_pairs = estimator(&metric, policy.estimator).least_pairs(levels).unwrap_or(1);
-    let limit = limits.time.as_secs_f64();
-    let reach = reach(&tests, (limit / (2.0 * run)) as u64).filter(|_| pairs > 2);
-    Ok(Trial {
-        harness: program.dialect(),
-        runs: 2 * pairs,
-        run,
-        benchmarks: first.len(),
-        least: 2.0 * run * least_pairs as f64,
-        limit,
-        reach,
-        threshold: fitting(reach),
-    })
+    match (programs.first(), samples.iter().find_map(|samples| samples.failed.clone())) {
+        (_, Some(why)) => Err(Kind::NothingToTry(why).into()),
+        (Some(program), None) => Err(program.no_benchmark(None).into()),
+        (None, None) => Err(Kind::NoPair(limits.time).into()),
+    }
 }
 
-/// How far from the threshold nine of ten tests have to be to be decided within `pairs`
-/// pairs.
-fn reach(tests: &[MetricTest], pairs: u64) -> Option<f64> {
-    let all = sorted(tests.iter().map(|test| test.reach(pairs).unwrap_or(f64::INFINITY)));
+/// What the trial of one target showed.
+struct Samples {
+    /// As far as it is known before the choice.
+    tried: Tried,
+    /// The benchmarks that it has.
+    names: Vec<Option<String>>,
+    /// The metrics that could decide, by preference, each with the pairs of each benchmark.
+    metrics: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
+    /// How long each run took of the program, or of each benchmark alone, seconds.
+    seconds: Vec<Vec<f64>>,
+    /// Which of them are run no more.
+    is_done: Vec<bool>,
+    failed: Option<String>,
+}
+
+impl Samples {
+    /// Runs a program for the first time. If it is the only one, it has to work.
+    fn warm_up(
+        program: &mut OneSided<'_>,
+        is_alone: bool,
+        context: Context<'_>,
+    ) -> Result<Self, Error> {
+        let mut samples = Samples {
+            tried: Tried {
+                name: program.execution.benchmark.name.clone(),
+                package: program.execution.benchmark.package.clone(),
+                target: match &program.execution.benchmark.subject {
+                    Subject::Target(target, _) => Some(target.clone()),
+                    Subject::Command { .. } => None,
+                },
+                harness: program.dialect(),
+                runs: 0,
+                run: 0.0,
+                benchmarks: 0,
+                standing: Standing::Empty,
+            },
+            names: Vec::new(),
+            metrics: Vec::new(),
+            seconds: Vec::new(),
+            is_done: Vec::new(),
+            failed: None,
+        };
+        let first = samples.check(is_alone, program.run(context))?;
+        let Some(first) = first.filter(|first| is_alone || !first.is_empty()) else {
+            return Ok(samples);
+        };
+        let refused = program.take_refusals(&first);
+        let gates = samples.check(is_alone, refused.and_then(|_| program.gates(&first, &[])))?;
+        let Some(gates) = gates else { return Ok(samples) };
+        let usual = gates[0].metric.as_str();
+        let of_all =
+            |metric: &&str| first.iter().all(|reading| reading.values.get(metric).is_some());
+        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.stands_in);
+        let others = others.filter(|metric| *metric != usual).filter(of_all);
+        let units = &program.execution.benchmark.units;
+        let metrics = std::iter::once(usual)
+            .chain(others)
+            .map(|name| (Metric::named(name).with(units), vec![Vec::new(); first.len()]));
+        samples.metrics = metrics.collect();
+        samples.seconds = match program.can_leave() {
+            true => vec![Vec::new(); first.len()],
+            false => vec![Vec::new()],
+        };
+        samples.is_done = vec![false; samples.seconds.len()];
+        samples.names = first.into_iter().map(|reading| reading.benchmark).collect();
+        Ok(samples)
+    }
+
+    /// What came of something that may go wrong, unless it is about the only program.
+    fn check<T>(&mut self, is_alone: bool, came: Result<T, Error>) -> Result<Option<T>, Error> {
+        match came {
+            Ok(came) => Ok(Some(came)),
+            Err(error) if is_alone || error.is_interrupt() => Err(error),
+            Err(error) => {
+                self.failed = Some(error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Measures a pair of the program, or of each benchmark alone, as a comparison does.
+    fn measure(
+        &mut self,
+        program: &mut OneSided<'_>,
+        is_alone: bool,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        for part in 0..self.seconds.len() {
+            if self.is_done[part] {
+                continue;
+            }
+            let only = self.names[part].clone().filter(|_| self.seconds.len() > 1);
+            let mut pair = Vec::new();
+            for _ in Side::BOTH {
+                if self.failed.is_some() {
+                    return Ok(());
+                }
+                let start = Instant::now();
+                let ran = match &only {
+                    Some(name) => program.run_only(name, context),
+                    None => program.run(context),
+                };
+                pair.extend(self.check(is_alone, ran)?);
+                self.seconds[part].push(start.elapsed().as_secs_f64());
+            }
+            if let [one, other] = pair.as_slice() {
+                self.push(one, other);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what two runs reported.
+    fn push(&mut self, one: &[Reading], other: &[Reading]) {
+        for (metric, pairs) in &mut self.metrics {
+            for (name, pairs) in self.names.iter().zip(pairs) {
+                let value = |run: &[Reading]| {
+                    let reading = run.iter().find(|reading| reading.benchmark == *name);
+                    reading.and_then(|reading| reading.values.get(&metric.name))
+                };
+                if let (Some(one), Some(other)) = (value(one), value(other)) {
+                    pairs.push([one, other]);
+                }
+            }
+        }
+    }
+
+    fn is_measured(&self) -> bool {
+        self.failed.is_none() && !self.metrics.is_empty()
+    }
+
+    /// How long a run of all benchmarks takes, seconds.
+    fn run_seconds(&self) -> f64 {
+        let median = |seconds: &Vec<f64>| nearest(&sorted(seconds.iter().copied()), 0.5);
+        self.seconds.iter().filter_map(median).sum()
+    }
+
+    /// How long all runs took, seconds.
+    fn spent(&self) -> f64 {
+        self.seconds.iter().flatten().sum()
+    }
+
+    /// After the first pair of each benchmark, leaves so many of them that there is time
+    /// for enough pairs of the others, `share` seconds in all: every second one, every
+    /// third.
+    fn thin_out(&mut self, share: f64) {
+        let rounds = share / self.spent();
+        let every = (USEFUL / rounds).ceil().clamp(1.0, self.seconds.len().max(1) as f64);
+        for (part, is_done) in self.is_done.iter_mut().enumerate() {
+            *is_done = part % every as usize != 0;
+        }
+    }
+}
+
+/// What a choice goes by.
+struct Rules<'a> {
+    policy: &'a Policy,
+    /// How long sampling may take, seconds.
+    limit: f64,
+    /// The threshold that the user has set.
+    given: Option<f64>,
+}
+
+impl Rules<'_> {
+    /// Chooses targets: all that are quiet and short enough; of those that together take
+    /// too long, the ones with the most benchmarks in their time.
+    fn choose(&self, samples: &[Samples]) -> Trial {
+        let mut tried: Vec<Tried> = samples.iter().map(|one| one.tried.clone()).collect();
+        for (one, tried) in samples.iter().zip(&mut tried) {
+            tried.runs = one.seconds.iter().map(Vec::len).max().unwrap_or(0);
+            (tried.run, tried.benchmarks) = (one.run_seconds(), one.names.len());
+            tried.standing = self.standing(one);
+        }
+        let chosen = |tried: &[Tried]| -> Vec<usize> {
+            let all = (0..tried.len()).filter(|at| tried[*at].standing == Standing::Chosen);
+            all.collect()
+        };
+        let of =
+            |chosen: &[usize]| -> Vec<&Samples> { chosen.iter().map(|at| &samples[*at]).collect() };
+        // The noisy ones are left where the others have most of the benchmarks: a gate over
+        // little is worth less than one that is often open.
+        let count = |of: &dyn Fn(&Tried) -> bool| -> usize {
+            tried.iter().filter(|tried| of(tried)).map(|tried| tried.benchmarks).sum()
+        };
+        let noisy = count(&|tried| matches!(tried.standing, Standing::Noisy(_)));
+        let quiet = count(&|tried| tried.standing == Standing::Chosen);
+        if quiet < noisy {
+            let noisy =
+                tried.iter_mut().filter(|tried| matches!(tried.standing, Standing::Noisy(_)));
+            noisy.for_each(|tried| tried.standing = Standing::Chosen);
+        }
+        while let Some((left, standing)) = self.to_be_left(&of(&chosen(&tried)), noisy + quiet) {
+            let at = chosen(&tried)[left];
+            tried[at].standing = standing;
+        }
+        if chosen(&tried).is_empty() {
+            // Better one that often ends as inconclusive than none.
+            let quality = |at: &usize| match tried[*at].standing {
+                Standing::Noisy(reach) => reach.unwrap_or(f64::MAX),
+                _ => f64::INFINITY,
+            };
+            let measured = (0..samples.len()).filter(|at| samples[*at].is_measured());
+            let best = measured.min_by(|one, other| {
+                let run = |at: &usize| samples[*at].run_seconds();
+                quality(one).total_cmp(&quality(other)).then(run(one).total_cmp(&run(other)))
+            });
+            if let Some(best) = best {
+                tried[best].standing = Standing::Chosen;
+            }
+        }
+        let together = of(&chosen(&tried));
+        let metrics = self.compare_metrics(&together);
+        let usual = together.first().and_then(|one| one.metrics.first());
+        let is_unusual =
+            usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
+        Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
+    }
+
+    /// Which of several targets is to be left so that the others decide in time, and why:
+    /// the one with the fewest benchmarks for its time where the least sampling takes too
+    /// long, else the noisiest one, if the others have most of `all` benchmarks.
+    fn to_be_left(&self, samples: &[&Samples], all: usize) -> Option<(usize, Standing)> {
+        if samples.len() < 2 {
+            return None;
+        }
+        let last = |cost: &dyn Fn(&Samples) -> f64| {
+            let costs = samples.iter().map(|one| cost(one)).enumerate();
+            costs.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
+        };
+        let least = self.least(samples);
+        if least > LEAST_SHARE * self.limit {
+            let cost = |one: &Samples| one.run_seconds() / one.names.len() as f64;
+            return Some((last(&cost)?, Standing::Slow(least)));
+        }
+        let best = self.compare_metrics(samples).into_iter().next()?;
+        if best.reach.is_none() || best.decides(self.largest()) {
+            return None;
+        }
+        let reach = |one: &Samples| {
+            let own = self.compare_metrics(&[one]).into_iter().next();
+            own.and_then(|metric| metric.reach).unwrap_or(f64::INFINITY)
+        };
+        let noisiest = last(&reach)?;
+        let rest: usize = samples.iter().map(|one| one.names.len()).sum();
+        let rest = rest - samples[noisiest].names.len();
+        let standing = Standing::Noisy(Some(reach(samples[noisiest])));
+        (2 * rest >= all).then_some((noisiest, standing))
+    }
+
+    /// The largest threshold that comes into question.
+    fn largest(&self) -> f64 {
+        self.given.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1])
+    }
+
+    /// How a target stands by itself.
+    fn standing(&self, one: &Samples) -> Standing {
+        if let Some(why) = &one.failed {
+            return Standing::Failed(why.clone());
+        }
+        let metrics = self.compare_metrics(&[one]);
+        let Some(best) = metrics.first() else { return Standing::Empty };
+        let least = self.least(&[one]);
+        if least > LEAST_SHARE * self.limit {
+            Standing::Slow(least)
+        } else if best.decides(self.largest()) || !is_known(one) {
+            Standing::Chosen
+        } else {
+            Standing::Noisy(best.reach)
+        }
+    }
+
+    fn levels(&self, samples: &[&Samples]) -> Levels {
+        let benchmarks = samples.iter().map(|one| one.names.len()).sum();
+        Levels::new(self.policy.confidence, benchmarks)
+    }
+
+    /// How long the least sampling takes that can decide about all of these, seconds.
+    fn least(&self, samples: &[&Samples]) -> f64 {
+        let levels = self.levels(samples);
+        let least = |one: &&Samples| {
+            let metrics = one.metrics.iter().map(|(metric, _)| {
+                estimator(metric, self.policy.estimator).least_pairs(levels).unwrap_or(1)
+            });
+            2.0 * one.run_seconds() * metrics.max().unwrap_or(1) as f64
+        };
+        samples.iter().map(least).sum()
+    }
+
+    /// How well each metric decides that all of these targets measure, if they share the
+    /// time limit, the best one first: the one with the smallest threshold that decides in
+    /// time; of equal ones, the one that is preferred. Where none decides, it is the one
+    /// that comes nearest.
+    fn compare_metrics(&self, samples: &[&Samples]) -> Vec<TriedMetric> {
+        let run: f64 = samples.iter().map(|one| one.run_seconds()).sum();
+        let pairs = (self.limit / (2.0 * run)) as u64;
+        let levels = self.levels(samples);
+        let is_known = samples.iter().all(|one| is_known(one));
+        let of = |name: &str| -> Option<Vec<Option<f64>>> {
+            let mut reaches = Vec::new();
+            for one in samples {
+                let (metric, all) = one.metrics.iter().find(|(metric, _)| metric.name == name)?;
+                let known = all.iter().filter(|own| own.len() >= LEAST_KNOWN);
+                reaches.extend(known.map(|own| self.reach(metric, own, pairs, levels)));
+            }
+            Some(reaches)
+        };
+        let names = samples.first().into_iter().flat_map(|one| &one.metrics);
+        let mut metrics: Vec<TriedMetric> = names
+            .filter_map(|(Metric { name, .. }, _)| {
+                let reach = of_nine_in_ten(of(name)?).filter(|_| is_known);
+                Some(TriedMetric { name: name.clone(), reach, threshold: fitting(reach) })
+            })
+            .collect();
+        let key = |metric: &TriedMetric| {
+            let threshold = self.given.unwrap_or(metric.threshold);
+            match metric.decides(threshold) {
+                true => (0, threshold),
+                false => (1, metric.reach.unwrap_or(f64::INFINITY)),
+            }
+        };
+        // A stable sort: otherwise the preference stands.
+        metrics.sort_by(|one, other| {
+            let (one, other) = (key(one), key(other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        });
+        metrics
+    }
+
+    /// How far from the threshold a change has to be to be decided within `pairs` pairs, of
+    /// which `known` shows what they are like.
+    fn reach(
+        &self,
+        metric: &Metric,
+        known: &[[f64; 2]],
+        pairs: u64,
+        levels: Levels,
+    ) -> Option<f64> {
+        let mut test = MetricTest::new(metric.clone(), None, self.policy.estimator, levels);
+        // Both ways round, since neither is more true. Otherwise what chance puts on one
+        // side would pass for a change.
+        let both = known.iter().flat_map(|[one, other]| [[one, other], [other, one]]);
+        for (number, [base, head]) in both.cycle().take(pairs.min(MOST_PAIRS) as usize).enumerate()
+        {
+            test.push(*base, *head, if number % 2 == 0 { Side::Base } else { Side::Head });
+        }
+        test.reach(pairs)
+    }
+}
+
+/// Whether there are pairs enough to know the noise of some benchmark.
+fn is_known(one: &Samples) -> bool {
+    one.metrics.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
+}
+
+/// What nine of ten reach, if that is known.
+fn of_nine_in_ten(reaches: Vec<Option<f64>>) -> Option<f64> {
+    let all = sorted(reaches.into_iter().map(|reach| reach.unwrap_or(f64::INFINITY)));
     let rank = (all.len() * 9).div_ceil(10).checked_sub(1)?;
     all.get(rank).copied().filter(|reach| reach.is_finite())
 }
@@ -150,7 +563,6 @@ fn fitting(reach: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
     use crate::model::metric::Unit;
 
     #[test]
@@ -169,23 +581,124 @@ mod tests {
 
     #[test]
     fn one_noisy_benchmark_of_many_does_not_set_the_threshold() {
-        let metric = Metric::cost("wall_time", Unit::Seconds);
-        let levels = Levels::new(0.95, 10);
-        let test = |noise: f64| {
-            let mut test = MetricTest::new(metric.clone(), None, Estimator::Mean, levels);
-            for pair in 0..20 {
-                let sign = [1.0, -1.0, 0.5, -0.7, 0.2][pair % 5];
-                test.push(1.0 + noise * sign, 1.0, Side::Base);
-                test.push(1.0, 1.0 + noise * sign, Side::Head);
-            }
-            test
+        let mut all = vec![Some(0.01); 9];
+        all.push(Some(0.5));
+        assert_eq!(of_nine_in_ten(all.clone()), Some(0.01));
+        all.push(None);
+        assert_eq!(of_nine_in_ten(all.clone()), Some(0.5));
+        all.push(None);
+        assert_eq!(of_nine_in_ten(all), None);
+        assert_eq!(of_nine_in_ten(Vec::new()), None);
+    }
+
+    fn policy() -> Policy {
+        limits(&crate::settings::table::Table::default()).unwrap().0
+    }
+
+    fn choose(samples: &[Samples], limit: f64, given: Option<f64>) -> Trial {
+        Rules { policy: &policy(), limit, given }.choose(samples)
+    }
+
+    /// Ten pairs of two benchmarks, in runs of so many seconds, with this noise of each
+    /// metric.
+    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> Samples {
+        let metrics = noise.iter().map(|(metric, noise)| {
+            let pair = |number: usize| {
+                let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
+                [(noise * sign).exp(), 1.0]
+            };
+            let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
+            (Metric::cost(metric, Unit::Seconds), vec![pairs.clone(), pairs])
+        });
+        Samples {
+            tried: Tried {
+                name: name.to_owned(),
+                package: "package".to_owned(),
+                target: None,
+                harness: Dialect::Criterion,
+                runs: 0,
+                run: 0.0,
+                benchmarks: 0,
+                standing: Standing::Empty,
+            },
+            names: vec![Some("a".to_owned()), Some("b".to_owned())],
+            metrics: metrics.collect(),
+            seconds: vec![vec![run; 20]],
+            is_done: vec![false],
+            failed: None,
+        }
+    }
+
+    fn standings(trial: &Trial) -> Vec<&Standing> {
+        trial.tried.iter().map(|tried| &tried.standing).collect()
+    }
+
+    #[test]
+    fn the_metric_is_the_one_with_the_smallest_threshold_that_decides() {
+        let quiet = samples("quiet", 0.1, &[("wall_time", 0.001), ("min_time", 0.001)]);
+        let trial = choose(&[quiet], 300.0, None);
+        assert_eq!((&*trial.metric().name, trial.is_unusual), ("wall_time", false));
+        assert_eq!(trial.metric().threshold, THRESHOLD.0);
+        let noise = [("wall_time", 1.5), ("median_time", 1.0), ("min_time", 0.01)];
+        let noisy = || samples("noisy", 0.1, &noise);
+        let trial = choose(&[noisy()], 300.0, None);
+        assert_eq!((&*trial.metric().name, trial.is_unusual), ("min_time", true));
+        assert!(trial.metrics[1].threshold > trial.metric().threshold, "{trial:?}");
+        // With a threshold of the user's, it is the first one that decides at that.
+        let trial = choose(
+            &[samples("", 0.1, &[("wall_time", 0.3), ("min_time", 0.001)])],
+            300.0,
+            Some(0.3),
+        );
+        assert_eq!(trial.metric().name, "wall_time");
+        // Another target that does not measure it is never gated on it.
+        let other = samples("other", 0.1, &[("wall_time", 0.001)]);
+        let trial = choose(&[noisy(), other], 300.0, None);
+        assert_eq!(trial.metrics.len(), 1);
+        assert_eq!(trial.metric().name, "wall_time");
+    }
+
+    #[test]
+    fn of_many_benchmarks_some_are_tried_often_enough() {
+        let mut samples = samples("many", 1.0, &[("wall_time", 0.001)]);
+        samples.seconds = vec![vec![0.5, 0.5]; 10];
+        samples.is_done = vec![false; 10];
+        samples.thin_out(200.0);
+        assert_eq!(samples.is_done, [false; 10]);
+        samples.thin_out(20.0);
+        let rest: Vec<usize> = (0..10).filter(|part| !samples.is_done[*part]).collect();
+        assert_eq!(rest, [0, 4, 8]);
+        samples.thin_out(0.001);
+        assert_eq!(samples.is_done.iter().filter(|is_done| !**is_done).count(), 1);
+    }
+
+    #[test]
+    fn what_is_noisy_slow_empty_or_broken_is_left_if_there_is_another_one() {
+        let good = || samples("good", 0.1, &[("wall_time", 0.001)]);
+        let noisy = || samples("noisy", 0.1, &[("wall_time", 60.0)]);
+        let slow = || samples("slow", 60.0, &[("wall_time", 0.001)]);
+        let empty = Samples { names: Vec::new(), metrics: Vec::new(), ..good() };
+        let broken = Samples { failed: Some("it died".to_owned()), ..good() };
+        let trial = choose(&[noisy(), slow(), empty, broken, good()], 300.0, None);
+        let said = standings(&trial);
+        assert!(matches!(said[0], Standing::Noisy(_)), "{said:?}");
+        assert!(matches!(said[1], Standing::Slow(seconds) if *seconds > 150.0), "{said:?}");
+        assert_eq!(said[2..4], [&Standing::Empty, &Standing::Failed("it died".to_owned())]);
+        assert_eq!(said[4], &Standing::Chosen);
+        // Of two that do not fit together, the one with less for its time is left.
+        let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
+        let more = Samples { names: vec![None, None, None], ..half() };
+        let trial = choose(&[half(), more], 300.0, None);
+        assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
+        // Where the noisy one has most of them, it stays.
+        let most = Samples {
+            names: vec![None, None, None],
+            ..samples("most", 0.1, &[("wall_time", 60.0)])
         };
-        let mut all: Vec<MetricTest> = (0..9).map(|_| test(0.01)).collect();
-        let quiet = reach(&all, 1000).unwrap();
-        all.push(test(0.5));
-        assert_eq!(reach(&all, 1000), Some(quiet));
-        all.push(test(0.5));
-        assert!(reach(&all, 1000).unwrap() > 5.0 * quiet);
-        assert_eq!(reach(&[], 1000), None);
+        let trial = choose(&[good(), most], 300.0, None);
+        assert_eq!(standings(&trial), [&Standing::Chosen, &Standing::Chosen]);
+        // Rather the least bad than none.
+        let trial = choose(&[slow(), noisy()], 300.0, None);
+        assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::flows::init::{Candidate, Proposal, Trial, propose, try_out, write};
+use cargo_cbdr::flows::init::{
+    Candidate, Proposal, Standing, Trial, Tried, TriedMetric, propose, try_out, write,
+};
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::Written;
@@ -115,8 +117,8 @@ fn shown(path: &Path, root: &Path) -> String {
     canonical.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// Says which benchmark was chosen, tries it out, and puts the threshold and the time limit
-/// that it needs into the table, unless the user has set them.
+/// Tries out what can be chosen, says what is and why, and puts it into the table with the
+/// metric, the threshold and the time limit that it needs, unless the user has set them.
 fn choose_values(
     proposal: &mut Proposal,
     request: &Request,
@@ -124,18 +126,24 @@ fn choose_values(
     context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<(), Failure> {
-    if let Some(chosen) = &proposal.chosen {
-        show_chosen(ui, chosen, &proposal.others);
-    }
     let mut threshold = THRESHOLD.0;
-    if !time.is_zero() {
+    if time.is_zero() {
+        if let Some(chosen) = &proposal.chosen {
+            show_chosen(ui, chosen, &proposal.others);
+        }
+    } else {
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
         let trial = try_out(&request, time, context, &mut |event| ui.show_one_sided(&event))?;
+        proposal.settle(&trial);
         show_trial(ui, &trial, &proposal.table);
-        threshold = trial.threshold;
-        if let (None, Some(minutes)) = (&proposal.table.time_limit, minutes_needed(&trial)) {
-            proposal.table.time_limit = Some(Written::new(format!("{minutes}m")));
+        threshold = trial.metric().threshold;
+        let table = &mut proposal.table;
+        if trial.is_unusual && table.metrics.is_none() && table.thresholds.is_none() {
+            table.metrics = Some(vec![trial.metric().name.clone()]);
+        }
+        if let (None, Some(minutes)) = (&table.time_limit, minutes_needed(&trial)) {
+            table.time_limit = Some(Written::new(format!("{minutes}m")));
         }
     }
     let table = &mut proposal.table;
@@ -145,6 +153,7 @@ fn choose_values(
     Ok(())
 }
 
+/// Says what is chosen without a trial.
 fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
     let name = |Candidate { target, harness, is_unstable, .. }: &Candidate| {
         let nightly = if *is_unstable { ", for nightly compilers" } else { "" };
@@ -165,23 +174,62 @@ fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
     ui.status("Leaving", &format!("{shown}; `-p` and `--bench` choose another"));
 }
 
+/// A line for each target that was tried.
+fn show_tried(ui: &mut Ui, trial: &Trial) {
+    for tried in &trial.tried {
+        let harness = tried.harness.name();
+        let name = match &tried.target {
+            Some(target) => format!("{target} ({harness}) of `{}`", tried.package),
+            None => format!("`{}`", tried.name),
+        };
+        let why = match &tried.standing {
+            Standing::Chosen if tried.harness == Dialect::Plain => {
+                ui.status("Choosing", &format!("{name}: {}", runs(tried)));
+                continue;
+            }
+            Standing::Chosen => {
+                let benchmarks = text::count(tried.benchmarks as u64, "benchmark");
+                ui.status("Choosing", &format!("{name}: {benchmarks} in {}", runs(tried)));
+                continue;
+            }
+            Standing::Noisy(Some(reach)) => format!(
+                "it is noisy: {} for it alone tell only a change that is {} away from the \
+                 threshold",
+                text::roughly(trial.limit),
+                text::size(*reach)
+            ),
+            Standing::Noisy(None) => "it is too noisy for any verdict in time".to_owned(),
+            Standing::Slow(least) => format!(
+                "its runs take {}, and the least that a verdict needs {} of the {} that there are",
+                text::value(tried.run, &Unit::Seconds),
+                text::roughly(*least),
+                text::roughly(trial.limit)
+            ),
+            Standing::Empty => "it has no benchmark".to_owned(),
+            Standing::Failed(why) => why.clone(),
+        };
+        ui.status("Leaving", &format!("{name}: {why}"));
+    }
+}
+
+/// How many runs were measured, and how long they take.
+fn runs(tried: &Tried) -> String {
+    let runs = text::count(tried.runs as u64, "run");
+    format!("{runs} of {}", text::value(tried.run, &Unit::Seconds))
+}
+
 fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
-    let runs = text::count(trial.runs, "run");
-    let run = text::value(trial.run, &Unit::Seconds);
+    show_tried(ui, trial);
     let limit = text::roughly(trial.limit);
     let least = text::roughly(trial.least);
-    if trial.harness == Dialect::Plain {
-        ui.status("Measured", &format!("{runs} of {run}"));
-    } else {
-        let benchmarks = text::count(trial.benchmarks as u64, "benchmark");
-        let harness = trial.harness.name();
-        ui.status("Measured", &format!("{runs} of {run}, {benchmarks} of {harness}"));
-    }
-    if trial.harness == Dialect::Plain && trial.run < SHORT {
-        ui.warn(&format!(
-            "a run of {run} is mostly the start of a process: let it do its work more often or \
-             on more data (10 to 500 ms suit best); arguments go after `--`"
-        ));
+    for tried in trial.chosen().filter(|tried| tried.harness == Dialect::Plain) {
+        if tried.run < SHORT {
+            let run = text::value(tried.run, &Unit::Seconds);
+            ui.warn(&format!(
+                "a run of {run} is mostly the start of a process: let it do its work more often \
+                 or on more data (10 to 500 ms suit best); arguments go after `--`"
+            ));
+        }
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
@@ -192,17 +240,19 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     } else {
         ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
     }
-    let Some(reach) = trial.reach else {
+    show_metrics(ui, &trial.metrics);
+    let metric = trial.metric();
+    let Some(reach) = metric.reach else {
         ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does");
         return;
     };
-    let nine = if trial.benchmarks > 1 { " for nine of ten benchmarks" } else { "" };
+    let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };
     let size = text::size(reach);
     let known = format!("at this noise {limit} tell{nine} a change that is {size} away from it");
-    let threshold = percent(trial.threshold);
+    let threshold = percent(metric.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
-    } else if reach <= trial.threshold {
+    } else if reach <= metric.threshold {
         ui.status("Threshold", &format!("{threshold}; {known}"));
     } else {
         ui.warn(&format!(
@@ -210,6 +260,20 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
              quieter machine (`cargo cbdr doctor`) or another benchmark"
         ));
     }
+}
+
+/// Says which metric decides, where there is a choice.
+fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
+    let [best, others @ ..] = metrics else { return };
+    let tells = |metric: &TriedMetric| {
+        let reach = metric.reach.map_or("nothing".to_owned(), text::size);
+        format!("`{}` tells {reach}", metric.name)
+    };
+    if others.is_empty() || best.reach.is_none() {
+        return;
+    }
+    let others: Vec<String> = others.iter().map(tells).collect();
+    ui.status("Metric", &format!("{}; {}", tells(best), others.join(", ")));
 }
 
 /// The time limit, in minutes, that a benchmark needs if the usual one leaves its verdict
