@@ -36,7 +36,7 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
     (&["memchr"], &["src/exec/harness/mod.rs"]),
     (&["toml_edit"], &["src/workspace/inputs/configuration.rs", "src/flows/init/manifest.rs"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
-    (&["object::"], &["src/workspace/identical.rs", "src/exec/meter/size.rs"]),
+    (&["object::"], &["src/workspace/identical", "src/exec/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),
 ];
 

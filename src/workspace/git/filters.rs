@@ -122,7 +122,7 @@ pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[Tree
         Err(error) => error.code() != ErrorCode::NotFound,
     };
     let converts = |text: &[u8]| {
-        let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+        let has = |word: &[u8]| text.windows(word.len()).any(|found| found == word);
         has(b"crlf") || has(b"ident")
     };
     is_set(&mut config, "core.autocrlf", &["false", "no", "off", "0", "input"])

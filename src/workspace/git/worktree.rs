@@ -110,7 +110,7 @@ impl Store {
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
         let id = |id: &str| Oid::from_str(id).map_err(Error::git("read", id));
         let (commit, tree) = (id(&revision.commit)?, id(&revision.tree)?);
-        let (worktree, is_new) = self.worktree(side, path, commit)?;
+        let (worktree, is_new) = self.worktree(side, path)?;
         let entries = {
             let tree = worktree.find_tree(tree);
             let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
@@ -151,7 +151,7 @@ impl Store {
 
     /// Opens the worktree of `side` at `path`, and makes it anew where it is broken. Also
     /// returns whether it is new, with nothing in it.
-    fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<(Repository, bool), Error> {
+    fn worktree(&self, side: Side, path: &Path) -> Result<(Repository, bool), Error> {
         let name = name(side, path);
         let admin = self.inner.path().join("worktrees").join(&name);
         // Only a killed process can have left a lock: the caller holds the lock of the
@@ -172,13 +172,12 @@ impl Store {
             let _ = stale.prune(Some(&mut options));
         }
         remove(&admin)?;
-        Ok((self.add_worktree(&name, path, commit)?, true))
+        Ok((self.add_worktree(&name, path)?, true))
     }
 
-    /// Adds a worktree at a commit, without any files. Libgit2 does that only on a branch,
-    /// and checks that out: one is made for it, of a commit without files, from which the
-    /// worktree is detached at once.
-    fn add_worktree(&self, name: &str, path: &Path, commit: Oid) -> Result<Repository, Error> {
+    /// Adds a worktree of a commit without files. Libgit2 does that only on a branch, which
+    /// it checks out: one is made for it, from which the worktree is detached at once.
+    fn add_worktree(&self, name: &str, path: &Path) -> Result<Repository, Error> {
         let failed = || Error::git("make the worktree", path.display().to_string());
         let nothing = self.commit_without_files().map_err(failed())?;
         let mut branch = self.inner.branch(name, &nothing, true).map_err(failed())?;
@@ -186,7 +185,7 @@ impl Store {
         options.reference(Some(branch.get()));
         let added = self.inner.worktree(name, path, Some(&options)).map_err(failed())?;
         let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
-        worktree.set_head_detached(commit).map_err(failed())?;
+        worktree.set_head_detached(nothing.id()).map_err(failed())?;
         branch.delete().map_err(failed())?;
         Ok(worktree)
     }
@@ -238,7 +237,10 @@ impl Begun<'_> {
             unlink(worktree, path, &self.entries)?;
         }
         let failed = || Error::git("check out", &revision.rev);
-        worktree.set_head_detached(self.commit).map_err(failed())?;
+        let set_head = || worktree.set_head_detached(self.commit).map_err(failed());
+        if !self.is_new {
+            set_head()?;
+        }
         let tree = worktree.find_object(self.tree, Some(ObjectType::Tree)).map_err(failed())?;
         let check_out = |how: &mut CheckoutBuilder<'_>| {
             how.force().disable_filters(!self.converts);
@@ -255,6 +257,10 @@ impl Begun<'_> {
             check_out(&mut first)?;
         }
         check_out(&mut CheckoutBuilder::new())?;
+        if self.is_new {
+            // Not before: libgit2 expects what HEAD has to lie there.
+            set_head()?;
+        }
         drop(tree);
         Ok(self)
     }
