@@ -9,7 +9,7 @@ use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repos
 
 use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::stamp;
+use crate::exec::system::{HAS_PLAIN_LINE_ENDS, stamp};
 
 /// How a pointer of git-lfs begins: a file that stands for another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -111,7 +111,7 @@ impl Store {
 /// into `worktree`.
 pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[TreeEntry]) -> bool {
     // Elsewhere there are more places for attributes, and other line ends.
-    if !cfg!(unix) {
+    if !HAS_PLAIN_LINE_ENDS {
         return true;
     }
     let Ok(mut config) = worktree.config().and_then(|mut config| config.snapshot()) else {
