@@ -26,6 +26,9 @@ pub fn random() -> u64 {
 /// The environment variable with the user's home folder.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
+/// Whether a line of text ends with a line feed alone, as git has it.
+pub(crate) const HAS_PLAIN_LINE_ENDS: bool = cfg!(unix);
+
 /// A path as git writes it: as its bytes, on Windows as UTF-8 with slashes.
 pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
     #[cfg(unix)]

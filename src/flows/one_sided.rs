@@ -69,7 +69,8 @@ impl<'a> OneSided<'a> {
         self.execution.benchmark.args.is_empty() && self.program.harness.can_leave()
     }
 
-    /// Runs the program once, with this benchmark alone.
+    /// Runs the program once, with this benchmark alone, as short as a comparison would
+    /// begin.
     pub(super) fn run_only(
         &mut self,
         name: &str,
@@ -77,7 +78,7 @@ impl<'a> OneSided<'a> {
     ) -> Result<Vec<Reading>, Error> {
         let OneSided { execution, program, filter } = self;
         let only = program.only(&[name]).unwrap_or_else(|| program.all(*filter));
-        program.select(only);
+        program.select(RunLength::SHORT, only);
         let effort = execution.effort();
         execution.measure(program, effort, None, context).map_err(Stop::into_error)
     }

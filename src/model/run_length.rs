@@ -17,6 +17,9 @@ impl RunLength {
     /// Where a single run is to say something, as in a history.
     pub(crate) const LONG: RunLength = RunLength::Time(Duration::from_millis(100));
 
+    /// The shortest that a comparison takes.
+    pub(crate) const SHORT: RunLength = RunLength::Time(Duration::from_millis(1));
+
     /// The time, if one is set.
     pub(crate) fn time(self) -> Option<Duration> {
         match self {

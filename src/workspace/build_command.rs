@@ -31,7 +31,7 @@ use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The subcommands of cargo that build, and track what they build from.
 const CARGO_BUILDS: [&str; 6] = ["b", "bench", "build", "rustc", "t", "test"];
@@ -235,7 +235,8 @@ impl CommandBuild<'_, '_> {
         let (side, root) = (self.setup.side(), &self.root);
         let revision = &self.setup.worktree.revision;
         let store = Store::open(&self.context.cache.git(), &self.context.repo)?;
-        let check_out = || store.check_out(&self.context.repo, side, root, revision, keep);
+        let checkout = Checkout { side, path: root, revision, keep };
+        let check_out = || store.check_out(&self.context.repo, &checkout);
         self.context.tools.interrupt.bound(check_out)?;
         apply_filters(self.context, &store, side, root, revision)?;
         let lock = self.setup.root_inside().join("Cargo.lock");

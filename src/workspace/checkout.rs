@@ -16,7 +16,7 @@ use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
 use crate::workspace::git::filters::{Filtered, Pointer};
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::worktree::{Checkout, Store};
 use crate::workspace::git::{self, Repo};
 
 /// The bytes of paths that one call of git gets.
@@ -75,7 +75,20 @@ pub(super) fn check_out_sides(
             sides.base.tree.clone_from(&sides.head.tree);
         }
     }
-    Pair::try_both(|side| check_out(context, &store, side, sides.of(side)))
+    let paths = Pair::try_both(|side| get_ready(context, side, sides.of(side)))?;
+    let checkouts = Pair::both(|side| Checkout {
+        side,
+        path: &paths[side],
+        revision: sides.of(side),
+        keep: &[],
+    });
+    // Killed, too, it leaves nothing that the next call takes for whole.
+    let check_out = || store.check_out_both(&context.repo, &checkouts);
+    let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
+    Ok(Pair {
+        base: worktree(context, &store, checkouts.base, base)?,
+        head: worktree(context, &store, checkouts.head, head)?,
+    })
 }
 
 /// Checks out one revision as the head.
@@ -85,30 +98,42 @@ pub(super) fn check_out_head(
 ) -> Result<Worktree, Error> {
     fetch_missing_objects(context, revision)?;
     let store = Store::open(&context.cache.git(), &context.repo)?;
-    check_out(context, &store, Side::Head, revision)
+    let side = Side::Head;
+    let path = get_ready(context, side, revision)?;
+    let checkout = Checkout { side, path: &path, revision, keep: &[] };
+    let check_out = || store.check_out(&context.repo, &checkout);
+    let submodules = context.tools.interrupt.bound(check_out)?;
+    worktree(context, &store, checkout, submodules)
 }
 
-fn check_out(
+/// Tells that a revision is checked out, and where to, and makes the side's folder fit for it.
+fn get_ready(
     context: &mut PrepareContext<'_>,
-    store: &Store,
     side: Side,
     revision: &Revision,
-) -> Result<Worktree, Error> {
+) -> Result<PathBuf, Error> {
     context.tools.interrupt.check()?;
     context.event(Event::CheckingOut(side, revision));
     let folder = context.cache.side_folder(side);
     make_dir(&folder)?;
     remove_later(&folder, SystemTime::now())?;
-    let path = context.cache.worktree(side);
-    // Killed, too, it leaves nothing that the next call takes for whole.
-    let check_out = || store.check_out(&context.repo, side, &path, revision, &[]);
-    let submodules = context.tools.interrupt.bound(check_out)?;
-    let pointers = apply_filters(context, store, side, &path, revision)?;
+    Ok(context.cache.worktree(side))
+}
+
+/// The worktree that a checkout has made, without those `submodules`; does what libgit2 can't.
+fn worktree(
+    context: &mut PrepareContext<'_>,
+    store: &Store,
+    Checkout { side, path, revision, .. }: Checkout<'_>,
+    submodules: Vec<PathBuf>,
+) -> Result<Worktree, Error> {
+    let pointers = apply_filters(context, store, side, path, revision)?;
     if let Some(example) = pointers.first() {
         let (count, example) = (pointers.len(), example.display().to_string());
         context.notice(Notice::Pointers { side, count, example });
     }
-    Ok(Worktree { side, path, revision: revision.clone(), missing: [submodules, pointers] })
+    let (path, revision) = (path.to_owned(), revision.clone());
+    Ok(Worktree { side, path, revision, missing: [submodules, pointers] })
 }
 
 /// Passes the files of a side's worktree through the user's filters. Returns the files

@@ -386,12 +386,15 @@ impl BuiltSide<'_> {
     }
 }
 
+/// Tells whether the sources explain all of these differences between two programs.
+type Explains<'a> = dyn FnMut(&PrepareContext<'_>, &[MovedLocation]) -> Result<bool, Error> + 'a;
+
 fn state_of(
     context: &mut PrepareContext<'_>,
     benchmark: &Benchmark,
     both: Pair<Result<Runnable, String>>,
     must_run: bool,
-    explains: &mut dyn FnMut(&PrepareContext<'_>, &[MovedLocation]) -> Result<bool, Error>,
+    explains: &mut Explains<'_>,
 ) -> Result<State, Error> {
     let (base, head) = match (both.base, both.head) {
         (Ok(base), Ok(head)) => (base, head),

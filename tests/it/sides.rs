@@ -568,7 +568,8 @@ fn an_object_that_is_not_there_is_an_error_in_libgit2s_words_said_once() {
     let (folder, file) = blob.split_at(2);
     std::fs::remove_file(repo.path().join(".git/objects").join(folder).join(file)).unwrap();
     let ran = quick(&repo, "main").run().code(101);
-    let ran = ran.says("error: could not make the worktree").says("Caused by:\n  object not found");
+    let ran =
+        ran.says("error: could not check out `feature`").says("Caused by:\n  object not found");
     ran.never_says("class=");
 }
 

@@ -43,7 +43,7 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
         ],
     ),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
-    (&["object::"], &["src/workspace/identical.rs", "src/exec/meter/size.rs"]),
+    (&["object::"], &["src/workspace/identical", "src/exec/meter/size.rs"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),
 ];
 

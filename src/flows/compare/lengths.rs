@@ -237,8 +237,7 @@ impl Lengths<'_, '_> {
 }
 
 /// The length of runs that nothing was learned about.
-const SHORTEST: Length =
-    Length { run: RunLength::Time(Duration::from_millis(1)), pair_seconds: 0.0 };
+const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
 /// The gating metrics of a benchmark, and what is asked of them.
 fn questions_of(plan: &Plan, id: usize) -> Vec<(MetricId, Question)> {

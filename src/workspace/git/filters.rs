@@ -2,14 +2,14 @@
 //! a `filter` for them. Libgit2 does not run filters.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use git2::{AttrCheckFlags, Index, ObjectType, Odb, Oid, Repository};
+use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repository};
 
-use super::worktree::Store;
+use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::stamp;
+use crate::exec::system::{HAS_PLAIN_LINE_ENDS, stamp};
 
 /// How a pointer of git-lfs begins: a file that stands for another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -103,6 +103,44 @@ impl Store {
         }
         super::times::save(&mut index, path)
     }
+}
+
+/// Whether libgit2 would write some files of a tree otherwise than git has them: with other
+/// line ends, or with the name of the blob for `$Id$`. To have it look that up for every file
+/// takes as long as all the rest of a checkout. The tree has `entries`, and is checked out
+/// into `worktree`.
+pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[TreeEntry]) -> bool {
+    // Elsewhere there are more places for attributes, and other line ends.
+    if !HAS_PLAIN_LINE_ENDS {
+        return true;
+    }
+    let Ok(mut config) = worktree.config().and_then(|mut config| config.snapshot()) else {
+        return true;
+    };
+    let is_set = |config: &mut Config, key: &str, plain: &[&str]| match config.get_string(key) {
+        Ok(value) => !plain.contains(&&*value.to_lowercase()),
+        Err(error) => error.code() != ErrorCode::NotFound,
+    };
+    let converts = |text: &[u8]| {
+        let has = |word: &[u8]| text.windows(word.len()).any(|found| found == word);
+        has(b"crlf") || has(b"ident")
+    };
+    is_set(&mut config, "core.autocrlf", &["false", "no", "off", "0", "input"])
+        || is_set(&mut config, "core.eol", &["lf", "native"])
+        || own_attributes(user).iter().any(|path| match std::fs::read(path) {
+            Ok(text) => converts(&text),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        })
+        || entries.iter().filter(|entry| is_attributes(entry)).any(|entry| {
+            // It may also be a folder or a link.
+            worktree.find_blob(entry.id).map_or(true, |blob| converts(blob.content()))
+        })
+}
+
+/// Whether an entry of a tree gives attributes to those around it.
+pub(super) fn is_attributes(entry: &TreeEntry) -> bool {
+    let name = entry.path.file_name().unwrap_or_default();
+    name.eq_ignore_ascii_case(".gitattributes")
 }
 
 /// The files of attributes that are in no commit: the clone's, the user's and the

@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use git2::build::CheckoutBuilder;
-use git2::{ObjectType, Oid, Repository, Tree, WorktreeAddOptions, WorktreePruneOptions};
+use git2::{
+    Commit, ObjectType, Oid, Repository, Signature, Time, Tree, WorktreeAddOptions,
+    WorktreePruneOptions,
+};
 
+use super::filters::{converts, is_attributes};
 use super::submodules::Submodules;
 use super::times::change_times;
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
-use crate::model::side::Side;
+use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 
 /// The settings of the user's repository that shape a checkout.
@@ -68,67 +72,59 @@ impl Store {
         &self.inner
     }
 
-    /// Makes the folder `path` the worktree of `side` at `revision`, file for file; removes
-    /// everything else in it but the folders `keep`, which are paths from its root. Files
-    /// that are right already are not written again, so that cargo rebuilds no more than
-    /// what differs. Returns the submodules that stay empty, because the user's clone does
-    /// not have them.
+    /// Makes the folder of `checkout` a worktree of its side at its revision, file for file;
+    /// removes everything else in it but the folders to keep. Files that are right already are
+    /// not written again, so that cargo rebuilds no more than what differs. Returns the
+    /// submodules that stay empty, because the user's clone does not have them.
     pub(crate) fn check_out(
         &self,
         user: &Repo,
-        side: Side,
-        path: &Path,
-        revision: &Revision,
-        keep: &[PathBuf],
+        checkout: &Checkout<'_>,
     ) -> Result<Vec<PathBuf>, Error> {
+        let begun = self.begin(user, checkout)?.write_files()?;
+        self.add_submodules(user, begun)?.end()
+    }
+
+    /// As [`Store::check_out`], for both sides at once.
+    pub(crate) fn check_out_both(
+        &self,
+        user: &Repo,
+        checkouts: &Pair<Checkout<'_>>,
+    ) -> Result<Pair<Vec<PathBuf>>, Error> {
+        // What writes into the repository that both share is done one after the other.
+        let begun = Pair::try_both(|side| self.begin(user, &checkouts[side]))?;
+        let Pair { base, head } = at_once(begun, Begun::write_files)?;
+        let whole =
+            Pair { base: self.add_submodules(user, base)?, head: self.add_submodules(user, head)? };
+        at_once(whole, Begun::end)
+    }
+
+    /// Opens the worktree, or makes it; from now on nobody takes it for whole.
+    fn begin<'a>(&self, user: &Repo, checkout: &'a Checkout<'a>) -> Result<Begun<'a>, Error> {
+        let Checkout { side, path, revision, .. } = *checkout;
         let unclean = path.with_extension("unclean");
         if unclean.exists() {
             // A checkout was cut short: nobody knows what lies there.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
-        let empty = self.fill_worktree(user, side, path, revision, keep)?;
-        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
-        Ok(empty)
+        let id = |id: &str| Oid::from_str(id).map_err(Error::git("read", id));
+        let (commit, tree) = (id(&revision.commit)?, id(&revision.tree)?);
+        let (worktree, is_new) = self.worktree(side, path)?;
+        let entries = {
+            let tree = worktree.find_tree(tree);
+            let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
+            entries(&worktree, &tree)?
+        };
+        let converts = converts(&user.inner, &worktree, &entries);
+        let (modules, kept) = (Submodules::new(path), Vec::new());
+        Ok(Begun { checkout, commit, tree, worktree, is_new, entries, converts, modules, kept })
     }
 
-    fn fill_worktree(
-        &self,
-        user: &Repo,
-        side: Side,
-        path: &Path,
-        revision: &Revision,
-        keep: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, Error> {
-        let commit =
-            Oid::from_str(&revision.commit).map_err(Error::git("read", &revision.commit))?;
-        let tree = Oid::from_str(&revision.tree).map_err(Error::git("read", &revision.tree))?;
-        let is_new = !path.exists();
-        let worktree = self.worktree(side, path, commit)?;
-        let tree = worktree.find_tree(tree);
-        let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
-        let entries = entries(&worktree, &tree)?;
-        unlink(&worktree, path, &entries)?;
-        worktree.set_head_detached(commit).map_err(Error::git("check out", &revision.rev))?;
-        let mut checkout = CheckoutBuilder::new();
-        checkout.force();
-        worktree
-            .checkout_tree(tree.as_object(), Some(&mut checkout))
-            .map_err(Error::git("check out", &revision.rev))?;
-        let mut modules = Submodules::new(path);
-        let linked = self.fill_submodules(&user.inner, &entries, Path::new(""), &mut modules)?;
-        if modules.is_changed && !is_new {
-            // Cargo does not watch files in submodules, which have no repository of their
-            // own here: so that it builds again, everything else becomes younger.
-            change_times(path, || touch(path, &entries))?;
-        }
-        // In a new folder there is nothing to remove.
-        if !is_new {
-            let keep = [keep, &linked].concat();
-            sweep(&worktree, path, &keep)?;
-            remove_unseen(path, Path::new(""), &keep)?;
-        }
-        Ok(modules.empty)
+    fn add_submodules<'a>(&self, user: &Repo, mut begun: Begun<'a>) -> Result<Begun<'a>, Error> {
+        let (entries, modules) = (&begun.entries, &mut begun.modules);
+        begun.kept = self.fill_submodules(&user.inner, entries, Path::new(""), modules)?;
+        Ok(begun)
     }
 
     /// The paths, from the root, of the files that differ between two revisions, which may
@@ -153,8 +149,9 @@ impl Store {
         Ok(diff.deltas().filter_map(path).collect())
     }
 
-    /// Opens the worktree of `side` at `path`, and makes it anew where it is broken.
-    fn worktree(&self, side: Side, path: &Path, commit: Oid) -> Result<Repository, Error> {
+    /// Opens the worktree of `side` at `path`, and makes it anew where it is broken. Also
+    /// returns whether it is new, with nothing in it.
+    fn worktree(&self, side: Side, path: &Path) -> Result<(Repository, bool), Error> {
         let name = name(side, path);
         let admin = self.inner.path().join("worktrees").join(&name);
         // Only a killed process can have left a lock: the caller holds the lock of the
@@ -165,7 +162,7 @@ impl Store {
         if let Ok(worktree) = Repository::open(path) {
             let ours = worktree.is_worktree() && same_file(worktree.path(), &admin);
             if ours {
-                return Ok(worktree);
+                return Ok((worktree, false));
             }
         }
         remove(path)?;
@@ -175,23 +172,132 @@ impl Store {
             let _ = stale.prune(Some(&mut options));
         }
         remove(&admin)?;
-        self.add_worktree(&name, path, commit)
+        Ok((self.add_worktree(&name, path)?, true))
     }
 
-    /// Adds a worktree. Libgit2 does that only on a branch: one is made for it, from which
-    /// the worktree is detached at once.
-    fn add_worktree(&self, name: &str, path: &Path, commit: Oid) -> Result<Repository, Error> {
+    /// Adds a worktree of a commit without files. Libgit2 does that only on a branch, which
+    /// it checks out: one is made for it, from which the worktree is detached at once.
+    fn add_worktree(&self, name: &str, path: &Path) -> Result<Repository, Error> {
         let failed = || Error::git("make the worktree", path.display().to_string());
-        let commit = self.inner.find_commit(commit).map_err(failed())?;
-        let mut branch = self.inner.branch(name, &commit, true).map_err(failed())?;
+        let nothing = self.commit_without_files().map_err(failed())?;
+        let mut branch = self.inner.branch(name, &nothing, true).map_err(failed())?;
         let mut options = WorktreeAddOptions::new();
         options.reference(Some(branch.get()));
         let added = self.inner.worktree(name, path, Some(&options)).map_err(failed())?;
         let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
-        worktree.set_head_detached(commit.id()).map_err(failed())?;
+        worktree.set_head_detached(nothing.id()).map_err(failed())?;
         branch.delete().map_err(failed())?;
         Ok(worktree)
     }
+
+    /// A commit without files, which is the same whoever makes it.
+    fn commit_without_files(&self) -> Result<Commit<'_>, git2::Error> {
+        let tree = self.inner.treebuilder(None)?.write()?;
+        let nobody = Signature::new("nobody", "nobody", &Time::new(0, 0))?;
+        let tree = self.inner.find_tree(tree)?;
+        let commit = self.inner.commit(None, &nobody, &nobody, "nothing", &tree, &[])?;
+        self.inner.find_commit(commit)
+    }
+}
+
+/// What is to be checked out, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checkout<'a> {
+    pub(crate) side: Side,
+    /// The folder that becomes the worktree.
+    pub(crate) path: &'a Path,
+    pub(crate) revision: &'a Revision,
+    /// Folders that stay as they are, by their paths from the root of the worktree.
+    pub(crate) keep: &'a [PathBuf],
+}
+
+/// A checkout that is under way.
+struct Begun<'a> {
+    checkout: &'a Checkout<'a>,
+    commit: Oid,
+    tree: Oid,
+    worktree: Repository,
+    /// Whether there was nothing in the worktree.
+    is_new: bool,
+    /// What the revision holds.
+    entries: Vec<TreeEntry>,
+    /// Whether some files are to be written otherwise than git has them.
+    converts: bool,
+    modules: Submodules,
+    /// Where the submodules are.
+    kept: Vec<PathBuf>,
+}
+
+impl Begun<'_> {
+    /// Writes and removes files until those of the revision are as they should be.
+    fn write_files(self) -> Result<Self, Error> {
+        let Begun { worktree, .. } = &self;
+        let Checkout { path, revision, .. } = *self.checkout;
+        if !self.is_new {
+            unlink(worktree, path, &self.entries)?;
+        }
+        let failed = || Error::git("check out", &revision.rev);
+        let set_head = || worktree.set_head_detached(self.commit).map_err(failed());
+        if !self.is_new {
+            set_head()?;
+        }
+        let tree = worktree.find_object(self.tree, Some(ObjectType::Tree)).map_err(failed())?;
+        let check_out = |how: &mut CheckoutBuilder<'_>| {
+            how.force().disable_filters(!self.converts);
+            worktree.checkout_tree(&tree, Some(how)).map_err(failed())
+        };
+        let attributes = self.entries.iter().filter(|entry| is_attributes(entry));
+        if self.converts && attributes.clone().next().is_some() {
+            // Libgit2 knows no attributes but those that lie there, and goes by names.
+            let mut first = CheckoutBuilder::new();
+            first.disable_pathspec_match(true);
+            attributes.for_each(|entry| {
+                first.path(git_bytes(&entry.path));
+            });
+            check_out(&mut first)?;
+        }
+        check_out(&mut CheckoutBuilder::new())?;
+        if self.is_new {
+            // Not before: libgit2 expects what HEAD has to lie there.
+            set_head()?;
+        }
+        drop(tree);
+        Ok(self)
+    }
+
+    /// Removes what does not belong to the revision. Returns the submodules that stay empty.
+    fn end(self) -> Result<Vec<PathBuf>, Error> {
+        let Checkout { path, keep, .. } = *self.checkout;
+        // In a new folder there is nothing that could have changed, or be removed.
+        if !self.is_new {
+            if self.modules.is_changed {
+                // Cargo does not watch files in submodules, which have no repository of their
+                // own here: so that it builds again, everything else becomes younger.
+                change_times(path, || touch(path, &self.entries))?;
+            }
+            let keep = [keep, &self.kept].concat();
+            sweep(&self.worktree, path, &keep)?;
+            remove_unseen(path, Path::new(""), &keep)?;
+        }
+        let unclean = path.with_extension("unclean");
+        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
+        Ok(self.modules.empty)
+    }
+}
+
+/// Does the same work for both sides at once. The base's error comes first.
+fn at_once<T: Send, U: Send>(
+    both: Pair<T>,
+    work: impl Fn(T) -> Result<U, Error> + Sync,
+) -> Result<Pair<U>, Error> {
+    let Pair { base, head } = both;
+    std::thread::scope(|scope| {
+        let head = std::thread::Builder::new().spawn_scoped(scope, || work(head));
+        let base = work(base);
+        let head = head.map_err(Error::io("start a thread for", Path::new("the head")))?;
+        let head = head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(Pair { base: base?, head: head? })
+    })
 }
 
 /// The name of a worktree in the private repository: a side has several.

@@ -8,7 +8,7 @@ use super::{Scratch, write};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::workspace::git::filters::Filtered;
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The worktree.
 fn tree(scratch: &Scratch) -> PathBuf {
@@ -19,7 +19,9 @@ fn check_out(scratch: &Scratch, revision: &Revision) -> Store {
     std::fs::create_dir_all(scratch.around().join("base")).unwrap();
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
-    store.check_out(&repo, Side::Base, &tree(scratch), revision, &[]).unwrap();
+    let path = &*tree(scratch);
+    let checkout = Checkout { side: Side::Base, path, revision, keep: &[] };
+    store.check_out(&repo, &checkout).unwrap();
     store
 }
 
@@ -122,4 +124,45 @@ fn a_settled_index_is_younger_than_the_files() {
     assert!(time >= before + Duration::from_secs(1));
     let error = store.settle(&scratch.around().join("nothing")).unwrap_err();
     assert!(error.to_string().starts_with("could not open `"), "{error}");
+}
+
+#[test]
+fn line_ends_and_names_of_blobs_are_written_wherever_they_are_asked_for() {
+    // What the commit says, what the clone says, a setting; and what is written then.
+    let text = "$Id$\nline\n";
+    let windows = "$Id$\r\nline\r\n";
+    let named = |text: &str| text.starts_with("$Id: ");
+    for (attributes, own, setting, is_right) in [
+        ("* text=auto diff=rust", "", ("core.eol", "lf"), None),
+        ("", "* -diff", ("core.autocrlf", "input"), None),
+        ("* eol=crlf", "", ("", ""), Some(windows)),
+        ("", "* text eol=crlf", ("", ""), Some(windows)),
+        ("[attr]dos eol=crlf\n* dos", "", ("", ""), Some(windows)),
+        ("", "", ("core.autocrlf", "true"), Some(windows)),
+        ("* text", "", ("core.eol", "crlf"), Some(windows)),
+        ("* ident", "", ("", ""), Some("")),
+    ] {
+        let scratch = Scratch::new();
+        // In the order of names, attributes come after the first of these.
+        let files = ["+file", "file", "a/+file", "a/file"];
+        files.iter().for_each(|name| scratch.write(name, text));
+        if !attributes.is_empty() {
+            scratch.write("a/.gitattributes", attributes);
+            scratch.write(".gitattributes", attributes);
+        }
+        let commit = scratch.commit_all("file");
+        write(&scratch.path().join(".git/info/attributes"), own);
+        if !setting.0.is_empty() {
+            scratch.set(setting.0, setting.1);
+        }
+        check_out(&scratch, &scratch.revision(commit));
+        for name in files {
+            let found = super::read(&tree(&scratch).join(name));
+            let about = format!("{name} of {attributes:?} {own:?} {setting:?}: {found:?}");
+            match is_right {
+                Some("") => assert!(named(&found), "{about}"),
+                right => assert_eq!(found, right.unwrap_or(text), "{about}"),
+            }
+        }
+    }
 }

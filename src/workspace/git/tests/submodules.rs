@@ -5,7 +5,7 @@ use git2::{Oid, Repository};
 use super::{Scratch, identity, names, read};
 use crate::model::side::Side;
 use crate::workspace::git::Error;
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::worktree::{Checkout, Store};
 
 /// Commits one file `file` in another repository.
 fn commit_in(other: &Repository, text: &str, links: &[(&str, Oid)]) -> Oid {
@@ -48,7 +48,8 @@ fn check_out(scratch: &Scratch, commit: Oid) -> Result<Vec<PathBuf>, Error> {
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
-    store.check_out(&repo, Side::Base, &tree(scratch), &scratch.revision(commit), &[])
+    let (path, revision) = (&*tree(scratch), &scratch.revision(commit));
+    store.check_out(&repo, &Checkout { side: Side::Base, path, revision, keep: &[] })
 }
 
 #[test]

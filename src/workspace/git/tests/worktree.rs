@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use git2::{Oid, Repository};
 
 use super::{Scratch, identity, names, read, write};
-use crate::model::side::Side;
+use crate::model::revision::Revision;
+use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 use crate::workspace::git::Error;
-use crate::workspace::git::worktree::{Store, write_if_changed};
+use crate::workspace::git::worktree::{Checkout, Store, write_if_changed};
 
 /// Where the private repository is.
 fn private(scratch: &Scratch) -> PathBuf {
@@ -27,9 +28,9 @@ fn try_check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) -> Result<(), Er
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
     let keep: Vec<PathBuf> = keep.iter().map(PathBuf::from).collect();
     let revision = scratch.revision(commit);
-    let checked =
-        store(scratch).check_out(&scratch.open(), Side::Base, &tree(scratch), &revision, &keep);
-    checked.map(drop)
+    let (side, path) = (Side::Base, &*tree(scratch));
+    let checkout = Checkout { side, path, revision: &revision, keep: &keep };
+    store(scratch).check_out(&scratch.open(), &checkout).map(drop)
 }
 
 #[track_caller]
@@ -248,7 +249,9 @@ fn a_worktree_that_is_not_in_order_is_made_anew() {
     let other = scratch.around().join("other");
     let copied = Store::open(&other, &scratch.open()).unwrap();
     std::fs::remove_dir_all(&tree).unwrap();
-    copied.check_out(&scratch.open(), Side::Head, &tree, &scratch.revision(first), &[]).unwrap();
+    let revision = &scratch.revision(first);
+    let checkout = Checkout { side: Side::Head, path: &tree, revision, keep: &[] };
+    copied.check_out(&scratch.open(), &checkout).unwrap();
     check_out(&scratch, second, &[]);
     // Gone, in either place; or a file; or a repository of somebody's.
     std::fs::remove_dir_all(&tree).unwrap();
@@ -272,8 +275,67 @@ fn a_tree_that_is_not_there_is_an_error_that_names_the_revision() {
     let mut revision = scratch.revision(first);
     revision.tree = "1".repeat(40);
     std::fs::create_dir_all(tree(&scratch).parent().unwrap()).unwrap();
-    let checked = store(&scratch).check_out(&repo, Side::Base, &tree(&scratch), &revision, &[]);
+    let (side, path) = (Side::Base, &*tree(&scratch));
+    let checkout = Checkout { side, path, revision: &revision, keep: &[] };
+    let checked = store(&scratch).check_out(&repo, &checkout);
     assert_eq!(checked.unwrap_err().to_string(), "could not read the tree of `it`");
+}
+
+#[test]
+fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
+    let (scratch, first, second) = scratch();
+    let repo = scratch.open();
+    let paths = Pair::both(|side| scratch.around().join(side.name()).join("tree"));
+    for side in Side::BOTH {
+        std::fs::create_dir_all(paths[side].parent().unwrap()).unwrap();
+    }
+    let check_out_both = |base: &Revision, head: &Revision| {
+        let revisions = Pair { base, head };
+        let checkouts = Pair::both(|side| Checkout {
+            side,
+            path: &paths[side],
+            revision: revisions[side],
+            keep: &[],
+        });
+        store(&scratch).check_out_both(&repo, &checkouts).map(drop)
+    };
+    let assert_is = |side: Side, commit: Oid| {
+        let worktree = Repository::open(&paths[side]).unwrap();
+        assert_eq!(worktree.head().unwrap().target(), Some(commit));
+        let mut options = git2::StatusOptions::new();
+        options.include_untracked(true).include_ignored(true);
+        let statuses = worktree.statuses(Some(&mut options)).unwrap();
+        let unlike: Vec<_> = statuses.iter().map(|entry| entry.path().map(str::to_owned)).collect();
+        assert!(unlike.is_empty(), "{side}: {unlike:?}");
+        // It belongs to that commit because it holds its files, not because it looks empty.
+        assert!(!worktree.index().unwrap().is_empty());
+        assert!(!paths[side].with_extension("unclean").exists());
+    };
+    let [one, two] = [first, second].map(|commit| scratch.revision(commit));
+    check_out_both(&one, &two).unwrap();
+    assert_is(Side::Base, first);
+    assert_is(Side::Head, second);
+    write(&paths.head.join("stray"), "");
+    check_out_both(&two, &one).unwrap();
+    assert_is(Side::Base, second);
+    assert_is(Side::Head, first);
+    let branches = Repository::open(private(&scratch)).unwrap();
+    assert_eq!(branches.branches(None).unwrap().count(), 0);
+    // Whichever side fails, what was begun is not taken for whole; the base's error is first.
+    let missing = |rev: &str| {
+        let (rev, tree) = (rev.to_owned(), "1".repeat(40));
+        Revision { rev, tree, ..one.clone() }
+    };
+    let error = check_out_both(&missing("a"), &missing("b")).unwrap_err();
+    assert_eq!(error.to_string(), "could not read the tree of `a`");
+    let error = check_out_both(&one, &missing("b")).unwrap_err();
+    assert_eq!(error.to_string(), "could not read the tree of `b`");
+    for side in Side::BOTH {
+        assert!(paths[side].with_extension("unclean").exists(), "{side}");
+    }
+    check_out_both(&one, &two).unwrap();
+    assert_is(Side::Base, first);
+    assert_is(Side::Head, second);
 }
 
 /// What a private repository copies, with the identity of each file.
