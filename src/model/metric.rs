@@ -296,8 +296,9 @@ mod tests {
 
     #[test]
     fn what_stands_in_for_the_usual_metric_is_there() {
-        let table: [(&[&str], Option<&str>); 6] = [
-            (&["wall_time", "median_time"], None),
+        let table: [(&[&str], Option<&str>); 7] = [
+            (&["wall_time", "median_time", "min_time"], Some("median_time")),
+            (&["wall_time", "max_rss"], None),
             (&["wall_time"], None),
             (&["rate"], Some("rate")),
             (&["rate", "steps"], None),
