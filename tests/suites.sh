@@ -55,9 +55,9 @@ awk -v name="$name" '
         if (open > 0 && slower == 0) open--
         if (slower > 0) slower--
         match(text, /"prepare_seconds": *[0-9.]+/)
-        prepared = substr(text, RSTART, RLENGTH); sub(/.*: */, "", prepared)
+        prepared = substr(text, RSTART, RLENGTH); sub(/.*: */, "", prepared); prepared += 0
         match(text, /"elapsed_seconds": *[0-9.]+/)
-        sampled = substr(text, RSTART, RLENGTH); sub(/.*: */, "", sampled)
+        sampled = substr(text, RSTART, RLENGTH); sub(/.*: */, "", sampled); sampled += 0
         printf "| %s | %d |", name, all
         for (mark = 1; mark <= 4; mark++) {
             done = marks[mark] >= sampled ? all - open : in_by[mark] + 0
