@@ -319,7 +319,7 @@ impl Kind {
             {
                 "an address was still in use: the port of the run before is free only some time \
                  after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
-                 overlap only in a duet"
+                 do not overlap"
             }
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
