@@ -182,17 +182,16 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
         program.select(length, program.all(filter));
-        self.run_selected(program, None, context)
+        self.run_selected(program, context)
     }
 
     /// Runs a program once, with the benchmarks that are selected.
     pub(crate) fn run_selected(
         &mut self,
         program: &mut SideProgram,
-        deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        self.measure(program, Effort { best_of: 1, repetitions: 1 }, deadline, context)
+        self.measure(program, Effort { best_of: 1, repetitions: 1 }, None, context)
     }
 
     /// How many plain runs make a measurement.
@@ -240,6 +239,22 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
+        let values = self.run_process(pass, program, deadline, context)?;
+        match pass {
+            Pass::Plain => Ok(program.read(&self.benchmark.name, &values)?),
+            Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
+        }
+    }
+
+    /// Runs a program once, and gives what was measured from outside. What it reports is
+    /// not read.
+    fn run_process(
+        &mut self,
+        pass: Pass,
+        program: &mut SideProgram,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Values, Stop> {
         self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
         program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
         let mut runs = Runs {
@@ -250,15 +265,11 @@ impl<'a> Execution<'a> {
         };
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());
-        let values = runs.run(pass, command, folder, deadline, |failure| {
+        runs.run(pass, command, folder, deadline, |failure| {
             let Failure { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
             Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
-        })?;
-        match pass {
-            Pass::Plain => Ok(program.read(name, &values)?),
-            Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
-        }
+        })
     }
 }
 

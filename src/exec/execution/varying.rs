@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 
-use super::run::Runs;
 use super::{Context, Execution, SideProgram, Stop};
 use crate::error::Kind;
 use crate::exec::meter::Pass;
@@ -156,22 +155,7 @@ impl Execution<'_> {
         let mut arguments = program.all(filter);
         arguments.push(flag.into());
         program.select(RunLength::Probe, arguments);
-        self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
-        program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(crate::Error::from)?;
-        let mut runs = Runs {
-            meters: &self.meters,
-            timeout: self.benchmark.run_timeout,
-            left_behind: &mut self.left_behind,
-            context,
-        };
-        let (command, folder) = (&program.command, program.folder.as_path());
-        let name = &self.benchmark.name;
-        let listed = runs.run(Pass::Plain, command, folder, None, |failure| {
-            let (fault, command, stderr) = (failure.fault, failure.command, failure.stderr);
-            let (side, benchmark) = (program.side, name.clone());
-            Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
-        });
-        match listed {
+        match self.run_process(Pass::Plain, program, None, context) {
             Ok(_) => Ok(program.harness.listed(&program.paths).unwrap_or_default()),
             Err(Stop::Error(error)) if matches!(error.kind(), Kind::Benchmark { .. }) => {
                 Ok(Vec::new())

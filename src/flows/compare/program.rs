@@ -270,7 +270,7 @@ impl<'a> ComparedProgram<'a> {
                 let begin = Instant::now();
                 let program = &mut self.sides[side];
                 program.select(RunLength::Probe, program.harness.only(&[NO_BENCHMARK]));
-                self.execution.run_selected(program, None, context)?;
+                self.execution.run_selected(program, context)?;
                 least = least.min(begin.elapsed().as_secs_f64());
             }
         }
