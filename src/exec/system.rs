@@ -23,6 +23,10 @@ pub fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// Whether executables here are ELF files, linked by a program that is called as GNU's
+/// linker is, and `/bin/sh` runs scripts.
+pub(crate) const LINKS_AS_GNU: bool = cfg!(target_os = "linux");
+
 /// The environment variable with the user's home folder.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
@@ -200,6 +204,17 @@ pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
     {
         let _ = mode;
         None
+    }
+}
+
+/// Removes a file or folder by `how`, a function that does; it may be gone already.
+///
+/// # Errors
+/// When the system refuses it.
+pub(crate) fn remove_by(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+    match how(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

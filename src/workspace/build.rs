@@ -14,6 +14,8 @@ use super::folder_record::{Outline, outline};
 use super::inputs::configuration::{Configuration, cargo_home};
 use super::inputs::foundation::Foundation;
 use super::inputs::traces::{Places, Traces};
+use super::relink::linker::LinkerChoice;
+use super::relink::record;
 use super::setup::SideSetup;
 use super::target_folder::{TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
@@ -26,7 +28,7 @@ use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable};
-use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, TargetCall};
+use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, Linker, TargetCall};
 
 /// What cargo made of the targets of one side.
 #[derive(Default)]
@@ -211,6 +213,11 @@ pub(super) fn runnable(
     let program = Program {
         command,
         executable: Some(path),
+        relink: executable
+            .link
+            .as_ref()
+            .map_err(String::clone)
+            .and_then(|link| link.relink(&artifact.links(), &setup.rustc, &context.tools.env)),
         identity: artifact.name(),
         home: context.cache.side_folder(side),
     };
@@ -242,6 +249,8 @@ struct TargetBuild<'a, 'b> {
     configuration: Configuration,
     /// A digest of what cargo does not watch.
     foundation: String,
+    /// The recording linkers, by the folder that cargo is called in, or why there is none.
+    linkers: BTreeMap<PathBuf, Result<Linker, String>>,
     /// Whether a failure in the kept folder is one of the code.
     trusts_folder: bool,
     /// The target that did not build.
@@ -281,6 +290,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             into,
             configuration,
             foundation,
+            linkers: BTreeMap::new(),
             trusts_folder: false,
             failed: None,
         })
@@ -333,6 +343,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     fn build(&mut self) -> Result<Contents, Error> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), self.spec.clone());
+        self.find_linkers()?;
         let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
         let mut record = folder.get_ready(&self.foundation)?;
         cache.link_target(side, &spec, &folder.path())?;
@@ -357,6 +368,25 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(contents)
     }
 
+    /// Finds the linker for each folder that cargo is called in.
+    fn find_linkers(&mut self) -> Result<(), Error> {
+        let (env, recorder) = (&self.context.tools.env, &self.context.request.record_link);
+        for (folder, _) in &self.wanted {
+            let configuration = Configuration::read([&**folder], &self.setup.configs, env)?;
+            let rustc = &self.setup.rustc;
+            let choice = LinkerChoice { configuration: &configuration, folder, env, rustc };
+            let linker = choice.recording(&self.context.cache.linkers(), recorder);
+            self.linkers.insert(folder.clone(), linker);
+        }
+        Ok(())
+    }
+
+    /// The recording linker for a folder, or why there is none.
+    fn linker(&self, folder: &Path) -> Result<&Linker, String> {
+        let linker = self.linkers.get(folder).ok_or("its folder is not known")?;
+        linker.as_ref().map_err(String::clone)
+    }
+
     /// Builds every target, and notes in the record what was made. `None` when something
     /// went wrong and there may be another attempt.
     fn attempt(
@@ -366,7 +396,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     ) -> Result<Option<Contents>, Error> {
         let began = SystemTime::now();
         let before = self.outline()?;
-        let mut built = Vec::new();
+        let (mut built, mut links) = (Vec::new(), Vec::new());
         for wanted in &self.wanted.clone() {
             let Some(one) = self.build_target(wanted, attempt)? else { return Ok(None) };
             let target = label(self.setup, &wanted.0, &wanted.1);
@@ -377,17 +407,20 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             if is_damaged && attempt != Attempt::Last {
                 return Ok(None);
             }
+            let link = self.linker(&wanted.0);
+            links.push(link.and_then(|_| record::find(&self.into, &digest)));
             record.executables.insert(target, digest);
             built.push(one);
         }
         record.wrote_elsewhere = self.outline()? != before;
         let mut contents = Contents::default();
-        for (wanted, built) in self.wanted.iter().zip(&built) {
+        for ((wanted, built), link) in self.wanted.iter().zip(&built).zip(links) {
             let executable = &built.executable;
             contents.executables.push(Executable {
                 target: label(self.setup, &wanted.0, &wanted.1),
                 path: executable.strip_prefix(&self.into).unwrap_or(executable).to_owned(),
                 invocation: self.invocation(wanted, executable)?,
+                link,
             });
         }
         self.add_contents(&mut contents, &built, began)?;
@@ -439,13 +472,14 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// attempt.
     fn build_target(
         &mut self,
-        (folder, target): &PackageTarget,
+        wanted: &PackageTarget,
         attempt: Attempt,
     ) -> Result<Option<Built>, Error> {
+        let (folder, target) = wanted;
         let tools = &self.context.tools;
         let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
         let messages = messages.map_err(Error::io("make a file in", &tools.scratch))?;
-        let args = self.call(target).build_args(Diagnostics::Rendered);
+        let args = self.call(wanted).build_args(Diagnostics::Rendered);
         let command = self.cargo(args, folder);
         let shown = command.shown();
         let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
@@ -457,7 +491,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         if attempt == (Attempt::First { after_failure: true }) {
             return Ok(None);
         }
-        let command = self.cargo(self.call(target).build_args(Diagnostics::Json), folder);
+        let command = self.cargo(self.call(wanted).build_args(Diagnostics::Json), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
         let side = *side;
         self.context.event(Event::Diagnosing(side));
@@ -472,8 +506,14 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?))
     }
 
-    fn call<'c>(&'c self, target: &'c Target) -> TargetCall<'c> {
-        TargetCall { target, options: self.options, into: &self.into, configs: &self.setup.configs }
+    fn call<'c>(&'c self, (folder, target): &'c PackageTarget) -> TargetCall<'c> {
+        TargetCall {
+            target,
+            options: self.options,
+            into: &self.into,
+            configs: &self.setup.configs,
+            linker: self.linker(folder).ok(),
+        }
     }
 
     fn cargo(&self, args: Vec<OsString>, folder: &Path) -> Command {
@@ -482,6 +522,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // A build folder in the user's configuration would be shared by both
         // sides; the variable outranks the file.
         command.set_var("CARGO_BUILD_BUILD_DIR", &self.into);
+        command.set_var(record::FOLDER_VARIABLE, self.into.join(record::FOLDER));
         command
     }
 
@@ -489,17 +530,14 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// the runner, which writes down its arguments and environment. When the
     /// user has a runner configured, cargo does not call ours; then the
     /// benchmark is run once for real, and cargo's log read.
-    fn invocation(
-        &self,
-        (folder, target): &PackageTarget,
-        executable: &Path,
-    ) -> Result<Invocation, Error> {
+    fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
+        let (folder, target) = wanted;
         let tools = &self.context.tools;
         let note = tools.scratch.join("capture.json");
         remove(&note)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(note.clone().into());
-        let command = self.cargo(self.call(target).run_args(Some(&runner)), folder);
+        let command = self.cargo(self.call(wanted).run_args(Some(&runner)), folder);
         let (shown, env) = (command.shown(), command.env.clone());
         let Captured { exit, stderr, .. } = tools.capture(command)?;
         let folder_of_error = folder.clone();
@@ -510,7 +548,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 Kind::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
             });
         }
-        let mut args = self.call(target).run_args(None);
+        let mut args = self.call(wanted).run_args(None);
         args.insert(1, "-vv".into());
         let command = self.cargo(args, folder);
         let shown = command.shown();

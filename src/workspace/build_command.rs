@@ -114,7 +114,8 @@ impl CommandWorktree {
         let mut command = command(context, setup, words, &folder);
         command.argv.extend(benchmark.args.iter().map(Into::into));
         let (identity, home) = (setup.identity.clone(), context.cache.side_folder(setup.side()));
-        let program = Program { command, executable: None, identity, home };
+        let relink = Err("its executable is not one that cargo built".to_owned());
+        let program = Program { command, executable: None, relink, identity, home };
         Ok(Runnable { program, artifact: None })
     }
 }

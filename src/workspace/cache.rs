@@ -11,6 +11,8 @@
 //!     base/built.record                     what the build commands left there
 //!     base/t-SPEC -> live-SPEC or an artifact   where cargo is told to build
 //!     builds/KEY/{manifest.json, files/}    published artifacts
+//!     builds/KEY/links/                     what their executables were linked from
+//!     linker/HASH/NAME                      the linkers that cargo is told to call
 //! ```
 //!
 //! Cargo and rustc write the path of the target folder into what they build
@@ -238,6 +240,11 @@ impl RepositoryCache {
     /// The published artifacts.
     pub(crate) fn builds(&self) -> PathBuf {
         self.path.join("builds")
+    }
+
+    /// The linkers that cargo is told to call.
+    pub(crate) fn linkers(&self) -> PathBuf {
+        self.path.join("linker")
     }
 
     /// A file that is kept for this repository.

@@ -156,6 +156,16 @@ pub(crate) struct TargetCall<'a> {
     pub(crate) into: &'a Path,
     /// Further configuration files.
     pub(crate) configs: &'a [PathBuf],
+    /// The linker in place of the one that cargo would take.
+    pub(crate) linker: Option<&'a Linker>,
+}
+
+/// A linker of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Linker {
+    /// The target's name, such as `x86_64-unknown-linux-gnu`.
+    pub(crate) triple: String,
+    pub(crate) path: PathBuf,
 }
 
 impl TargetCall<'_> {
@@ -192,7 +202,7 @@ impl TargetCall<'_> {
     }
 
     fn args(&self, verb: &str) -> Vec<OsString> {
-        let TargetCall { target, options, into, configs } = self;
+        let TargetCall { target, options, into, configs, linker } = self;
         let mut args = vec![OsString::from(verb)];
         // In one word each, so that no name is taken for an option.
         args.push(format!("--{}={}", target.kind.name(), target.name).into());
@@ -204,6 +214,12 @@ impl TargetCall<'_> {
             // keeps the sides apart.
             let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
             args.extend(["--config".into(), build.into()]);
+        }
+        if let Some(Linker { triple, path }) = linker {
+            // Of all that name a linker, the latest of these wins.
+            let path = Value::from(path.to_string_lossy());
+            let linker = format!("target.\"{triple}\".linker={path}");
+            args.extend(["--config".into(), linker.into()]);
         }
         args
     }

@@ -4,7 +4,7 @@
 //! order: `fetch` finds the commits, `checkout` makes worktrees of them in the [`cache`],
 //! `setup` reads what shapes their builds (and `overlay` may lay one side's benchmarks over
 //! the other's), `build` and `build_command` build. `inputs` tells what a build has read,
-//! and `diagnose` why there is none.
+//! `relink` keeps what it was linked from, and `diagnose` tells why there is none.
 
 mod build;
 mod build_command;
@@ -21,6 +21,7 @@ mod identical;
 mod inputs;
 mod lock_file;
 mod overlay;
+mod relink;
 mod settings;
 mod setup;
 mod target_folder;
@@ -35,6 +36,7 @@ use tempfile::TempDir;
 
 pub use build::write_down;
 pub use environment::compiler_flags;
+pub use relink::record::record_link;
 pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
 
@@ -93,6 +95,8 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// The program, with its first argument, that calls [`write_down`].
     pub capture: Vec<OsString>,
+    /// The program, with its first argument, that calls [`record_link`].
+    pub record_link: Vec<OsString>,
 }
 
 /// Something happened on the way to the executables.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
 use super::inputs::Inputs;
+use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
 use crate::exec::process::Interrupt;
 use crate::exec::system::{link, set_modified};
@@ -131,7 +132,9 @@ impl TargetFolder<'_> {
             return Ok(false);
         }
         let mut latest = SystemTime::UNIX_EPOCH;
-        for (path, about) in walk(&other, |path| path.ends_with("incremental"))? {
+        // The sources of this side are newer, so that its executables are linked anew.
+        let is_skipped = |path: &Path| path.ends_with("incremental") || path == Path::new(LINKS);
+        for (path, about) in walk(&other, is_skipped)? {
             self.interrupt.check()?;
             let (from, to) = (other.join(&path), new.join(&path));
             if about.is_dir() {

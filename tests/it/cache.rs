@@ -56,7 +56,7 @@ fn what_a_killed_call_left_goes_with_the_next_one() {
     std::fs::create_dir(&left).unwrap();
     std::fs::write(left.join("out"), "half").unwrap();
     repo.cbdr("compare main").run().code(0);
-    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
 }
 
 #[test]
@@ -64,9 +64,10 @@ fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     let repo = compared("repo");
     let other = compared("other");
     other.cbdr("compare main").env("CBDR_CACHE_DIR", repo.cache()).run().code(0);
-    assert_eq!(parts(&repo), ["base", "base", "builds", "builds", "git", "git", "head", "head"]);
+    let both = ["base", "builds", "git", "head", "linker"].map(|part| [part; 2]).concat();
+    assert_eq!(parts(&repo), both);
     repo.cbdr("cache clean").run().code(0).says("Removed");
-    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
     // And it works again.
     repo.cbdr("compare main").run().code(0).says("Building");
     std::fs::create_dir(repo.cache().join("repositories-v0")).unwrap();
@@ -112,7 +113,7 @@ fn what_somebody_uses_stays() {
     let _lock = lock(&repo);
     let ran = repo.cbdr("cache clean").run().code(0);
     ran.says("Leaving").says("in use by a comparison, process 7");
-    assert_eq!(parts(&repo), ["base", "builds", "git", "head"]);
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
 }
 
 #[test]

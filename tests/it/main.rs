@@ -49,6 +49,8 @@ mod policy;
 #[cfg(target_os = "linux")]
 mod process;
 mod properties;
+#[cfg(target_os = "linux")]
+mod relink;
 mod reports;
 mod run_metrics;
 #[cfg(unix)]

@@ -22,6 +22,7 @@ use std::time::Duration;
 use memchr::memmem;
 
 use crate::exec::process::{Command, Sink};
+use crate::exec::system::remove_by;
 use crate::model::dialect::Dialect;
 use crate::model::metric::unfit;
 use crate::model::row::{Reading, Values};
@@ -302,10 +303,10 @@ impl Harness {
             return Ok(());
         }
         let output = match paths.output.is_dir() {
-            true => remove(&paths.output, |path| std::fs::remove_dir_all(path)),
-            false => remove(&paths.output, |path| std::fs::remove_file(path)),
+            true => remove_by(&paths.output, |path| std::fs::remove_dir_all(path)),
+            false => remove_by(&paths.output, |path| std::fs::remove_file(path)),
         };
-        let removed = output.and(remove(&paths.stdout, |path| std::fs::remove_file(path)));
+        let removed = output.and(remove_by(&paths.stdout, |path| std::fs::remove_file(path)));
         removed.map_err(|source| Error::File { path: paths.output.clone(), source })
     }
 
@@ -371,13 +372,6 @@ pub(crate) fn advice(stderr: &str) -> Option<String> {
 /// What a run reports of a benchmark.
 fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
     Reading { benchmark: Some(benchmark.into()), values }
-}
-
-fn remove(path: &Path, how: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
-    match how(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// The text of a file; empty if there is no file.

@@ -14,6 +14,11 @@ use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
 use crate::workspace::files::unless_damaged;
 use crate::workspace::inputs::Inputs;
+use crate::workspace::relink::Link;
+
+/// The folder of what executables were linked from. It is looked at only when one is
+/// linked again.
+const LINKS: &str = "links";
 
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +61,8 @@ pub struct Executable {
     pub(crate) path: PathBuf,
     /// How cargo runs it.
     pub(crate) invocation: Invocation,
+    /// How it was linked, or why that is not known.
+    pub(crate) link: Result<Link, String>,
 }
 
 impl RepositoryCache {
@@ -117,7 +124,12 @@ impl RepositoryCache {
         for folder in &folders {
             make_dir(&staging.path().join("files").join(folder))?;
         }
-        let Contents { executables, inputs, .. } = contents;
+        let Contents { mut executables, inputs, .. } = contents;
+        let links = staging.path().join(LINKS);
+        for executable in &mut executables {
+            let link = std::mem::replace(&mut executable.link, Err(String::new()));
+            executable.link = link.and_then(|link| link.publish(&links));
+        }
         let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
         let at = staging.path().join("manifest.json");
         let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
@@ -215,6 +227,11 @@ impl Artifact {
     /// The folder that stands in for the target folder.
     pub(crate) fn files(&self) -> PathBuf {
         self.path.join("files")
+    }
+
+    /// The folder of what its executables were linked from.
+    pub(crate) fn links(&self) -> PathBuf {
+        self.path.join(LINKS)
     }
 
     /// The name of its folder, which is that of its key.

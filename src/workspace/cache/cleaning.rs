@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, io_error};
 
 /// What can be made again of a repository's part.
-const PARTS: [&str; 4] = ["builds", "base", "head", "git"];
+const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
 
 /// How long an artifact that nobody used is kept.
 const MAX_AGE: Duration = Duration::from_secs(30 * DAY);

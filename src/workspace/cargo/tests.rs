@@ -10,7 +10,10 @@ fn words(args: &[OsString]) -> String {
 fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let call = |kind, options: &BuildOptions, configs: &[PathBuf]| {
         let target = Target { kind, name: "it".into() };
-        let call = TargetCall { target: &target, options, into: Path::new("/t"), configs };
+        let into = Path::new("/t");
+        let linker =
+            options.all_features.then(|| Linker { triple: "a-b".into(), path: "/l".into() });
+        let call = TargetCall { target: &target, options, into, configs, linker: linker.as_ref() };
         let runner = ["/a \"b\"".into(), "c".into()];
         let [rendered, json] = [Diagnostics::Rendered, Diagnostics::Json]
             .map(|diagnostics| words(&call.build_args(diagnostics)));
@@ -28,6 +31,7 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
         rendered,
         "build --bin=it --all-features --no-default-features --profile=release \
          --target-dir /t --config /c.toml --config build.build-dir=\"/t\" \
+         --config target.\"a-b\".linker=\"/l\" \
          --message-format=json-render-diagnostics"
     );
     let options = BuildOptions { profile: Some("fast".into()), ..BuildOptions::default() };

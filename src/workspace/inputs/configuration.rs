@@ -19,6 +19,11 @@ pub(crate) struct Configuration {
     pub(crate) variables: BTreeSet<String>,
     /// All their strings, each with the folder to which its paths are relative.
     pub(crate) strings: BTreeSet<(PathBuf, String)>,
+    /// The targets for which cargo builds: `build.target`.
+    pub(crate) targets: BTreeSet<String>,
+    /// The linkers in their tables `[target]`, each with the table's name, a target or
+    /// `cfg(…)`, and the folder to which its path is relative.
+    pub(crate) linkers: BTreeSet<(String, PathBuf, String)>,
     /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
@@ -71,6 +76,9 @@ impl Configuration {
         // The paths in `x/.cargo/config.toml` are relative to `x`.
         let base = folder.parent().unwrap_or(folder);
         self.strings.extend(file.strings.into_iter().map(|text| (base.to_owned(), text)));
+        self.targets.extend(file.targets);
+        let linkers = file.linkers.into_iter();
+        self.linkers.extend(linkers.map(|(name, linker)| (name, base.to_owned(), linker)));
         for include in file.includes {
             self.add(&folder.join(include))?;
         }
@@ -111,6 +119,10 @@ struct ConfigFile {
     variables: BTreeSet<String>,
     /// All its strings: some of them name compilers, linkers and wrappers.
     strings: BTreeSet<String>,
+    /// The targets for which it builds.
+    targets: BTreeSet<String>,
+    /// The linker of each target, or `cfg(…)`.
+    linkers: BTreeSet<(String, String)>,
 }
 
 impl ConfigFile {
@@ -126,6 +138,15 @@ impl ConfigFile {
             add_strings(include, &mut file.includes);
         }
         add_strings(document.as_item(), &mut file.strings);
+        if let Some(target) = document.get("build").and_then(|build| build.get("target")) {
+            add_strings(target, &mut file.targets);
+        }
+        let tables = document.get("target").and_then(Item::as_table_like);
+        for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
+            if let Some(linker) = table.get("linker").and_then(Item::as_str) {
+                file.linkers.insert((name.to_owned(), linker.to_owned()));
+            }
+        }
         file
     }
 }
@@ -243,6 +264,21 @@ mod tests {
             "[env]\nONE = '1'\nTWO = { value = '2', force = true }\n[env.THREE]\nvalue = '3'\n";
         let names = ["ONE", "TWO", "THREE"].map(str::to_owned);
         assert_eq!(ConfigFile::parse(text).variables, BTreeSet::from(names));
+    }
+
+    #[test]
+    fn targets_and_their_linkers_are_known() {
+        let text = "[build]\ntarget = ['a-b']\n[target.a-b]\nlinker = 'x/cc'\nrunner = 'r'\n\
+                    [target.'cfg(all())']\nlinker = 'y'\n";
+        let file = ConfigFile::parse(text);
+        assert_eq!(file.targets, paths(&["a-b"]));
+        let linkers = [("a-b", "x/cc"), ("cfg(all())", "y")];
+        let linkers = linkers.map(|(name, linker)| (name.to_owned(), linker.to_owned()));
+        assert_eq!(file.linkers, BTreeSet::from(linkers.clone()));
+        let text = "build.target = 'a-b'\ntarget.a-b.linker = 'x/cc'\n\
+                    target.'cfg(all())' = { linker = 'y' }\n";
+        assert_eq!(ConfigFile::parse(text).linkers, BTreeSet::from(linkers));
+        assert_eq!(ConfigFile::parse(text).targets, file.targets);
     }
 
     #[test]

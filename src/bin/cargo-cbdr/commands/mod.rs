@@ -29,10 +29,18 @@ use crate::ui::{Failure, verbosity};
 /// The word by which cargo is made to call this program as a runner.
 const CAPTURE: &str = "__capture";
 
+/// The word by which a recording linker calls this program.
+const LINK: &str = "__link";
+
 /// Does what the command line says.
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
-    if args.nth(1).is_some_and(|first| first == CAPTURE) {
+    let first = args.nth(1);
+    if first.as_ref().is_some_and(|first| first == LINK) {
+        cargo_cbdr::workspace::record_link(args)?;
+        return Ok(Exit::Success);
+    }
+    if first.is_some_and(|first| first == CAPTURE) {
         cargo_cbdr::workspace::write_down(
             args,
             cargo_cbdr::exec::process::environment().into_iter(),
@@ -109,7 +117,7 @@ fn current_folder() -> std::io::Result<std::path::PathBuf> {
         .map_err(|error| crate::ui::about("could not find the working directory", &error))
 }
 
-/// The call that makes this program write down how cargo runs an executable.
-fn capture() -> std::io::Result<Vec<OsString>> {
-    Ok(vec![std::env::current_exe()?.into(), CAPTURE.into()])
+/// The call of this program with a word that no user types.
+fn call_of_ourselves(word: &str) -> std::io::Result<Vec<OsString>> {
+    Ok(vec![std::env::current_exe()?.into(), word.into()])
 }

@@ -50,6 +50,7 @@ impl Scratch {
             target: "bench".into(),
             path: "release/bench".into(),
             invocation: crate::workspace::cargo::Invocation::default(),
+            link: Err(String::new()),
         };
         let contents =
             Contents { files, folders, executables: vec![executable], ..Contents::default() };

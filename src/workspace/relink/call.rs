@@ -1,0 +1,144 @@
+//! The call that links an executable again.
+
+use std::path::{Path, PathBuf};
+
+use super::linker::host;
+use super::{Link, Part};
+use crate::exec::process::Command;
+use crate::exec::program::{Relink, RelinkInput};
+use crate::workspace::environment::Environment;
+
+/// The longest call, bytes: systems take no longer ones.
+const LONGEST: usize = 1 << 20;
+
+/// The programs of a linker by their names' parts, and the argument of each that orders
+/// functions.
+const SHUFFLES: [(&str, &str); 2] =
+    [("mold", "--shuffle-sections="), ("lld", "--shuffle-sections=.text*=")];
+
+/// The linker that is called where another one can't order functions.
+const LLD: &str = "ld.lld";
+
+impl Link {
+    /// How the executable is linked again. The kept files lie in the folder `links`;
+    /// `rustc` is what `rustc -vV` says.
+    ///
+    /// # Errors
+    /// Why it can't be.
+    pub(crate) fn relink(
+        &self,
+        links: &Path,
+        rustc: &str,
+        env: &Environment,
+    ) -> Result<Relink, String> {
+        let args: Vec<String> = self.args.iter().map(|arg| self.text(arg, links)).collect();
+        if args.iter().any(|arg| arg.contains("-plugin-opt")) {
+            let why = "its linker also compiles (`-C linker-plugin-lto`)";
+            return Err(why.to_owned());
+        }
+        if args.iter().map(String::len).sum::<usize>() > LONGEST {
+            return Err("the call of its linker is too long".to_owned());
+        }
+        let linker = self.linker.clone();
+        let call = LinkerCall { linker, args, folder: &self.folder, rustc, env };
+        let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
+        let (call, shuffle) = if is_driver { call.by_driver()? } else { call.direct()? };
+        let prefix = if is_driver { "-Wl," } else { "" };
+        let argv = std::iter::once(call.linker.into_os_string());
+        let argv = argv.chain(call.args.into_iter().map(Into::into));
+        // Without debug information, which takes most of the time.
+        let argv = argv.chain([format!("{prefix}-S").into()]).collect();
+        let (env, cwd) = (env.to_vec(), self.folder.clone());
+        let command = Command { argv, env, cwd, ..Command::default() };
+        let shuffle = format!("{prefix}{shuffle}").into();
+        Ok(Relink { command, shuffle, inputs: self.inputs(links) })
+    }
+
+    fn text(&self, arg: &[Part], links: &Path) -> String {
+        let path = |file: &usize| {
+            self.kept.get(*file).map_or(links.to_owned(), |file| links.join(&file.path))
+        };
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::File(file) => path(file).to_string_lossy().into_owned(),
+            Part::Folder(file) => {
+                path(file).parent().unwrap_or(links).to_string_lossy().into_owned()
+            }
+        };
+        arg.iter().map(part).collect()
+    }
+
+    fn inputs(&self, links: &Path) -> Vec<RelinkInput> {
+        let kept = self.kept.iter().map(|file| RelinkInput {
+            path: links.join(&file.path),
+            bytes: file.bytes,
+            sha256: Some(file.sha256.clone()),
+        });
+        let others = self.others.iter().map(|(path, bytes)| RelinkInput {
+            path: path.clone(),
+            bytes: *bytes,
+            sha256: None,
+        });
+        kept.chain(others).collect()
+    }
+}
+
+/// A call that is made ready.
+struct LinkerCall<'a> {
+    linker: PathBuf,
+    args: Vec<String>,
+    folder: &'a Path,
+    rustc: &'a str,
+    env: &'a Environment,
+}
+
+impl LinkerCall<'_> {
+    /// That of a C compiler, which calls the linker.
+    fn by_driver(mut self) -> Result<(Self, &'static str), String> {
+        let named =
+            |arg: &'_ String| ["-fuse-ld=", "--ld-path="].iter().any(|flag| arg.starts_with(flag));
+        let asked = self.args.iter().rfind(|arg| named(arg)).and_then(|arg| arg.split_once('='));
+        let shuffle = asked.and_then(|(_, linker)| shuffle_of(Path::new(linker)));
+        if let Some(shuffle) = shuffle {
+            return Ok((self, shuffle));
+        }
+        let lld = self.lld()?;
+        self.args.retain(|arg| !named(arg));
+        let folder = lld.parent().unwrap_or(Path::new("/")).display();
+        self.args.extend([format!("-B{folder}"), "-fuse-ld=lld".to_owned()]);
+        Ok((self, SHUFFLES[1].1))
+    }
+
+    /// That of the linker itself.
+    fn direct(mut self) -> Result<(Self, &'static str), String> {
+        if let Some(shuffle) = shuffle_of(&self.linker) {
+            return Ok((self, shuffle));
+        }
+        self.linker = self.lld()?;
+        Ok((self, SHUFFLES[1].1))
+    }
+
+    /// The lld of the toolchain, or else that in the `PATH`.
+    fn lld(&self) -> Result<PathBuf, String> {
+        let rustlib = "/lib/rustlib/";
+        let sysroot = self.args.iter().find_map(|arg| {
+            let (before, _) = arg.split_once(rustlib)?;
+            before.find('/').map(|at| &before[at..])
+        });
+        let own = sysroot.zip(host(self.rustc)).map(|(sysroot, host)| {
+            Path::new(&format!("{sysroot}{rustlib}{host}/bin/gcc-ld")).join(LLD)
+        });
+        if let Some(own) = own.filter(|own| own.is_file()) {
+            return Ok(own);
+        }
+        let (argv, env, cwd) = (vec![LLD.into()], self.env.to_vec(), self.folder.to_owned());
+        let found = Command { argv, env, cwd, ..Command::default() }.program();
+        found.map_err(|_| "its linker can't order functions, and there is no lld".to_owned())
+    }
+}
+
+/// The argument with which a linker orders functions, if it can.
+fn shuffle_of(linker: &Path) -> Option<&'static str> {
+    let name = linker.file_name()?.to_string_lossy();
+    SHUFFLES.iter().find(|(part, _)| name.contains(part)).map(|(_, shuffle)| *shuffle)
+}

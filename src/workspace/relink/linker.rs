@@ -1,0 +1,158 @@
+//! The linker that cargo is told to call in place of the one that it would take.
+//!
+//! Its path must not depend on the side or the day, since cargo builds everything again
+//! when it changes; and its name must be that of the real linker, since rustc chooses its
+//! arguments by that.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::record::FOLDER_VARIABLE;
+use crate::exec::process::Command;
+use crate::exec::system::{LINKS_AS_GNU, Place, digest, make_private_dir};
+use crate::workspace::cargo::Linker;
+use crate::workspace::environment::{Environment, var};
+use crate::workspace::inputs::configuration::Configuration;
+
+/// The linker that rustc takes unless it is told otherwise.
+const USUAL: &str = "cc";
+/// How the names of those targets go on behind the processor and the vendor, or end.
+const WITH_USUAL: [&str; 2] = ["-linux-gnu", "-linux-musl"];
+/// A linker that rustc finds among its own files.
+const RUSTCS_OWN: &str = "rust-lld";
+/// What cargo takes for the target that rustc runs on.
+const HOST: &str = "host-tuple";
+
+/// What decides which linker is called.
+pub(crate) struct LinkerChoice<'a> {
+    /// What cargo reads in the folder that it is called in.
+    pub(crate) configuration: &'a Configuration,
+    pub(crate) folder: &'a Path,
+    pub(crate) env: &'a Environment,
+    /// What `rustc -vV` says.
+    pub(crate) rustc: &'a str,
+}
+
+impl LinkerChoice<'_> {
+    /// The recording linker, below the folder `place`. `recorder` is the program, with its
+    /// first argument, that calls [`super::record::record_link`].
+    ///
+    /// # Errors
+    /// Why links can't be recorded.
+    pub(crate) fn recording(&self, place: &Path, recorder: &[OsString]) -> Result<Linker, String> {
+        let Linker { triple, path: real } = self.real()?;
+        let path = install(&real, place, recorder);
+        let path = path.map_err(|error| format!("its link could not be recorded: {error}"))?;
+        Ok(Linker { triple, path })
+    }
+
+    /// The linker that cargo and rustc would take; one without a folder is looked for in
+    /// the `PATH`. Where that takes more than a look at what is named, it is not known: a
+    /// wrong one would make another program.
+    fn real(&self) -> Result<Linker, String> {
+        if !LINKS_AS_GNU {
+            return Err("links are recorded on Linux alone".to_owned());
+        }
+        let triple = self.triple()?;
+        let mut named = BTreeSet::new();
+        for (of, base, linker) in &self.configuration.linkers {
+            if of.starts_with("cfg(") {
+                let why =
+                    format!("a table `[target.'{of}']` of cargo's configuration names a linker");
+                return Err(why);
+            }
+            if *of == triple {
+                named.insert(resolved(linker, base));
+            }
+        }
+        let variable = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+        if let Some(linker) = var(self.env, &variable) {
+            let linker = linker.to_str().ok_or("the name of its linker is not UTF-8")?;
+            named.insert(resolved(linker, self.folder));
+        }
+        let path = match named.len() {
+            0 => self.usual(&triple)?,
+            1 => named.pop_first().unwrap_or_default(),
+            _ => return Err("several linkers are named for it".to_owned()),
+        };
+        let argv = vec![path.clone().into()];
+        let (env, cwd) = (self.env.to_vec(), self.folder.to_owned());
+        let command = Command { argv, env, cwd, ..Command::default() };
+        if path != Path::new(RUSTCS_OWN) && command.program().is_err() {
+            return Err(format!("its linker `{}` was not found", path.display()));
+        }
+        Ok(Linker { triple, path })
+    }
+
+    fn usual(&self, triple: &str) -> Result<PathBuf, String> {
+        if WITH_USUAL.iter().any(|system| triple.contains(system)) {
+            return Ok(USUAL.into());
+        }
+        Err(format!("which linker makes programs for `{triple}` is not known"))
+    }
+
+    /// The target for which cargo builds.
+    fn triple(&self) -> Result<String, String> {
+        let variable = var(self.env, "CARGO_BUILD_TARGET").map(|target| target.to_string_lossy());
+        let named = self.configuration.targets.iter().cloned();
+        let named = named.chain(variable.map(|target| target.into_owned()));
+        let mut named: BTreeSet<String> = named.filter(|target| !target.is_empty()).collect();
+        let target = named.pop_first();
+        if !named.is_empty() {
+            return Err("several targets are named for it".to_owned());
+        }
+        let host = host(self.rustc).ok_or("rustc does not tell its target")?;
+        Ok(target.filter(|target| target != HOST).unwrap_or_else(|| host.to_owned()))
+    }
+}
+
+/// The target that rustc runs on, from what `rustc -vV` says.
+pub(super) fn host(rustc: &str) -> Option<&str> {
+    rustc.lines().find_map(|line| line.strip_prefix("host: "))
+}
+
+/// As cargo reads the name of a program: one without a slash is looked for in the `PATH`.
+fn resolved(program: &str, base: &Path) -> PathBuf {
+    if program.contains(std::path::is_separator) { base.join(program) } else { program.into() }
+}
+
+/// Writes the script that stands in for a linker; returns its path.
+fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<PathBuf> {
+    let name = linker.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let linker = linker.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = place.join(&digest(linker.as_bytes())[..8]);
+    let path = folder.join(name);
+    let quoted = |word: &str| {
+        let quoted = shlex::try_quote(word).map(|word| word.into_owned());
+        quoted.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+    };
+    let recorder = recorder.iter().map(|word| word.to_str().ok_or(io::ErrorKind::InvalidInput));
+    let recorder = recorder.map(|word| quoted(word?)).collect::<io::Result<Vec<_>>>()?.join(" ");
+    let text = script(&quoted(linker)?, &recorder);
+    if std::fs::read_to_string(&path).is_ok_and(|known| known == text) {
+        return Ok(path);
+    }
+    make_private_dir(&folder)?;
+    // In one step: a script that can't be executed would be taken for whole ever after.
+    Place::find(&path)?.replace_script(text.as_bytes())?;
+    Ok(path)
+}
+
+/// The linker's outcome is that of the script, whatever becomes of the record.
+fn script(linker: &str, recorder: &str) -> String {
+    format!(
+        "#!/bin/sh\n\
+         # Made by cargo cbdr: calls the linker, and then keeps what it has linked.\n\
+         {linker} \"$@\"\n\
+         status=$?\n\
+         if [ \"$status\" -eq 0 ] && [ -n \"${FOLDER_VARIABLE}\" ]; then\n\
+         \x20   {recorder} {linker} \"$@\" </dev/null >/dev/null 2>&1\n\
+         elif [ \"$status\" -gt 128 ]; then\n\
+         \x20   # A signal ended it. Rustc tells that from an exit code.\n\
+         \x20   kill -\"$((status - 128))\" \"$$\" 2>/dev/null\n\
+         fi\n\
+         exit \"$status\"\n"
+    )
+}

@@ -1,0 +1,273 @@
+//! Keeps what was linked: the part that runs while cargo builds, in a process of its own
+//! for each link.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Argument, KeptFile, Link, Part, link_or_copy};
+use crate::exec::process::{Command, environment};
+use crate::exec::system::{canonical, digest_file, make_private_dir};
+use crate::workspace::files::remove;
+
+/// The folder of the records, in the target folder. No profile has such a name.
+pub(crate) const FOLDER: &str = ".links";
+
+/// The variable that tells the recording linker of that folder.
+pub(crate) const FOLDER_VARIABLE: &str = "CBDR_LINKS";
+
+/// The file of a record, beside the files that were kept.
+const RECORD: &str = "record.json";
+
+/// How the names of the executables of build scripts begin.
+const BUILD_SCRIPT: &str = "build_script_";
+
+/// The arguments with which a linker makes something else than an executable.
+const OTHER_OUTPUTS: [&str; 5] = ["-shared", "--shared", "-Bshareable", "-r", "--relocatable"];
+
+/// The endings of files that rustc replaces and never writes to again.
+const NEVER_WRITTEN: [&str; 2] = [".rlib", ".rcgu.o"];
+
+/// What is known of a link.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    /// The digest of the executable that was made.
+    executable: String,
+    link: Link,
+}
+
+/// How the executable of a digest was linked, which cargo has built in a target folder.
+///
+/// # Errors
+/// Why that is not known.
+pub(crate) fn find(target_folder: &Path, executable: &str) -> Result<Link, String> {
+    let folders = std::fs::read_dir(target_folder.join(FOLDER)).into_iter().flatten().flatten();
+    for folder in folders.map(|entry| entry.path()) {
+        let Ok(text) = std::fs::read(folder.join(RECORD)) else { continue };
+        let record = serde_json::from_slice::<Record>(&text).ok();
+        if let Some(Record { mut link, .. }) = record.filter(|r| r.executable == executable) {
+            link.kept.iter_mut().for_each(|file| file.path = folder.join(&file.path));
+            return Ok(link);
+        }
+    }
+    Err("its link was not recorded, as by a linker that RUSTFLAGS name".to_owned())
+}
+
+/// Keeps what a linker has linked. `args` are the linker and its arguments. Does nothing
+/// where the output is no executable of a package.
+///
+/// # Errors
+/// When it can't be kept; then there is no record.
+pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    let Some(records) = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from) else {
+        return Ok(());
+    };
+    let args = args.map(|arg| arg.into_string().map_err(|_| ErrorKind::InvalidData.into()));
+    let args = args.collect::<io::Result<Vec<_>>>()?;
+    let (linker, args) = args.split_first().ok_or(ErrorKind::InvalidInput)?;
+    let cwd = std::env::current_dir()?;
+    let env = environment();
+    let command = Command { argv: vec![linker.into()], env, cwd, ..Command::default() };
+    let call = LinkerCall {
+        linker: command.program()?,
+        args: expanded(args, &command.cwd)?,
+        folder: command.cwd,
+    };
+    call.record(&records)
+}
+
+/// The arguments, with those of response files in place of their names.
+fn expanded(args: &[String], folder: &Path) -> io::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for arg in args {
+        match arg.strip_prefix('@') {
+            Some(file) => {
+                let text = std::fs::read_to_string(folder.join(file))?;
+                all.extend(shlex::split(&text).ok_or(ErrorKind::InvalidData)?);
+            }
+            None => all.push(arg.clone()),
+        }
+    }
+    Ok(all)
+}
+
+/// The call of a linker that went well.
+struct LinkerCall {
+    linker: PathBuf,
+    args: Vec<String>,
+    folder: PathBuf,
+}
+
+impl LinkerCall {
+    /// Writes its record below the folder `records`.
+    fn record(mut self, records: &Path) -> io::Result<()> {
+        let Some(output) = self.take_output() else { return Ok(()) };
+        let name = output.file_name().unwrap_or_default();
+        let is_other = self.args.iter().any(|arg| OTHER_OUTPUTS.contains(&arg.as_str()));
+        if is_other || name.to_string_lossy().starts_with(BUILD_SCRIPT) {
+            return Ok(());
+        }
+        let place = records.join(name);
+        remove(&place).map_err(io::Error::other)?;
+        make_private_dir(records)?;
+        let staging = tempfile::Builder::new().prefix("new-").tempdir_in(records)?;
+        let target = records.parent().unwrap_or(records);
+        let roots = [target.to_owned(), std::env::temp_dir()];
+        let roots = roots.iter().filter_map(|root| canonical(root).ok()).collect();
+        let LinkerCall { linker, args, folder } = self;
+        let link = Link { linker, folder, ..Link::default() };
+        let mut keeper = Keeper { place: staging.path(), roots, link };
+        keeper.keep(&args)?;
+        let record = Record { executable: digest_file(&output)?, link: keeper.link };
+        std::fs::write(staging.path().join(RECORD), serde_json::to_vec(&record)?)?;
+        std::fs::rename(staging.path(), &place)?;
+        // Nothing is left under that name to be removed.
+        let _ = staging.keep();
+        Ok(())
+    }
+
+    /// Takes the output out of the arguments.
+    fn take_output(&mut self) -> Option<PathBuf> {
+        let at = self.args.iter().position(|arg| arg == "-o")?;
+        let output = self.args.get(at + 1)?;
+        let output = self.folder.join(output);
+        self.args.drain(at..at + 2);
+        Some(output)
+    }
+}
+
+/// Keeps the files that a linker was called with.
+struct Keeper<'a> {
+    /// The folder to keep them in.
+    place: &'a Path,
+    /// What lies in these folders does not last, or is written to again.
+    roots: Vec<PathBuf>,
+    link: Link,
+}
+
+impl Keeper<'_> {
+    /// Adds arguments to the link, and keeps the files that they name.
+    fn keep(&mut self, args: &[String]) -> io::Result<()> {
+        let libraries = libraries(args);
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            let folder = match arg.strip_prefix("-L") {
+                Some("") => rest.next().map(String::as_str),
+                folder => folder,
+            };
+            match folder {
+                Some(folder) => self.keep_folder(folder, &libraries)?,
+                None => {
+                    let kept = self.kept_argument(arg)?;
+                    self.link.args.push(kept);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a folder in which the linker looks for libraries.
+    fn keep_folder(&mut self, folder: &str, libraries: &BTreeSet<String>) -> io::Result<()> {
+        let path = self.link.folder.join(folder);
+        if !self.is_ours(&path) {
+            self.link.args.push(vec![Part::Text(format!("-L{folder}"))]);
+            return Ok(());
+        }
+        for library in libraries.iter().map(|name| path.join(name)).filter(|file| file.is_file()) {
+            let file = self.keep_file(&library)?;
+            self.link.args.push(vec![Part::Text("-L".to_owned()), Part::Folder(file)]);
+        }
+        Ok(())
+    }
+
+    /// An argument, with the files that it names kept: it may be the path of one, or have
+    /// it in it, as in `-Wl,--version-script=path`.
+    fn kept_argument(&mut self, arg: &str) -> io::Result<Argument> {
+        if let Some(part) = self.kept_part(arg)? {
+            return Ok(vec![part]);
+        }
+        let mut parts = vec![Part::Text(String::new())];
+        for piece in arg.split_inclusive([',', '=']) {
+            let path = piece.trim_end_matches([',', '=']);
+            let end = &piece[path.len()..];
+            parts.push(self.kept_part(path)?.unwrap_or_else(|| Part::Text(path.to_owned())));
+            parts.push(Part::Text(end.to_owned()));
+        }
+        Ok(joined(parts))
+    }
+
+    /// The path of a file that does not last, which is kept. The length of others is noted.
+    fn kept_part(&mut self, path: &str) -> io::Result<Option<Part>> {
+        if !path.contains('/') && !path.contains('.') {
+            return Ok(None);
+        }
+        let path = self.link.folder.join(path);
+        let Some(about) = path.metadata().ok().filter(|about| about.is_file()) else {
+            return Ok(None);
+        };
+        if self.is_ours(&path) {
+            return Ok(Some(Part::File(self.keep_file(&path)?)));
+        }
+        let other = (path, about.len());
+        if !self.link.others.contains(&other) {
+            self.link.others.push(other);
+        }
+        Ok(None)
+    }
+
+    fn is_ours(&self, path: &Path) -> bool {
+        let path = canonical(path);
+        path.is_ok_and(|path| self.roots.iter().any(|root| path.starts_with(root)))
+    }
+
+    /// Keeps a file in a folder of its own, and returns its number.
+    fn keep_file(&mut self, path: &Path) -> io::Result<usize> {
+        let number = self.link.kept.len();
+        let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+        let kept = Path::new(&number.to_string()).join(name);
+        let to = self.place.join(&kept);
+        make_private_dir(to.parent().unwrap_or(self.place))?;
+        let text = name.to_string_lossy();
+        let real = canonical(path)?;
+        match NEVER_WRITTEN.iter().any(|ending| text.ends_with(ending)) {
+            true => link_or_copy(&real, &to)?,
+            false => drop(std::fs::copy(&real, &to)?),
+        }
+        self.link.kept.push(KeptFile { path: kept, ..KeptFile::default() });
+        Ok(number)
+    }
+}
+
+/// The names of the files that a linker may look for.
+fn libraries(args: &[String]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let name = match arg.strip_prefix("-l") {
+            Some("") => rest.next().map(String::as_str),
+            name => name,
+        };
+        match name.map(|name| (name, name.strip_prefix(':'))) {
+            Some((_, Some(file))) => drop(names.insert(file.to_owned())),
+            Some((name, None)) => names.extend(["a", "so"].map(|end| format!("lib{name}.{end}"))),
+            None => {}
+        }
+    }
+    names
+}
+
+/// The parts, with each text as long as can be.
+fn joined(parts: Vec<Part>) -> Argument {
+    let mut all: Argument = Vec::new();
+    for part in parts {
+        match (all.last_mut(), part) {
+            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (_, part) => all.push(part),
+        }
+    }
+    all.retain(|part| *part != Part::Text(String::new()));
+    all
+}

@@ -1,0 +1,235 @@
+//! What executables are linked from is kept beside them, and nothing of that is in them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Ran, Repo};
+
+/// A comparison that measures next to nothing.
+#[track_caller]
+fn compare(repo: &Repo, more: &str, env: &[(&str, &str)]) -> Ran {
+    let args = format!("compare main --max-pairs 2 --always-run {more}");
+    let call = env.iter().fold(repo.cbdr(&args), |call, (name, value)| call.env(name, value));
+    call.run()
+}
+
+/// The folders of the published builds, the latest last.
+fn builds(repo: &Repo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repo.cached().join("builds")).unwrap();
+    let mut builds: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    builds.sort_by_key(|build| build.join("manifest.json").metadata().unwrap().modified().unwrap());
+    builds
+}
+
+/// The links of a build: for each target its link, or why there is none.
+fn links(build: &Path) -> Vec<(String, Result<Value, String>)> {
+    let text = std::fs::read_to_string(build.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let link = |executable: &Value| {
+        let (target, link) = (&executable["target"], &executable["link"]);
+        let link = match link["Err"].as_str() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(link["Ok"].clone()),
+        };
+        (target.as_str().unwrap().to_owned(), link)
+    };
+    manifest["executables"].as_array().unwrap().iter().map(link).collect()
+}
+
+/// Why there is no link of the one executable of each build.
+#[track_caller]
+fn reasons(repo: &Repo) -> Vec<String> {
+    let why = |build: &PathBuf| links(build).remove(0).1.unwrap_err();
+    builds(repo).iter().map(why).collect()
+}
+
+/// The names of the files that are kept of a link; checks that they are there.
+#[track_caller]
+fn kept(build: &Path, link: &Value) -> Vec<String> {
+    let kept = link["kept"].as_array().unwrap().iter();
+    let name = |file: &Value| {
+        let path = build.join("links").join(file["path"].as_str().unwrap());
+        assert_eq!(path.metadata().unwrap().len(), file["bytes"].as_u64().unwrap());
+        path.file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    kept.map(name).collect()
+}
+
+/// A repository on a branch with another text in its library.
+fn branch() -> Repo {
+    let repo = Repo::new("demo");
+    repo.branch("feature");
+    let lib = std::fs::read_to_string(repo.path().join("src/lib.rs")).unwrap();
+    repo.write("src/lib.rs", &format!("{lib}\n/// Not used.\npub const MORE: u8 = 1;\n"));
+    repo.commit("more");
+    repo
+}
+
+#[test]
+fn benches_bins_and_examples_are_kept_and_scripts_and_macros_are_not() {
+    let repo = Repo::new("steady");
+    repo.git(&["rm", "--quiet", "-r", "--force", "."]);
+    repo.write(
+        "Cargo.toml",
+        "[package]\nname = \"all\"\nedition = \"2021\"\n[dependencies]\nmac = { path = \"mac\" }\n\
+         [[bench]]\nname = \"b\"\nharness = false\n[workspace]\nmembers = [\"mac\"]\n\
+         [package.metadata.cbdr.benchmarks]\nx = { bench = \"b\" }\ny = { bin = \"all\" }\n\
+         z = { example = \"e\" }\n",
+    );
+    repo.write(
+        "mac/Cargo.toml",
+        "[package]\nname = \"mac\"\nedition = \"2021\"\n[lib]\nproc-macro = true\n",
+    );
+    repo.write(
+        "mac/src/lib.rs",
+        "extern crate proc_macro;\n#[proc_macro]\npub fn empty(_: proc_macro::TokenStream) -> \
+         proc_macro::TokenStream { Default::default() }\n",
+    );
+    repo.write("build.rs", "fn main() {}\n");
+    let main = "mac::empty!();\nfn main() { println!(\"x\"); }\n";
+    for path in ["src/main.rs", "benches/b.rs", "examples/e.rs"] {
+        repo.write(path, main);
+    }
+    repo.commit("all kinds");
+    repo.branch("feature");
+    repo.write("src/main.rs", &format!("{main}// more\n"));
+    repo.commit("more");
+    compare(&repo, "", &[]).code(0);
+    for side in ["base", "head"] {
+        let live = std::fs::read_dir(repo.cached().join(side)).unwrap();
+        let live = live.map(|entry| entry.unwrap().path());
+        let live = live.filter(|path| !path.is_symlink() && path.join(".links").is_dir());
+        let entries = live.flat_map(|folder| std::fs::read_dir(folder.join(".links")).unwrap());
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            names.map(|name| name.split('-').next().unwrap().to_owned()).collect();
+        names.sort();
+        assert_eq!(names, ["all", "b", "e"], "{side}");
+    }
+    let mut targets = Vec::new();
+    for build in builds(&repo) {
+        for (target, link) in links(&build) {
+            let kept = kept(&build, &link.unwrap());
+            assert!(kept.iter().any(|name| name.ends_with(".rcgu.o")), "{kept:?}");
+            targets.push(target);
+        }
+    }
+    targets.sort();
+    assert_eq!(
+        targets,
+        [":bench:b", ":bench:b", ":bin:all", ":bin:all", ":example:e", ":example:e"]
+    );
+}
+
+#[test]
+fn the_executable_as_built_is_the_one_that_cargo_builds_without_a_record() {
+    let repo = branch();
+    compare(&repo, "", &[]).code(0);
+    let cached = repo.cached();
+    for side in ["base", "head"] {
+        let folder = cached.join(side);
+        let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let link = entries.into_iter().find(|path| path.is_symlink()).unwrap();
+        let build = std::fs::read_link(&link).unwrap().parent().unwrap().to_owned();
+        let text = std::fs::read_to_string(build.join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&text).unwrap();
+        let executable = manifest["executables"][0]["path"].as_str().unwrap();
+        let published = std::fs::read(build.join("files").join(executable)).unwrap();
+        // At the same path, since that is in the executable.
+        let empty = folder.join("empty");
+        std::fs::create_dir(&empty).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&empty, &link).unwrap();
+        let cargo = std::process::Command::new("cargo")
+            .args(["bench", "--no-run", "--quiet", "--bench=words", "--target-dir"])
+            .arg(&link)
+            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_BUILD_BUILD_DIR", &link)
+            .current_dir(folder.join("tree"))
+            .status();
+        assert!(cargo.unwrap().success());
+        assert!(std::fs::read(link.join(executable)).unwrap() == published, "{side}");
+    }
+}
+
+#[test]
+fn links_are_there_in_a_warm_start_also_where_only_the_builds_were_kept() {
+    let repo = branch();
+    compare(&repo, "", &[]).code(0);
+    let all = |repo: &Repo| -> Vec<(PathBuf, Vec<String>)> {
+        let of = |build: PathBuf| {
+            let (_, link) = links(&build).remove(0);
+            let kept = kept(&build, &link.unwrap());
+            (build, kept)
+        };
+        let mut all: Vec<_> = builds(repo).into_iter().map(of).collect();
+        all.sort();
+        all
+    };
+    let cold = all(&repo);
+    assert_eq!(cold.len(), 2);
+    compare(&repo, "", &[]).code(0).never_says("Compiling");
+    assert_eq!(all(&repo), cold);
+    let parts = std::fs::read_dir(repo.cached()).unwrap().map(|entry| entry.unwrap().path());
+    for part in parts.filter(|part| part.is_dir() && !part.ends_with("builds")) {
+        std::fs::remove_dir_all(part).unwrap();
+    }
+    compare(&repo, "", &[]).code(0).never_says("Compiling");
+    assert_eq!(all(&repo), cold);
+}
+
+#[test]
+fn the_users_linker_is_called() {
+    let script = |repo: &Repo, name: &str| {
+        let (path, log) = (repo.around().join(name), repo.around().join("log"));
+        let text = format!("#!/bin/sh\necho {name} >> '{}'\nexec cc \"$@\"\n", log.display());
+        std::fs::write(&path, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+        (path.to_str().unwrap().to_owned(), log)
+    };
+    let host = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+    let host = String::from_utf8(host.stdout).unwrap();
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned();
+    let variable = format!("CARGO_TARGET_{}_LINKER", host.to_uppercase().replace('-', "_"));
+    let by_all = [
+        (Some(&*variable), None, true),
+        (None, Some(format!("[target.{host}]\nlinker = \"LINKER\"\n")), true),
+        (None, Some("[target.'cfg(unix)']\nlinker = \"LINKER\"\n".to_owned()), false),
+        (Some("RUSTFLAGS"), None, false),
+    ];
+    for (variable, config, is_kept) in by_all {
+        let repo = branch();
+        let (path, log) = script(&repo, "my-cc");
+        if let Some(config) = config {
+            let folder = repo.around().join(".cargo");
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("config.toml"), config.replace("LINKER", &path)).unwrap();
+        }
+        let flag = format!("-Clinker={path}");
+        let value = if variable == Some("RUSTFLAGS") { &*flag } else { &*path };
+        let env: Vec<_> = variable.iter().map(|name| (*name, value)).collect();
+        compare(&repo, "", &env).code(0);
+        let log = std::fs::read_to_string(log).unwrap();
+        assert!(log.lines().count() >= 2, "{variable:?}: {log}");
+        for build in builds(&repo) {
+            let (_, link) = links(&build).remove(0);
+            assert_eq!(
+                link.as_ref().is_ok_and(|link| link["linker"] == *path),
+                is_kept,
+                "{link:?}"
+            );
+        }
+        if !is_kept {
+            assert!(reasons(&repo).iter().all(|why| why.contains("linker")));
+        }
+    }
+}
+
+#[test]
+fn a_link_that_fails_is_told_as_by_cargo() {
+    let repo = branch();
+    let ran = compare(&repo, "", &[("RUSTFLAGS", "-Clink-arg=-lno-such-library")]);
+    ran.says("no-such-library").says("error: linking with `").never_says("__link");
+}
