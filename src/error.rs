@@ -152,6 +152,10 @@ pub(crate) enum Kind {
         /// The benchmark with the longest pairs, and how long these are.
         slowest: (String, Duration),
     },
+    #[error(
+        "no verdict is possible over {number} layouts: at least {least} of each side are needed"
+    )]
+    TooFewLayouts { number: u32, least: u64 },
     #[error("no bench target can be tried: {0}")]
     NothingToTry(String),
     #[error("can't annotate: {0}")]
@@ -290,6 +294,9 @@ impl Kind {
             }
             Kind::LimitTooShort { needed, benchmarks, .. } => {
                 return Some(longer_limit(*needed, *benchmarks));
+            }
+            Kind::TooFewLayouts { least, .. } => {
+                return Some(format!("`--layouts {least}` or more, or `--layouts auto`"));
             }
             Kind::NoFilter(_) => {
                 let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());

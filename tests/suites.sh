@@ -48,6 +48,8 @@ awk -v name="$name" '
     BEGIN { split("30 60 120 300", marks, " ") }
     FILENAME == ARGV[2] { text = text $0 }
     END {
+        # What was found over layouts stands beside the verdicts.
+        gsub(/"layouts":\{("[^"]*":\{[^}]*\},?)*\}/, "", text)
         all = gsub(/"verdict": *"(no-regression|regression|inconclusive)"/, "&", text) - 1
         open = gsub(/"verdict": *"inconclusive"/, "&", text)
         slower = gsub(/"verdict": *"regression"/, "&", text)

@@ -5,7 +5,8 @@
 //! cargo run --release --example error-rates                # all tables, minutes
 //! cargo run --release --example error-rates -- --quick     # the same, coarser
 //! cargo run --release --example error-rates -- --readme    # the first table alone
-//! cargo run --release --example error-rates -- --shards    # the last ones alone
+//! cargo run --release --example error-rates -- --shards    # those of several machines alone
+//! cargo run --release --example error-rates -- --layouts   # the last one alone
 //! ```
 //!
 //! The output of the first command is `docs/error-rates.md`. Each table is the same when
@@ -13,6 +14,7 @@
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
+mod layouts;
 mod machines;
 mod noise;
 mod plan;
@@ -27,7 +29,7 @@ const SEED: u64 = 20_261_121;
 
 fn main() {
     let mut size = Size { runs: 4000, pairs: 400, patience: 3000 };
-    let (mut horizon, mut readme, mut shards) = (300_000, false, false);
+    let (mut horizon, mut readme, mut shards, mut layouts) = (300_000, false, false, false);
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => {
@@ -36,14 +38,20 @@ fn main() {
             }
             "--readme" => readme = true,
             "--shards" => shards = true,
+            "--layouts" => layouts = true,
             other => {
-                panic!("unknown option `{other}`, expected `--quick`, `--readme` or `--shards`")
+                let known = "`--quick`, `--readme`, `--shards` or `--layouts`";
+                panic!("unknown option `{other}`, expected {known}")
             }
         }
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     if shards {
         print!("{}", shards_of(&size, threads));
+        return;
+    }
+    if layouts {
+        print!("{}", layouts_of(&size, threads));
         return;
     }
     let cells = if readme { size.summary() } else { size.all() };
@@ -68,6 +76,12 @@ fn main() {
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
     print!("{}", shards_of(&size, threads));
+    print!("{}", layouts_of(&size, threads));
+}
+
+/// The table with layouts.
+fn layouts_of(size: &Size, threads: usize) -> String {
+    layouts::table(size, &Results::simulate(&layouts::cells(size), SEED, threads))
 }
 
 /// The tables with several machines.

@@ -26,7 +26,7 @@ impl Random {
         self.next() >> 63 == 0
     }
 
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 }

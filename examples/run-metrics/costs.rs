@@ -1,12 +1,9 @@
 //! What a verdict costs: the seconds of a pair times the variance of ln(second/first).
 
-use cargo_cbdr::stats::empirical::sorted;
+use cargo_cbdr::stats::empirical::{sorted, typical_deviation};
 
 use super::metrics::{Metric, Values, median};
 use super::recording::Series;
-
-/// The median absolute deviation of normal values is their deviation divided by this.
-const NORMAL: f64 = 1.4826;
 
 /// The costs of a benchmark, or the median ones of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +55,5 @@ fn plain(values: &[f64]) -> f64 {
 }
 
 fn typical(values: &[f64]) -> f64 {
-    let middle = median(&sorted(values.iter().copied()));
-    let deviations = values.iter().map(|value| (value - middle).abs());
-    (NORMAL * median(&sorted(deviations))).powi(2)
+    typical_deviation(values).powi(2)
 }

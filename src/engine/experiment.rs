@@ -70,6 +70,8 @@ pub struct Experiment {
     latest: Option<usize>,
     /// The tests in which the latest pair has shown a regression.
     found: Vec<(BenchmarkId, usize)>,
+    /// The part of the time limit that is kept for what comes after, seconds.
+    reserved: f64,
     /// Whether the tests that can't come to a verdict in time were looked for.
     has_foreseen: bool,
     /// When sampling began, in the caller's time.
@@ -104,6 +106,7 @@ impl Experiment {
             benchmarks,
             latest: None,
             found: Vec::new(),
+            reserved: 0.0,
             has_foreseen: false,
             start: now,
             elapsed: 0.0,
@@ -120,7 +123,7 @@ impl Experiment {
     /// Why there is none.
     pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
         let begin = now - self.start;
-        if self.plan.fail_fast && self.latest.is_some_and(|latest| self.has_regression(latest)) {
+        if self.plan.fail_fast && !self.found.is_empty() {
             return Err(StoppedBy::Verdict);
         }
         let count = self.groups.len();
@@ -135,7 +138,7 @@ impl Experiment {
         if allowed.peek().is_none() {
             return Err(StoppedBy::MaxPairs);
         }
-        let left = self.plan.time_limit.as_secs_f64() - begin;
+        let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
         // The first of those that are equally urgent, in turn.
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
@@ -182,6 +185,31 @@ impl Experiment {
             group.timed_pairs = 0;
             group.timed_seconds = 0.0;
         }
+    }
+
+    /// Keeps `seconds` of the time limit for what comes after.
+    pub(crate) fn reserve(&mut self, seconds: f64) {
+        self.reserved = seconds;
+    }
+
+    /// The regressions that the latest pair has shown.
+    pub(crate) fn found(&self) -> impl Iterator<Item = (BenchmarkId, &MetricTest)> {
+        let test = |(id, test): &(BenchmarkId, usize)| (*id, &self.benchmarks[id.0].tests[*test].1);
+        self.found.iter().map(test)
+    }
+
+    /// The tests of a benchmark that gate, with their gates.
+    pub(crate) fn gating(&self, id: BenchmarkId) -> impl Iterator<Item = (&MetricTest, &Gate)> {
+        let gates = &self.plan.benchmarks[id.0].gates;
+        self.benchmarks[id.0].tests.iter().filter_map(move |(_, test)| {
+            let gate = gates.iter().find(|gate| gate.metric == test.metric().name)?;
+            Some((test, gate))
+        })
+    }
+
+    /// Goes on although the latest pair has shown a regression.
+    pub(crate) fn go_on(&mut self) {
+        self.found.clear();
     }
 
     /// How far sampling has come.
@@ -297,11 +325,6 @@ impl Experiment {
         let Group { benchmarks, can_leave, .. } = &self.plan.groups[group];
         let wanted = |number: &usize| !can_leave || self.benchmarks[*number].is_open();
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
-    }
-
-    fn has_regression(&self, group: usize) -> bool {
-        let mut tests = self.of_group(group).iter().flat_map(|benchmark| &benchmark.tests);
-        tests.any(|(_, test)| test.verdict() == Some(Verdict::Regression))
     }
 
     /// Seconds until all verdicts, or until a limit if there are to be none.

@@ -3,6 +3,7 @@
 
 mod advice;
 pub mod experiment;
+pub mod layouts;
 pub mod plan;
 pub mod remarks;
 pub(crate) mod schedule;

@@ -33,6 +33,10 @@ pub struct Plan {
     /// Whether verdicts are given and end it. A shard gives none: it samples until
     /// a limit, and the verdict is that of all shards together.
     pub decides: bool,
+    /// Over layouts: how many tests share the error, of which these are some.
+    pub(crate) of_tests: Option<usize>,
+    /// Whether a regression that is found is asked again over layouts.
+    pub asks_layouts: bool,
     /// The seed of the order.
     pub seed: u64,
 }
@@ -76,6 +80,8 @@ impl Plan {
             max_pairs: None,
             fail_fast: false,
             decides: true,
+            of_tests: None,
+            asks_layouts: false,
             seed,
         }
     }
@@ -111,11 +117,17 @@ impl Plan {
         }))
     }
 
+    /// Whether each pair is one of two executables with layouts of their own.
+    pub fn is_over_layouts(&self) -> bool {
+        self.of_tests.is_some()
+    }
+
     /// The groups whose runs have a length that can be chosen: the names of the
     /// benchmarks, how long a run measures each of them, and how long a pair is expected
     /// to take, seconds.
     pub fn run_lengths(&self) -> impl Iterator<Item = (Vec<&str>, Duration, f64)> {
-        self.groups.iter().filter_map(|group| {
+        let groups = self.groups.iter().filter(|group| !group.benchmarks.is_empty());
+        groups.filter_map(|group| {
             let benchmarks = &self.benchmarks[group.benchmarks.clone()];
             let names = benchmarks.iter().map(|benchmark| benchmark.name.as_str());
             Some((names.collect(), group.length?.time()?, group.pair_seconds))
@@ -124,7 +136,7 @@ impl Plan {
 
     /// The chances of a wrong verdict of either kind, for one of all the tests.
     pub(crate) fn levels(&self) -> Levels {
-        Levels::new(self.confidence, self.tests())
+        Levels::new(self.confidence, self.of_tests.unwrap_or_else(|| self.tests()))
     }
 
     /// How many tests share the error: metrics that gate, of all benchmarks.

@@ -1,5 +1,6 @@
 //! What there is to say of a metric's result.
 
+use crate::model::layouts::Placing;
 use crate::model::metric::Better;
 use crate::model::notice::{Notice, Remark};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
@@ -21,7 +22,10 @@ pub(crate) fn remarks<'a>(
     let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
     let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
     let is_shown = |result: &MetricResult, remark: &Remark| {
-        let always = matches!(remark, Remark::Warned { .. } | Remark::Waived { .. });
+        let always = matches!(
+            remark,
+            Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. }
+        );
         always || gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
     };
     let mut notices = Vec::new();
@@ -40,13 +44,18 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
     let average = result.mean.and_then(|mean| mean.change);
     let regressed = result.verdict == Some(Verdict::Regression);
     let small = change.is_some_and(|change| change.abs() < PLACEMENT);
+    remarks.extend(placement(result).filter(|_| !regressed));
     if result.warned {
         remarks.push(Remark::Warned { change });
     }
     remarks.extend(waived(result).filter(|_| !regressed));
     if let (Some(typical), Some(average)) = (result.overruled, average) {
         remarks.push(Remark::Tail { average, typical });
-    } else if regressed && small && result.metric().depends_on_placement() {
+    } else if regressed
+        && small
+        && result.layouts.is_none_or(|layouts| layouts.placing == Placing::Copied)
+        && result.metric().depends_on_placement()
+    {
         remarks.push(Remark::SmallChange);
     }
     if MANY_TIES * result.ties > pairs {
@@ -57,6 +66,13 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
         remarks.push(Remark::Earlier { estimator, needed, pairs });
     }
     remarks
+}
+
+/// What is said of a change that the executables show as they were built, and that is not
+/// one over layouts.
+fn placement(result: &MetricResult) -> Option<Remark> {
+    let over = result.layouts.filter(|over| over.as_built == Verdict::Regression)?;
+    Some(Remark::Placement { as_built: result.summary, over })
 }
 
 fn waived(result: &MetricResult) -> Option<Remark> {

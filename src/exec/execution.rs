@@ -7,6 +7,7 @@
 mod fold;
 mod hooks;
 mod output;
+mod placement;
 mod repetitions;
 mod run;
 mod side;
@@ -192,6 +193,12 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
         self.measure(program, Effort { best_of: 1, repetitions: 1 }, None, context)
+    }
+
+    /// Leaves out all kinds of runs but the plain one from now on.
+    pub(crate) fn only_plain_runs(&mut self) {
+        let slow = self.meters.passes().into_iter().filter(|pass| *pass != Pass::Plain);
+        self.done = slow.collect();
     }
 
     /// How many plain runs make a measurement.

@@ -2,6 +2,7 @@
 
 mod discovery;
 mod harnesses;
+mod layouts;
 mod lengths;
 mod program;
 mod session;

@@ -25,6 +25,8 @@ pub enum Event<'a> {
     },
     /// Sampling begins.
     Sampling(&'a Plan),
+    /// What has regressed as built is sampled again over layouts.
+    OverLayouts(&'a Plan),
     /// A pair is complete.
     Pair {
         /// The rows of its runs, in their order.

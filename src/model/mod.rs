@@ -4,6 +4,7 @@
 pub mod dialect;
 pub mod estimator;
 pub mod gate;
+pub mod layouts;
 pub mod metric;
 pub mod noise;
 pub mod notice;

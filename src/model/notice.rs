@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Waived, Waiver};
+use crate::model::layouts::OverLayouts;
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
-use crate::model::outcome::Removed;
+use crate::model::outcome::{Removed, Summary};
 use crate::model::side::{Pair, Side};
 
 /// Something the user should know about a result.
@@ -132,6 +133,13 @@ pub enum Notice {
         /// What the user can do about it.
         hint: Option<String>,
     },
+    /// An executable can't be linked again: other layouts of it are copies.
+    NotLinked {
+        /// The benchmark.
+        benchmark: String,
+        /// Why not, as the end of a sentence.
+        why: String,
+    },
     /// A run left processes behind, which were ended.
     LeftBehind {
         /// The benchmark.
@@ -234,6 +242,14 @@ pub enum Remark {
     },
     /// The placement of code alone could make such a change.
     SmallChange,
+    /// The executables as they were built differ by more than the threshold, and the
+    /// layouts do not, or were too few to tell.
+    Placement {
+        /// What they showed as built.
+        as_built: Summary,
+        /// What they showed over layouts.
+        over: OverLayouts,
+    },
     /// A slow tail and not the typical run made the estimate.
     Tail {
         /// The mean's change.

@@ -1,6 +1,7 @@
 //! What came of a comparison, or of an analysis of samples: one model of both.
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waived};
+use crate::model::layouts::{Layouts, OverLayouts};
 use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
 use crate::model::notice::Notice;
@@ -209,6 +211,10 @@ pub struct MetricResult {
     pub threshold: Option<f64>,
     /// The verdict, where the metric gates and this is not a shard.
     pub verdict: Option<Verdict>,
+    /// What was found over layouts, where that was asked; the other numbers are those of
+    /// the executables as built.
+    #[serde(skip)]
+    pub layouts: Option<OverLayouts>,
     /// Whether the change passes, and is beyond the warning level.
     pub(crate) warned: bool,
     /// The waiver that the threshold comes from.
@@ -258,6 +264,7 @@ impl MetricResult {
             summary,
             threshold,
             verdict,
+            layouts: None,
             warned: false,
             waiver: None,
             mean: None,
@@ -279,6 +286,11 @@ impl MetricResult {
 
     pub(crate) fn metric(&self) -> Metric {
         Metric { name: self.name.clone(), unit: self.unit.clone(), better: self.better }
+    }
+
+    /// Whether the placement of code alone can change it by some per cent.
+    pub fn depends_on_placement(&self) -> bool {
+        self.metric().depends_on_placement()
     }
 
     /// Whether it gates, and both sides measure it.
@@ -313,12 +325,15 @@ pub struct BenchmarkResult {
     pub method: Option<Method>,
     /// Its metrics.
     pub metrics: Vec<MetricResult>,
+    /// What was found of some of them over layouts, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub layouts: BTreeMap<String, OverLayouts>,
 }
 
 impl BenchmarkResult {
     /// A benchmark of which nothing was measured.
     pub fn new(name: &str, status: Status) -> Self {
-        let (name, metrics) = (name.to_owned(), Vec::new());
+        let (name, metrics, layouts) = (name.to_owned(), Vec::new(), BTreeMap::new());
         BenchmarkResult {
             name,
             status,
@@ -327,6 +342,7 @@ impl BenchmarkResult {
             labels: None,
             method: None,
             metrics,
+            layouts,
         }
     }
 }
@@ -348,6 +364,12 @@ impl Sampled {
     pub(crate) fn verdict(&self) -> Verdict {
         let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
         Verdict::overall(metrics.filter_map(|metric| metric.verdict))
+    }
+
+    /// Whether every gating metric has its verdict.
+    pub(crate) fn is_decided(&self) -> bool {
+        let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
     }
 
     /// Whole pairs of all benchmarks.
@@ -372,6 +394,9 @@ pub struct Policy {
     /// What to do where the head lacks what gates on the base.
     #[serde(skip)]
     pub on_removed: OnDoubt,
+    /// Whether a verdict is about executables as they were built, or about many layouts.
+    #[serde(skip)]
+    pub layouts: Layouts,
 }
 
 /// The limits of a comparison.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::test::exact;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waived, Waiver};
+use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
 use crate::model::outcome::{MetricResult, OnDoubt, Outcome, Policy, Removed, StoppedBy};
 use crate::model::revision::Revision;
@@ -177,6 +178,8 @@ impl Companion {
             on_inconclusive: self.on_inconclusive,
             on_no_baseline: self.on_no_baseline,
             on_removed: self.on_removed,
+            // What is in the samples was measured.
+            layouts: Layouts::Off,
         }
     }
 

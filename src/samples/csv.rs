@@ -6,10 +6,10 @@ use crate::engine::plan::Plan;
 use crate::model::row::{MetricId, Row};
 
 /// The label of a row: its side, behind the name of its benchmark if there are
-/// several.
+/// several, or may be, of which some are sampled over layouts.
 pub fn label(plan: &Plan, row: &Row) -> String {
     match plan.benchmarks.as_slice() {
-        [_] => row.side.name().to_owned(),
+        [_] if !plan.is_over_layouts() => row.side.name().to_owned(),
         several => format!("{}/{}", several[row.benchmark.0].name, row.side),
     }
 }

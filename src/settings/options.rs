@@ -232,6 +232,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
         on_inconclusive: table.on_inconclusive()?,
         on_no_baseline: table.on_no_baseline()?,
         on_removed: table.on_removed()?,
+        layouts: table.layouts()?,
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {

@@ -19,6 +19,7 @@ use super::values::{
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
+use crate::model::layouts::Layouts;
 use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
 use flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
@@ -169,6 +170,10 @@ settings! {
         /// Exit code when what gates on the base is not measured on the head, and
         /// all else would be 0
         "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
+
+        /// Layouts of the code in memory that count; auto: as built, but a
+        /// regression has to be one over random layouts, too
+        "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, DOUBT DECIDING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::setting::Meaning;
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
+use crate::model::layouts::Layouts;
 use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
 use crate::model::words::words;
@@ -139,6 +140,11 @@ impl fmt::Display for Repetitions {
 
 impl Meaning for Repetitions {
     const VALUE_NAME: &'static str = "auto|N";
+    const IS_NUMBER: bool = true;
+}
+
+impl Meaning for Layouts {
+    const VALUE_NAME: &'static str = "auto|off|N";
     const IS_NUMBER: bool = true;
 }
 

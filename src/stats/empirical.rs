@@ -19,6 +19,18 @@ pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     Some(sorted[last / 2].midpoint(sorted[sorted.len() / 2]))
 }
 
+/// The standard deviation of normal values that have the median absolute deviation of
+/// these: single values that are far off do not count. NaN of no values.
+pub fn typical_deviation(values: &[f64]) -> f64 {
+    let middle = |values: Vec<f64>| median(&values).unwrap_or(f64::NAN);
+    let center = middle(sorted(values.iter().copied()));
+    NORMAL * middle(sorted(values.iter().map(|value| (value - center).abs())))
+}
+
+/// The median absolute deviation of normal values is their standard deviation divided by
+/// this.
+const NORMAL: f64 = 1.4826;
+
 /// The lower median of sorted values: if their number is even, the lower of the two
 /// in the middle; `None` of no values.
 pub(crate) fn lower_median(sorted: &[f64]) -> Option<f64> {
@@ -58,6 +70,12 @@ mod tests {
         assert_eq!((median(&four), lower_median(&four)), (Some(2.5), Some(2.0)));
         assert_eq!((median(&four[..3]), lower_median(&four[..3])), (Some(2.0), Some(2.0)));
         assert_eq!((median(&[]), lower_median(&[])), (None, None));
+    }
+
+    #[test]
+    fn one_value_far_off_does_not_count_in_the_typical_deviation() {
+        assert_eq!(typical_deviation(&[1.0, 2.0, 3.0, 4.0, 1e9]), 1.4826);
+        assert!(typical_deviation(&[]).is_nan());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! A small version of the simulation behind the promise, and the README's table of it.
 
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/layouts.rs"]
+mod layouts;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/machines.rs"]
 mod machines;
 #[allow(dead_code, unreachable_pub)]
@@ -10,8 +13,14 @@ pub(crate) mod noise;
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/tables.rs"]
+mod tables;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/trial.rs"]
 mod trial;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/two_point.rs"]
+mod two_point;
 
 use cargo_cbdr::model::estimator::Estimator;
 
@@ -104,4 +113,31 @@ fn the_readme_shows_the_table_that_the_simulation_printed() {
     assert!(table.starts_with("| rule |") && table.lines().count() == 9, "{table}");
     assert!(read("README.md").contains(table), "the README's table is not that of the docs");
     assert_eq!(printed.matches(" 0 exceed it by more than three standard errors").count(), 2);
+}
+
+#[test]
+fn over_layouts_the_promise_is_about_the_source() {
+    let cell = |asked, of_layout, change| layouts::Cell {
+        asked,
+        of_layout,
+        of_run: 0.01,
+        change,
+        runs: 100,
+        pairs: 200,
+    };
+    use layouts::Asked::{AsBuilt, Both, Layouts};
+    let cells: Vec<_> = [0.005, 0.02, 0.1]
+        .into_iter()
+        .flat_map(|of_layout| [Both, Layouts].map(|asked| cell(asked, of_layout, THRESHOLD)))
+        .collect();
+    let results = Results::simulate(&cells, 3, 2);
+    assert_eq!(results.claims(), 6);
+    assert_eq!(results.broken(), []);
+    // As built, the same change is called slower or not by where the code came to lie.
+    let built = cell(AsBuilt, 0.02, 0.0);
+    let rates = Results::simulate(&[built], 3, 2).of(&built);
+    assert!(rates.alarm_rate() > 0.1, "{rates:?}");
+    // What is slower is found all the same.
+    let slower = cell(Both, 0.005, 0.1);
+    assert_eq!(Results::simulate(&[slower], 3, 2).of(&slower).alarms, 100);
 }

@@ -29,6 +29,7 @@ mod hostile;
 mod init;
 #[cfg(target_os = "linux")]
 mod kill;
+mod layouts;
 #[cfg(target_os = "linux")]
 mod long;
 mod lookback;

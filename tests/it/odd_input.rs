@@ -7,6 +7,7 @@ use cargo_cbdr::exec::harness::{Harness, OutputPaths};
 use cargo_cbdr::flows::history::note::CommitNote;
 use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::outcome::{OnDoubt, Policy, StoppedBy};
 use cargo_cbdr::model::target::{Target, TargetKind};
@@ -110,6 +111,7 @@ fn samples() {
             on_inconclusive: OnDoubt::Pass,
             on_no_baseline: OnDoubt::Pass,
             on_removed: OnDoubt::Pass,
+            layouts: Layouts::Off,
         },
         chosen: false,
         base: None,

@@ -94,6 +94,13 @@ impl Schema {
                         known.push(at);
                     }
                 }
+                "additionalProperties" => {
+                    for (name, value) in value.as_object().into_iter().flatten() {
+                        let at = format!("{at}/{name}");
+                        deeper.extend(self.errors(rule, value, &at, known));
+                        known.push(at);
+                    }
+                }
                 other => panic!("the test does not know `{other}`"),
             }
         }

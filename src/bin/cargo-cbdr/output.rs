@@ -102,6 +102,11 @@ impl RowsFile {
         Ok(RowsFile { path: path.to_owned(), target, length: 0, has_failed: false })
     }
 
+    /// The path beside it with another ending; none of a pipe.
+    pub(crate) fn beside(&self, ending: &str) -> Option<PathBuf> {
+        matches!(self.target, Waiting::File { .. }).then(|| self.path.with_extension(ending))
+    }
+
     /// Whether rows could not be written.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed

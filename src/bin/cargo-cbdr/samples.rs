@@ -5,9 +5,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::row::Row;
 use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
 use cargo_cbdr::{Compared, workspace};
@@ -18,18 +20,64 @@ use crate::ui::{Failure, notices};
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
+/// The ending of the files with the rows over layouts, in the place of `csv`.
+const LAYOUTS: &str = "layouts.csv";
+
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
+    as_built: RowsFiles,
+    /// Those over layouts, once there are some. They lie beside the others.
+    over_layouts: Option<RowsFiles>,
+    /// How many rows there are as built.
+    count: u64,
+    /// The first failure.
+    written: Result<(), Failure>,
+    interrupt: &'a Interrupt,
+}
+
+/// A file for the user, and one in the cache.
+#[derive(Default)]
+struct RowsFiles {
     /// The file of `--samples`.
     wanted: Option<RowsFile>,
     /// The file in the cache.
     kept: Option<RowsFile>,
     rows: CsvText,
-    /// How many rows there are.
-    count: u64,
-    /// The first failure.
-    written: Result<(), Failure>,
-    interrupt: &'a Interrupt,
+}
+
+impl RowsFiles {
+    fn header(&mut self, plan: &Plan) -> io::Result<()> {
+        self.rows.header(plan.metrics.iter().map(|metric| metric.name.as_str()))
+    }
+
+    fn push(&mut self, rows: &[Row], plan: &Plan) -> io::Result<()> {
+        for row in rows {
+            self.rows.row(&csv::label(plan, row), csv::cells(plan, row))?;
+        }
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let rows = self.rows.take()?;
+        let [wanted, kept] = [&mut self.wanted, &mut self.kept]
+            .map(|file| file.as_mut().map_or(Ok(()), |file| file.push(&rows)));
+        wanted.and(kept)
+    }
+
+    /// Puts the rows in their place, with `description` beside the user's file, or leaves
+    /// them where they are. Returns where the user's then are.
+    fn end(&mut self, is_over: bool, description: Option<&str>) -> io::Result<Option<PathBuf>> {
+        // Without any row, the header.
+        let written = if is_over { self.write() } else { Ok(()) };
+        let end = |file: Option<RowsFile>, description: Option<&str>| match file {
+            None => Ok(None),
+            Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
+            Some(file) => file.keep(description),
+        };
+        let wanted = end(self.wanted.take(), description);
+        let kept = end(self.kept.take(), None);
+        written.and(kept).and(wanted)
+    }
 }
 
 impl<'a> SamplesFiles<'a> {
@@ -37,8 +85,8 @@ impl<'a> SamplesFiles<'a> {
     /// that a bad path costs no measurement.
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
-        let (rows, written) = (CsvText::default(), Ok(()));
-        Ok(SamplesFiles { wanted, kept: None, rows, count: 0, written, interrupt })
+        let as_built = RowsFiles { wanted, ..RowsFiles::default() };
+        Ok(SamplesFiles { as_built, over_layouts: None, count: 0, written: Ok(()), interrupt })
     }
 
     /// Writes what an event brings. When one file can't be written, the other one is
@@ -53,30 +101,37 @@ impl<'a> SamplesFiles<'a> {
     fn try_take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
             Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
-                self.kept = Some(RowsFile::new(&cache.join(KEPT), self.interrupt)?);
+                let path = cache.join(KEPT);
+                // Those of an earlier comparison do not belong to the ones that come.
+                let _ = std::fs::remove_file(path.with_extension(LAYOUTS));
+                self.as_built.kept = Some(RowsFile::new(&path, self.interrupt)?);
             }
             // The header waits for the first row.
-            Event::Sampling(plan) => {
-                self.rows.header(plan.metrics.iter().map(|metric| metric.name.as_str()))?;
+            Event::Sampling(plan) => self.as_built.header(plan)?,
+            Event::OverLayouts(plan) if self.over_layouts.is_none() => {
+                let mut files = RowsFiles::default();
+                files.header(plan)?;
+                let beside = |file: &Option<RowsFile>| -> Result<Option<RowsFile>, Failure> {
+                    let path = file.as_ref().and_then(|file| file.beside(LAYOUTS));
+                    path.map(|path| RowsFile::new(&path, self.interrupt)).transpose()
+                };
+                files.wanted = beside(&self.as_built.wanted)?;
+                files.kept = beside(&self.as_built.kept)?;
+                self.over_layouts = Some(files);
             }
             Event::Pair { rows, progress } => {
                 let plan = progress.plan();
-                for row in *rows {
-                    self.rows.row(&csv::label(plan, row), csv::cells(plan, row))?;
-                    self.count += 1;
+                match &mut self.over_layouts {
+                    Some(files) if plan.is_over_layouts() => files.push(rows, plan)?,
+                    _ => {
+                        self.count += rows.len() as u64;
+                        self.as_built.push(rows, plan)?;
+                    }
                 }
-                self.write()?;
             }
             _ => {}
         }
         Ok(())
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        let rows = self.rows.take()?;
-        let [wanted, kept] = [&mut self.wanted, &mut self.kept]
-            .map(|file| file.as_mut().map_or(Ok(()), |file| file.push(&rows)));
-        wanted.and(kept)
     }
 
     /// Puts the rows of a finished comparison in their place, and the companion beside
@@ -97,18 +152,11 @@ impl<'a> SamplesFiles<'a> {
 
     fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
         let is_over = compared.is_some_and(|of| of.outcome.stopped_by != StoppedBy::Interrupt);
-        // Without any row, the header.
-        let written = if is_over { self.write() } else { Ok(()) };
         let companion = compared.and_then(|of| companion(of, self.count));
         let description = companion.map(|companion| companion.text()).transpose()?;
-        let end = |file: Option<RowsFile>, description: Option<&str>| match file {
-            None => Ok(None),
-            Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
-            Some(file) => file.keep(description),
-        };
-        let wanted = end(self.wanted.take(), description.as_deref());
-        let kept = end(self.kept.take(), None);
-        written.and(kept).and(wanted)
+        let left = self.as_built.end(is_over, description.as_deref());
+        let over = self.over_layouts.as_mut().map(|files| files.end(is_over, None)).transpose();
+        over.and(left)
     }
 }
 

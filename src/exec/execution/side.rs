@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::hooks::RunHooks;
+use super::placement::Placement;
 use super::{Context, Hook, VaryingNames};
 use crate::error::{Error, Kind};
 use crate::exec::harness::{self, Harness, OutputPaths};
@@ -38,6 +39,8 @@ pub(crate) struct SideProgram {
     pub(crate) varying: VaryingNames,
     /// The file of the program, where it is no name to be looked up.
     pub(crate) executable: PathBuf,
+    /// How its executable is given another place in memory.
+    pub(super) placement: Option<Placement>,
 }
 
 impl SideProgram {
@@ -91,8 +94,11 @@ impl SideProgram {
         let executable = program.executable.as_deref();
         let hooks = RunHooks::new(benchmark, side, &command, executable, folder.join("hook"));
         harness.set_up(&mut command, &paths);
+        let placement =
+            executable.and_then(|path| Placement::of(&command.argv, path, program.relink.clone()));
         Ok(SideProgram {
             side,
+            placement,
             words: command.argv.len(),
             executable: executable.map_or_else(|| meter::program(&program.command), Path::to_owned),
             command,

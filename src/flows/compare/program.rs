@@ -14,6 +14,7 @@ use crate::exec::harness;
 use crate::exec::meter;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
+use crate::model::layouts::Placing;
 use crate::model::notice::RunNotice;
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
@@ -245,6 +246,35 @@ impl<'a> ComparedProgram<'a> {
     /// Whether the harness of both sides can be told to end whatever the code asks for.
     pub(super) fn can_be_capped(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].can_be_capped())
+    }
+
+    /// Whether its executables can be given other places in memory.
+    pub(super) fn can_be_placed(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.sides[side].can_be_placed())
+    }
+
+    /// Why an executable can't be linked again, if one can't.
+    pub(super) fn check_relink(&self) -> Result<(), String> {
+        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].check_relink())
+    }
+
+    /// Gives both executables other places, that of `first` first, for the plain runs from
+    /// now on.
+    pub(super) fn place(
+        &mut self,
+        placing: Placing,
+        seeds: Pair<u32>,
+        first: Side,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        self.execution.only_plain_runs();
+        let mut place = |side: Side| self.sides[side].place(placing, seeds[side], context);
+        [first, first.other()].into_iter().try_for_each(&mut place)
+    }
+
+    /// Runs the executables as they were built from now on.
+    pub(super) fn place_as_built(&mut self) -> Result<(), Error> {
+        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_as_built())
     }
 
     /// Names for what both sides run and how.

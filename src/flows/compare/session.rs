@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Options;
 use super::discovery::Discovery;
+use super::layouts::{LayoutResults, questions, time_needed};
 use super::lengths::{Lengths, plan_groups};
 use super::program::ComparedProgram;
 use crate::engine::experiment::{Experiment, Progress, Turn};
@@ -16,6 +17,7 @@ use crate::exec::process::Interrupt;
 use crate::flows::event::Event;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
+use crate::model::layouts::Layouts;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{Sampled, StoppedBy, Verdict};
 use crate::model::row::{Reading, Row};
@@ -24,6 +26,9 @@ use crate::settings::policy::Settings;
 
 /// The part of the time limit that finding out the lengths of runs may take besides.
 const TRIAL: f64 = 0.1;
+
+/// The part of the time limit that is kept for layouts where all are asked about them.
+const LAYOUTS_PART: f64 = 0.5;
 
 /// The programs of a comparison, and who watches.
 pub(super) struct Session<'a, 'b> {
@@ -99,9 +104,9 @@ impl Session<'_, '_> {
             });
         }
         self.try_lengths(&mut plan)?;
-        self.foresee(&plan)?;
+        self.foresee(&plan, settings.policy.layouts)?;
         let prepare_seconds = self.start.elapsed().as_secs_f64();
-        let mut sampled = self.sample(&plan)?;
+        let mut sampled = self.sample(&plan, settings.policy.layouts)?;
         let mut rest = std::mem::take(&mut sampled.benchmarks).into_iter();
         for (program, discovery) in self.programs.iter().zip(&mut discoveries) {
             let mut own: Vec<_> = rest.by_ref().take(discovery.benchmarks.len()).collect();
@@ -217,6 +222,9 @@ impl Session<'_, '_> {
             max_pairs: settings.limits.pairs,
             fail_fast: options.fail_fast,
             decides: options.shard.is_none(),
+            asks_layouts: options.shard.is_none()
+                && settings.policy.layouts == Layouts::Auto
+                && self.programs.iter().any(ComparedProgram::can_be_placed),
             ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
         };
         let programs = self.programs.iter_mut().zip(discoveries).enumerate();
@@ -248,11 +256,16 @@ impl Session<'_, '_> {
     }
 
     /// Says early what can't come to a verdict.
-    fn foresee(&mut self, plan: &Plan) -> Result<(), Error> {
+    fn foresee(&mut self, plan: &Plan, layouts: Layouts) -> Result<(), Error> {
         if plan.tests() == 0 || !plan.decides {
             return Ok(());
         }
         let (least, needed, limit) = (plan.least_pairs(), plan.least_time(), plan.time_limit);
+        if let Layouts::Number(number) = layouts
+            && u64::from(number) < least
+        {
+            return Err(Kind::TooFewLayouts { number, least }.into());
+        }
         if plan.max_pairs.is_some_and(|most| most < least) {
             self.notice(Notice::TooFewPairs { least });
         } else if needed > limit {
@@ -264,29 +277,41 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    fn sample(&mut self, plan: &Plan) -> Result<Sampled, Error> {
+    fn sample(&mut self, plan: &Plan, layouts: Layouts) -> Result<Sampled, Error> {
         if plan.tests() > 0 {
             (self.on_event)(Event::Sampling(plan));
         }
-        let Session { programs, context, on_event, start, .. } = self;
-        let clock = || start.elapsed().as_secs_f64();
-        let mut experiment = Experiment::new(plan.clone(), clock());
+        let began = self.start.elapsed().as_secs_f64();
+        let mut experiment = Experiment::new(plan.clone(), began);
+        if matches!(layouts, Layouts::Number(_)) {
+            experiment.reserve(LAYOUTS_PART * plan.time_limit.as_secs_f64());
+        }
+        let mut over = LayoutResults::default();
         let mut foreseen = Vec::new();
-        let stopped_by = run(
-            &mut experiment,
-            &clock,
-            &mut |turn, progress| {
-                let group = &plan.groups[turn.group];
-                programs[group.program].measure(turn, group, progress, *context)
-            },
-            &mut |event| {
-                if let Event::Notice(notice) = event {
-                    foreseen.push(notice.clone());
-                }
-                on_event(event);
-            },
-        )?;
-        let sampled = experiment.finish(stopped_by);
+        let mut stopped_by = loop {
+            let stopped_by = self.sample_as_built(&mut experiment, plan, &mut foreseen)?;
+            let questions = questions(&experiment, plan, &self.programs, layouts, &over);
+            if questions.is_empty() || stopped_by == StoppedBy::Interrupt || !plan.decides {
+                break stopped_by;
+            }
+            let spent = Duration::from_secs_f64(self.start.elapsed().as_secs_f64() - began);
+            let left = plan.time_limit.saturating_sub(spent);
+            let ended = self.ask_over_layouts(plan, &questions, left, layouts, &mut over)?;
+            let goes_on = plan.fail_fast && !over.confirm_any();
+            if ended != StoppedBy::Verdict || stopped_by != StoppedBy::Verdict || !goes_on {
+                break if ended == StoppedBy::Verdict { stopped_by } else { ended };
+            }
+            experiment.go_on();
+        };
+        let mut sampled = experiment.finish(stopped_by);
+        sampled.elapsed = sampled.elapsed.max(over.ended - began);
+        over.put_into(&mut sampled.benchmarks, layouts);
+        let is_limited = matches!(stopped_by, StoppedBy::TimeLimit | StoppedBy::MaxPairs);
+        if is_limited && plan.decides && sampled.is_decided() {
+            // What was open as built has its verdict over layouts.
+            sampled.stopped_by = StoppedBy::Verdict;
+            stopped_by = StoppedBy::Verdict;
+        }
         let advice = match stopped_by {
             StoppedBy::TimeLimit => experiment.advice(),
             // More time would change nothing, and too few pairs were remarked on before.
@@ -319,6 +344,38 @@ impl Session<'_, '_> {
         Ok(sampled)
     }
 
+    /// Samples the executables as they were built; `foreseen` gets the forecasts.
+    fn sample_as_built(
+        &mut self,
+        experiment: &mut Experiment,
+        plan: &Plan,
+        foreseen: &mut Vec<Notice>,
+    ) -> Result<StoppedBy, Error> {
+        let Session { programs, context, on_event, start, .. } = self;
+        let mut found = Vec::new();
+        run(
+            experiment,
+            &|| start.elapsed().as_secs_f64(),
+            &mut |turn, progress| {
+                let group = &plan.groups[turn.group];
+                programs[group.program].measure(turn, group, progress, *context)
+            },
+            &mut |event| {
+                if let Event::Notice(notice) = event {
+                    foreseen.push(notice.clone());
+                }
+                on_event(event);
+            },
+            &mut |experiment| {
+                let before = found.len();
+                found.extend(experiment.found().map(|(id, _)| id));
+                if plan.asks_layouts && found.len() > before {
+                    experiment.reserve(time_needed(plan, &found));
+                }
+            },
+        )
+    }
+
     /// Says what the user should know of the runs so far.
     fn run_notices(&mut self) {
         let programs = self.programs.iter_mut();
@@ -328,7 +385,7 @@ impl Session<'_, '_> {
         }
     }
 
-    fn notice(&mut self, notice: Notice) {
+    pub(super) fn notice(&mut self, notice: Notice) {
         (self.on_event)(Event::Notice(&notice));
         self.notices.push(notice);
     }
@@ -337,15 +394,17 @@ impl Session<'_, '_> {
 /// Measures a pair.
 type Measure<'a> = dyn FnMut(&Turn, &Progress<'_>) -> Result<Vec<Row>, Stop> + 'a;
 
-/// Measures pair after pair until the experiment ends, or a run is stopped.
+/// Measures pair after pair until the experiment ends, or a run is stopped. `after_pair`
+/// may change what is left of the experiment.
 ///
 /// # Errors
 /// When a run fails. The end is an event all the same.
-fn run(
+pub(super) fn run(
     experiment: &mut Experiment,
     clock: &dyn Fn() -> f64,
     measure: &mut Measure<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
+    after_pair: &mut dyn FnMut(&mut Experiment),
 ) -> Result<StoppedBy, Error> {
     let ended = loop {
         let turn = match experiment.next(clock()) {
@@ -360,6 +419,7 @@ fn run(
         };
         experiment.push(&turn, &rows, clock());
         on_event(Event::Pair { rows: &rows, progress: &experiment.progress() });
+        after_pair(experiment);
         if let Some(unlikely) = experiment.unlikely() {
             on_event(Event::Notice(&Notice::Unlikely(unlikely)));
         }

@@ -90,6 +90,7 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         }
         None => writeln!(out, "{}: {pairs}; {}", line(&benchmark.name), thresholds(benchmark))?,
     }
+    let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let columns = [
         Column::text("metric"),
@@ -97,6 +98,7 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         Column::numbers(&head),
         Column::numbers("change"),
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
+        Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("mean").shown_if(words::shows_mean(benchmark)),
         Column::numbers("difference").shown_if(looked_at_once),
         Column::text("verdict"),
@@ -104,7 +106,9 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
     let rows = benchmark.metrics.iter().map(|metric| {
         let [name, base, head, change, interval, mean, verdict] = words::cells(metric);
         let verdict = metric.judgement.map_or(verdict, |judgement| judgement.to_string());
-        let cells = [name, base, head, change, interval, mean, difference(metric), verdict];
+        let over = words::change_over_layouts(metric);
+        let difference = difference(metric);
+        let cells = [name, base, head, change, interval, over, mean, difference, verdict];
         (cells, metric.verdict.map(verdict_style))
     });
     grid::print(out, &columns, rows)
@@ -161,6 +165,7 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
         Column::numbers("head"),
         Column::numbers("change"),
         Column::numbers("interval"),
+        Column::numbers("over layouts").shown_if(words::has_layouts(benchmarks)),
         Column::numbers("threshold").shown_if(limits.len() > 1),
         Column::text("verdict"),
     ];
@@ -174,7 +179,7 @@ fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
     if rows.is_empty() { vec![(benchmark, None)] } else { rows }
 }
 
-fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 9], Option<Style>) {
+fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 10], Option<Style>) {
     let name = line(&benchmark.name);
     let dash = || "-".to_owned();
     let Some(result) = metric else {
@@ -183,12 +188,14 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 9], Option<
             Status::Compared if benchmark.pairs == 0 => "not measured".to_owned(),
             Status::Compared => "does not gate".to_owned(),
         };
-        return ([name, dash(), dash(), dash(), dash(), dash(), dash(), dash(), status], None);
+        let [a, b, c, d, e, f, g, h] = std::array::from_fn(|_| dash());
+        return ([name, a, b, c, d, e, f, g, h, status], None);
     };
     let [metric, base, head, change, interval, _, verdict] = words::cells(result);
     let pairs = result.summary.pairs.to_string();
     let limit = result.limit().map_or_else(dash, text::percent);
-    let cells = [name, metric, pairs, base, head, change, interval, limit, verdict];
+    let over = words::change_over_layouts(result);
+    let cells = [name, metric, pairs, base, head, change, interval, over, limit, verdict];
     (cells, result.verdict.map(verdict_style))
 }
 

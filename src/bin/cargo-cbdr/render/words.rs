@@ -127,6 +127,7 @@ fn stopped(outcome: &Outcome, spent: &str) -> String {
 /// `changed by +5.00%, more than +2.00%`. Where higher is better a threshold
 /// allows a fall, and that is said.
 fn against_threshold(result: &MetricResult) -> String {
+    let over = over_layouts(result);
     let (change, limit) = (result.summary.change, result.limit().unwrap_or_default());
     let regressed = result.verdict == Some(Verdict::Regression);
     let beyond = if regressed { "more" } else { "less" };
@@ -134,19 +135,28 @@ fn against_threshold(result: &MetricResult) -> String {
     match (result.better, change) {
         (Better::Lower, change) => {
             let change = change.map_or("?".to_owned(), text::percent);
-            format!("changed by {change}, {beyond} than {}", text::percent(limit))
+            format!("changed by {change}{over}, {beyond} than {}", text::percent(limit))
         }
         (Better::Higher, Some(change)) if change < 0.0 => format!(
-            "fell by {}, {beyond} than the {} that its threshold of {threshold} allows",
+            "fell by {}{over}, {beyond} than the {} that its threshold of {threshold} allows",
             text::size(change),
             text::size(limit)
         ),
         (Better::Higher, change) => format!(
-            "rose {}, where its threshold of {threshold} allows a fall of {}",
+            "rose {}{over}, where its threshold of {threshold} allows a fall of {}",
             change.map_or("from zero".to_owned(), |change| format!("by {}", text::size(change))),
             text::size(limit)
         ),
     }
+}
+
+/// What the change is over layouts: ` (+2.10% over 14 layouts)`.
+fn over_layouts(result: &MetricResult) -> String {
+    let over = result.layouts.filter(|over| over.number > 0);
+    over.map_or(String::new(), |over| {
+        let change = over.summary.change.map_or("?".to_owned(), text::percent);
+        format!(" ({change} over {})", text::layouts(over.number, over.placing))
+    })
 }
 
 /// How much was removed: `1 benchmark removed`; none where nothing was.
@@ -277,6 +287,17 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
             (None, status) => status.to_string(),
         },
     ]
+}
+
+/// The change over layouts, where they were asked.
+pub(super) fn change_over_layouts(result: &MetricResult) -> String {
+    let over = result.layouts.filter(|over| over.number > 0);
+    over.map_or("-".to_owned(), |over| over.summary.change.map_or("?".to_owned(), text::percent))
+}
+
+/// Whether a metric was asked over layouts.
+pub(super) fn has_layouts(benchmarks: &[BenchmarkResult]) -> bool {
+    benchmarks.iter().flat_map(|one| &one.metrics).any(|metric| metric.layouts.is_some())
 }
 
 /// Whether the plain mean says something else than the estimator.

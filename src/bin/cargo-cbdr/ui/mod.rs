@@ -154,6 +154,14 @@ impl Ui {
         }
     }
 
+    /// Prints what is slower as built; it may be placement.
+    fn slower(&mut self, what: &str) {
+        if !self.verbosity.is_quiet {
+            let line = format!("{WARNING}{:>12}{WARNING:#} {}", "Slower", text::line(what));
+            self.live.print(&line);
+        }
+    }
+
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
         if !self.verbosity.is_quiet {
@@ -196,13 +204,24 @@ impl Ui {
                     plan.metrics.iter().map(|metric| metric.name.as_str()).collect();
                 self.detail("Measuring", &metrics.join(", "));
             }
+            Event::OverLayouts(plan) => {
+                let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
+                self.status("Sampling", &format!("{benchmarks} again, over random layouts"));
+            }
             Event::Rounds { seed, .. } => {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             Event::Round { .. } => {}
             Event::Pair { progress, .. } => {
+                let plan = progress.plan();
                 for (benchmark, metric) in progress.found() {
-                    self.regression(&text::found(benchmark, metric));
+                    let found = text::found(benchmark, metric);
+                    let is_asked_again = plan.asks_layouts && metric.depends_on_placement();
+                    match (plan.is_over_layouts(), is_asked_again) {
+                        (true, _) => self.regression(&format!("{found} of layouts")),
+                        (false, true) => self.slower(&format!("{found}, as built")),
+                        (false, false) => self.regression(&found),
+                    }
                 }
                 self.live.draw(progress);
             }

@@ -5,11 +5,11 @@ use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
     Advice, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
 };
-use cargo_cbdr::model::outcome::Removed;
+use cargo_cbdr::model::outcome::{Removed, Verdict};
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 
-use super::text::{self, count, line, list, percent, roughly};
+use super::text::{self, count, interval, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
@@ -73,6 +73,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
             Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
             None => format!("`{benchmark}`: {why}"),
         },
+        Notice::NotLinked { benchmark, why } => format!(
+            "`{benchmark}` can't be linked with its functions in another order ({why}); copies of \
+             it lie in other pages of memory, which is only a part of what placement can do"
+        ),
         Notice::LeftBehind { benchmark, processes } => format!(
             "`{benchmark}` left {processes} {} running, which were ended",
             if *processes == 1 { "process" } else { "processes" }
@@ -130,6 +134,27 @@ fn remark(remark: &Remark) -> String {
             "the change is below 5 %: the two executables differ by it, but the \
                                 placement of code alone can do that"
                 .to_owned()
+        }
+        Remark::Placement { as_built, over } => {
+            let built = format!(
+                "as built {} {}",
+                shown(as_built.change),
+                interval(as_built.lower, as_built.upper)
+            );
+            if over.number == 0 {
+                return format!(
+                    "{built}, but the time was over before other layouts of the code could be \
+                     sampled: that may be placement"
+                );
+            }
+            let change = shown(over.summary.change);
+            let ends = interval(over.summary.lower, over.summary.upper);
+            let end = match over.verdict {
+                Verdict::NoRegression => "placement, not your change",
+                _ => "it may be placement; a longer `--time-limit` would tell",
+            };
+            let layouts = text::layouts(over.number, over.placing);
+            format!("{built}, over {layouts} {change} {ends}: {end}")
         }
         Remark::Tail { average, typical } => format!(
             "rare slow runs change the average by {}, though the typical run changed by {}; the \

@@ -1,6 +1,7 @@
 //! Numbers, commits and results as a person reads them.
 
 use cargo_cbdr::engine::plan::Plan;
+use cargo_cbdr::model::layouts::Placing;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
@@ -11,6 +12,15 @@ pub(crate) use super::sanitize::{clean, is_hidden, line};
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A number of layouts: `14 layouts`.
+pub(crate) fn layouts(number: u64, placing: Placing) -> String {
+    match placing {
+        Placing::Linked => count(number, "layout"),
+        Placing::Copied if number == 1 => "1 copy in memory".to_owned(),
+        Placing::Copied => format!("{number} copies in memory"),
+    }
 }
 
 /// A fraction as a signed percentage: `+1.23%`.

@@ -33,11 +33,17 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
             Ok([turn.first, turn.first.other()].map(row).to_vec())
         };
         let (mut pairs, mut ends) = (0, Vec::new());
-        let stopped_by = run(&mut experiment, &|| 0.0, &mut measure, &mut |event| match event {
-            Event::Pair { rows, .. } => pairs += rows.len() / 2,
-            Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
-            _ => {}
-        });
+        let stopped_by = run(
+            &mut experiment,
+            &|| 0.0,
+            &mut measure,
+            &mut |event| match event {
+                Event::Pair { rows, .. } => pairs += rows.len() / 2,
+                Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
+                _ => {}
+            },
+            &mut |_| {},
+        );
         assert_eq!((stopped_by.ok(), &ends), (expected, &pairs_at_end));
         assert_eq!(pairs as u64, pairs_at_end.first().copied().unwrap_or(0));
     }

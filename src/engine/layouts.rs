@@ -1,0 +1,310 @@
+//! A comparison over layouts: what is asked again, how many runs share a layout, and what
+//! the two answers come to.
+//!
+//! With layouts of their own for both sides in every unit, drawn at random, the units are
+//! exchangeable as pairs are, and the same rule decides about them: about the change
+//! averaged over layouts. Placement is then noise of the units, whatever it does to a
+//! single executable. Linking takes longer than a short run, so several pairs share their
+//! layouts, and a unit of evidence is what they have in the middle.
+
+use std::time::Duration;
+
+use super::plan::{Plan, PlannedBenchmark};
+use crate::model::gate::Gate;
+use crate::model::layouts::{OverLayouts, Placing};
+use crate::model::metric::Metric;
+use crate::model::outcome::{MetricResult, Verdict};
+use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::side::Side;
+use crate::stats::empirical::{median, sorted, typical_deviation};
+
+/// What tells the order of the units from that of the pairs as built.
+const SEED: u64 = 0x6c61_796f_7574;
+
+/// How many pairs share the first layouts: the fewest that tell their own noise.
+const FIRST_RUNS: u32 = 3;
+
+/// How many pairs share layouts at most. More would hardly add to what the layouts
+/// themselves leave open.
+const MOST_RUNS: u32 = 15;
+
+/// How many units there are before their noise counts.
+const UNITS_TO_LEARN: usize = 4;
+
+/// How much larger the variance of a median of a few normal values is than that of their
+/// mean.
+const MEDIAN: f64 = 1.4;
+
+/// What is asked over layouts, and the benchmark of the comparison that each is.
+#[derive(Debug)]
+pub(crate) struct LayoutPlan {
+    pub(crate) plan: Plan,
+    /// For each of its benchmarks, the one as built.
+    pub(crate) of: Vec<BenchmarkId>,
+}
+
+impl LayoutPlan {
+    /// Asks `gates` over layouts, within `limit` and `most` units. The error is shared as
+    /// among all tests of `plan`: any of them could have been the one that is asked again.
+    pub(crate) fn new(
+        plan: &Plan,
+        gates: &[(BenchmarkId, Gate)],
+        limit: Duration,
+        most: Option<u64>,
+    ) -> Self {
+        let mut layouts = Plan {
+            metrics: plan.metrics.clone(),
+            time_limit: limit,
+            max_pairs: most,
+            of_tests: Some(plan.tests()),
+            ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ SEED)
+        };
+        let mut of: Vec<BenchmarkId> = Vec::new();
+        for group in &plan.groups {
+            let asked = |id: usize| gates.iter().any(|(of, _)| of.0 == id);
+            let wanted: Vec<usize> = group.benchmarks.clone().filter(|id| asked(*id)).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let runs = f64::from(FIRST_RUNS);
+            match layouts.groups.last_mut().filter(|last| last.program == group.program) {
+                Some(last) => last.pair_seconds += runs * group.pair_seconds,
+                None => layouts.add_group(group.program, true, runs * group.pair_seconds),
+            }
+            for id in wanted {
+                let PlannedBenchmark { name, metrics, .. } = &plan.benchmarks[id];
+                let metrics: Vec<Metric> = metrics.iter().map(|(_, one)| one.clone()).collect();
+                let gates = gates.iter().filter(|(of, _)| of.0 == id).map(|(_, gate)| gate);
+                layouts.add_benchmark(name, &metrics, gates.cloned().collect());
+                of.push(BenchmarkId(id));
+            }
+        }
+        LayoutPlan { plan: layouts, of }
+    }
+}
+
+/// The noise of one benchmark over layouts, as far as it is known.
+#[derive(Clone, Debug)]
+pub struct LayoutNoise {
+    /// ln(head/base) of each unit.
+    units: Vec<f64>,
+    /// By how much ln(head/base) of two pairs that share layouts differs.
+    within: Vec<f64>,
+    /// How many pairs share the next layouts.
+    runs: u32,
+}
+
+impl LayoutNoise {
+    /// Nothing is known yet.
+    #[expect(clippy::new_without_default, reason = "nothing is no usual noise")]
+    pub fn new() -> Self {
+        LayoutNoise { units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
+    }
+
+    /// How many pairs are to share the next layouts. It follows from earlier units only,
+    /// so that a unit can't choose its own weight.
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// Takes the ratios head/base of the pairs of a unit. Making the layouts took
+    /// `link_seconds` of this benchmark's time, and a pair `pair_seconds`.
+    pub fn push(&mut self, ratios: &[f64], link_seconds: f64, pair_seconds: f64) {
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
+            return;
+        }
+        self.units.push(middle(logs.iter().copied()));
+        self.within.extend(logs.windows(2).map(|two| two[1] - two[0]));
+        if self.units.len() >= UNITS_TO_LEARN && self.units.len().is_power_of_two() {
+            self.runs = self.best_runs(link_seconds, pair_seconds);
+        }
+    }
+
+    /// The number of pairs a unit with which a verdict costs least: its cost is the seconds
+    /// of a unit times its variance, (L + r P) (l + p / r) for the seconds of the links and
+    /// of a pair, L and P, and the variances that come of layouts and of a pair, l and p.
+    /// That is least at r = sqrt(L p / (P l)).
+    fn best_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
+        let of_pair = MEDIAN * 0.5 * typical_deviation(&self.within).powi(2);
+        let of_unit = typical_deviation(&self.units).powi(2);
+        let of_layout = (of_unit - of_pair / f64::from(self.runs)).max(0.01 * of_unit);
+        let best = (link_seconds * of_pair / (pair_seconds * of_layout)).sqrt();
+        if best.is_finite() {
+            // An odd number has a middle.
+            let best = (best.clamp(1.0, f64::from(MOST_RUNS)) as u32) | 1;
+            best.min(MOST_RUNS)
+        } else {
+            self.runs
+        }
+    }
+}
+
+/// The median; NaN of no values.
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    median(&sorted(values)).unwrap_or(f64::NAN)
+}
+
+/// A row for each side of a benchmark of which a unit has these rows: of each metric the
+/// middle value.
+pub(crate) fn middle_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> Vec<Row> {
+    [first, first.other()]
+        .into_iter()
+        .map(|side| {
+            let own: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
+            let metrics = own.first().map(|row| row.values.iter().map(|(id, _)| *id));
+            let of = |id: MetricId| (id, middle(own.iter().filter_map(|row| row.get(id))));
+            let values = metrics.into_iter().flatten().map(of).collect();
+            Row { benchmark, side, values }
+        })
+        .collect()
+}
+
+/// The result of the executables as built, with what the layouts say of it: a regression as
+/// built is one only if it is one over layouts. Where the layouts alone are asked
+/// (`is_alone`), their verdict counts.
+pub(crate) fn combined(
+    as_built: &MetricResult,
+    over: &MetricResult,
+    placing: Placing,
+    is_alone: bool,
+) -> MetricResult {
+    let open = Verdict::Inconclusive;
+    let (built, verdict) = (as_built.verdict.unwrap_or(open), over.verdict.unwrap_or(open));
+    let summary = over.summary;
+    let number = summary.pairs;
+    let layouts = Some(OverLayouts { number, placing, summary, verdict, as_built: built });
+    let asked = is_alone || built == Verdict::Regression;
+    let verdict = Some(if asked { verdict } else { built });
+    MetricResult { verdict, layouts, ..as_built.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::estimator::Estimator;
+    use crate::model::outcome::Summary;
+
+    fn plan() -> Plan {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        for (program, name) in [(0, "a"), (0, "b"), (1, "c"), (0, "d")] {
+            plan.add_group(program, true, 0.02);
+            let metrics = [Metric::named("wall_time"), Metric::named("median_time")];
+            plan.add_benchmark(name, &metrics, vec![Gate::new("median_time", 0.02)]);
+        }
+        plan
+    }
+
+    #[test]
+    fn what_is_asked_again_shares_the_error_of_all() {
+        let plan = plan();
+        let gates = [0, 2, 3].map(|id| (BenchmarkId(id), Gate::new("median_time", 0.02)));
+        let asked = LayoutPlan::new(&plan, &gates, Duration::from_secs(9), Some(24));
+        assert_eq!(asked.plan.levels(), plan.levels());
+        assert_eq!(asked.of, [0, 2, 3].map(BenchmarkId));
+        let names: Vec<&str> =
+            asked.plan.benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect();
+        assert_eq!(names, ["a", "c", "d"]);
+        assert!(asked.plan.is_over_layouts() && !plan.is_over_layouts());
+        let groups: Vec<_> = asked
+            .plan
+            .groups
+            .iter()
+            .map(|group| (group.program, group.benchmarks.clone()))
+            .collect();
+        assert_eq!(groups, [(0, 0..1), (1, 1..2), (0, 2..3)]);
+        assert_eq!(
+            (asked.plan.max_pairs, asked.plan.time_limit),
+            (Some(24), Duration::from_secs(9))
+        );
+    }
+
+    /// The pairs a unit after many units with this noise, where linking takes so many times
+    /// as long as a pair.
+    fn runs(of_layout: f64, of_pair: f64, link: f64) -> u32 {
+        let mut random = 1_u64;
+        let mut normal = || -> f64 {
+            let uniform = |random: &mut u64| {
+                *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (*random >> 11) as f64 / (1_u64 << 53) as f64
+            };
+            (0..12).map(|_| uniform(&mut random)).sum::<f64>() - 6.0
+        };
+        let mut noise = LayoutNoise::new();
+        for _ in 0..64 {
+            let layout = of_layout * normal();
+            let pairs: Vec<f64> =
+                (0..noise.runs()).map(|_| (layout + of_pair * normal()).exp()).collect();
+            noise.push(&pairs, link, 1.0);
+        }
+        noise.runs()
+    }
+
+    #[test]
+    fn layouts_are_shared_by_as_many_pairs_as_make_a_verdict_cheapest() {
+        // sqrt(14 * 1) is 3.7, sqrt(14 * 4) is 7.5, sqrt(14 / 100) is below 1.
+        assert!((3..=5).contains(&runs(0.01, 0.01, 10.0)));
+        assert!((5..=11).contains(&runs(0.01, 0.02, 10.0)));
+        assert_eq!(runs(0.1, 0.01, 10.0), 1);
+        assert_eq!(runs(0.01, 0.01, 0.01), 1);
+        // Where layouts make no difference, as many as may be.
+        assert_eq!(runs(0.0, 0.02, 100.0), MOST_RUNS);
+    }
+
+    #[test]
+    fn the_first_units_have_a_fixed_number_of_pairs() {
+        let mut noise = LayoutNoise::new();
+        for _ in 1..UNITS_TO_LEARN {
+            noise.push(&[1.0, 1.5, 2.0], 1.0, 1.0);
+            assert_eq!(noise.runs(), FIRST_RUNS);
+        }
+        // Values without noise or logarithm change nothing.
+        let mut constant = LayoutNoise::new();
+        for _ in 0..9 {
+            constant.push(&[1.0, 1.0, 1.0], 1.0, 1.0);
+            constant.push(&[0.0, 1.0, f64::NAN], 1.0, 1.0);
+        }
+        assert_eq!(constant.runs(), FIRST_RUNS);
+    }
+
+    #[test]
+    fn a_unit_is_the_middle_of_its_runs_on_each_side() {
+        let row = |side, value| Row {
+            benchmark: BenchmarkId(7),
+            side,
+            values: vec![(MetricId(1), value)],
+        };
+        let rows: Vec<Row> = [(1.0, 5.0), (9.0, 4.0), (2.0, 90.0)]
+            .into_iter()
+            .flat_map(|(base, head)| [row(Side::Base, base), row(Side::Head, head)])
+            .collect();
+        let middle = middle_rows(&rows, BenchmarkId(2), Side::Head);
+        let values: Vec<_> =
+            middle.iter().map(|row| (row.benchmark.0, row.side, row.get(MetricId(1)))).collect();
+        assert_eq!(values, [(2, Side::Head, Some(5.0)), (2, Side::Base, Some(2.0))]);
+    }
+
+    #[test]
+    fn a_regression_needs_both_and_no_layout_leaves_it_open() {
+        let result = |pairs, change, verdict| {
+            let summary = Summary { pairs, change: Some(change), ..Summary::default() };
+            MetricResult::new(Metric::named("median_time"), Some(0.02), summary, Some(verdict))
+        };
+        let (bad, good, open) = (Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive);
+        let verdict = |built, over, is_alone| {
+            let (built, over) = (result(12, 0.1, built), result(20, 0.001, over));
+            let both = combined(&built, &over, Placing::Linked, is_alone);
+            assert_eq!(
+                (both.summary, both.layouts.unwrap().summary),
+                (built.summary, over.summary)
+            );
+            assert_eq!(both.layouts.unwrap().number, 20);
+            both.verdict.unwrap()
+        };
+        for over in [bad, good, open] {
+            assert_eq!(verdict(bad, over, false), over);
+            assert_eq!(verdict(good, over, true), over);
+            assert_eq!(verdict(good, over, false), good);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Other places in memory for an executable.
+//!
+//! Where code lies makes programs faster or slower, though they do the same: which
+//! functions share a cache line or a page comes from the order in which the linker puts
+//! them, and which pages of memory they share from where the system keeps the file. So an
+//! executable gets another place by being linked again, its functions in a random order;
+//! where that can't be, by being copied, which only moves it to other pages.
+
+use std::path::{Path, PathBuf};
+
+use super::{Context, SideProgram};
+use crate::error::{Error, Kind};
+use crate::exec::process::{Sink, stderr_tail};
+use crate::exec::program::Relink;
+use crate::exec::system::remove_by;
+use crate::model::layouts::Placing;
+
+/// The ending of an executable that lies elsewhere. It stands beside the one that was
+/// built, so that both find the same files.
+const ENDING: &str = "layout";
+
+/// The executable of one side, which can be given another place.
+#[derive(Clone, Debug)]
+pub(super) struct Placement {
+    /// The executable as it was built.
+    built: PathBuf,
+    /// The one in another place.
+    moved: PathBuf,
+    /// Which word of the command is the executable.
+    word: usize,
+    relink: Result<Relink, String>,
+}
+
+impl Placement {
+    /// That of an executable, if the command runs it by its path.
+    pub(super) fn of(
+        argv: &[std::ffi::OsString],
+        executable: &Path,
+        relink: Result<Relink, String>,
+    ) -> Option<Self> {
+        let word = argv.iter().position(|word| Path::new(word) == executable)?;
+        let mut moved = executable.as_os_str().to_owned();
+        moved.push(".");
+        moved.push(ENDING);
+        Some(Placement { built: executable.to_owned(), moved: moved.into(), word, relink })
+    }
+}
+
+impl SideProgram {
+    /// Whether its executable can be given another place at all.
+    pub(crate) fn can_be_placed(&self) -> bool {
+        self.placement.is_some()
+    }
+
+    /// Why it can't be linked again, if it can't.
+    ///
+    /// # Errors
+    /// The reason, as the end of a sentence.
+    pub(crate) fn check_relink(&self) -> Result<(), String> {
+        match self.placement.as_ref().map(|placement| &placement.relink) {
+            Some(Ok(relink)) => relink.check(),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err("its executable is not one that cargo built".to_owned()),
+        }
+    }
+
+    /// Gives the executable another place, for the runs from now on. Links with one `seed`
+    /// have one order of functions.
+    ///
+    /// # Errors
+    /// When the linker fails, or the file can't be written.
+    pub(crate) fn place(
+        &mut self,
+        placing: Placing,
+        seed: u32,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let Some(Placement { built, moved, word, relink }) = &self.placement else { return Ok(()) };
+        // A file of its own, not new contents in the same pages.
+        remove(moved)?;
+        match (placing, relink) {
+            (Placing::Linked, Ok(relink)) => self.link(relink, seed, moved, context)?,
+            _ => {
+                fs_err::copy(built, moved).map_err(Error::io("copy", built))?;
+            }
+        }
+        self.command.argv[*word] = moved.into();
+        Ok(())
+    }
+
+    /// Runs the executable as it was built from now on.
+    ///
+    /// # Errors
+    /// When the other one can't be removed.
+    pub(crate) fn place_as_built(&mut self) -> Result<(), Error> {
+        let Some(Placement { built, moved, word, .. }) = &self.placement else { return Ok(()) };
+        self.command.argv[*word] = built.into();
+        remove(moved)
+    }
+
+    fn link(
+        &self,
+        relink: &Relink,
+        seed: u32,
+        to: &Path,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let mut command = relink.command(seed, to);
+        let stderr = self.folder.join("linker");
+        command.stdout = Sink::Null;
+        command.stderr = Sink::File(stderr.clone());
+        let exit = context.helper.run(&command, context.interrupt)?.exit;
+        if exit.success() {
+            return Ok(());
+        }
+        let stderr = stderr_tail(&stderr);
+        Err(Kind::Tool { command: command.shown(), folder: command.cwd, exit, stderr }.into())
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    remove_by(path, |path| std::fs::remove_file(path)).map_err(Error::io("remove", path))
+}

@@ -1,0 +1,267 @@
+//! The same questions again, over layouts: whether a change is the source's, or only that
+//! of where its code lies.
+
+use std::time::{Duration, Instant};
+
+use super::program::ComparedProgram;
+use super::session::{Session, run};
+use crate::engine::experiment::{Experiment, Turn};
+use crate::engine::layouts::{LayoutNoise, LayoutPlan, combined, middle_rows};
+use crate::engine::plan::{Group, Plan};
+use crate::error::Error;
+use crate::exec::execution::{Context, Stop};
+use crate::exec::meter;
+use crate::flows::event::Event;
+use crate::model::gate::Gate;
+use crate::model::layouts::{Layouts, Placing};
+use crate::model::notice::Notice;
+use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
+use crate::model::row::{BenchmarkId, Row};
+use crate::model::run_length::RunLength;
+use crate::model::side::{Pair, Side};
+
+/// How long linking both sides is thought to take before it was done, seconds.
+const LINKS: f64 = 0.5;
+
+/// What was asked over layouts so far, and what came of it.
+#[derive(Default)]
+pub(super) struct LayoutResults {
+    asked: Vec<(BenchmarkId, String)>,
+    /// The benchmarks with their gating metrics over layouts.
+    results: Vec<(BenchmarkId, BenchmarkResult, Placing)>,
+    /// When the last unit ended, seconds since the start of the session.
+    pub(super) ended: f64,
+}
+
+impl LayoutResults {
+    /// Whether a test is a regression over layouts, too.
+    pub(super) fn confirm_any(&self) -> bool {
+        let metrics = self.results.iter().flat_map(|(_, result, _)| &result.metrics);
+        metrics.filter_map(|metric| metric.verdict).any(|verdict| verdict == Verdict::Regression)
+    }
+
+    /// Puts the answers in the place of those of the executables as they were built.
+    pub(super) fn put_into(self, benchmarks: &mut [BenchmarkResult], layouts: Layouts) {
+        let is_alone = matches!(layouts, Layouts::Number(_));
+        for (id, over, placing) in self.results {
+            let gating = over.metrics.into_iter().filter(|metric| metric.gates);
+            for metric in gating {
+                let BenchmarkResult { metrics, layouts, .. } = &mut benchmarks[id.0];
+                let mut all = metrics.iter_mut();
+                if let Some(as_built) = all.find(|known| known.name == metric.name) {
+                    *as_built = combined(as_built, &metric, placing, is_alone);
+                    layouts.extend(as_built.layouts.map(|over| (metric.name, over)));
+                }
+            }
+        }
+    }
+}
+
+/// The gates that are to be asked over layouts: with `auto` those that have shown a
+/// regression, with a number all. Only what depends on the placement of code and is
+/// measured by running the program itself.
+pub(super) fn questions(
+    experiment: &Experiment,
+    plan: &Plan,
+    programs: &[ComparedProgram<'_>],
+    layouts: Layouts,
+    known: &LayoutResults,
+) -> Vec<(BenchmarkId, Gate)> {
+    let mut asked = Vec::new();
+    for group in plan.groups.iter().filter(|group| programs[group.program].can_be_placed()) {
+        for id in group.benchmarks.clone().map(BenchmarkId) {
+            for (test, gate) in experiment.gating(id) {
+                let wanted = match layouts {
+                    Layouts::Off => false,
+                    Layouts::Auto => test.verdict() == Some(Verdict::Regression),
+                    Layouts::Number(_) => true,
+                };
+                let is_known = known.asked.contains(&(id, gate.metric.clone()));
+                let depends = test.metric().depends_on_placement()
+                    && meter::pass(&gate.metric).is_none_or(|pass| pass == meter::Pass::Plain);
+                if wanted && depends && !is_known {
+                    asked.push((id, gate.clone()));
+                }
+            }
+        }
+    }
+    asked
+}
+
+/// How much of the time limit is to be left for asking about these benchmarks again,
+/// seconds: enough for the least number of units.
+pub(super) fn time_needed(plan: &Plan, found: &[BenchmarkId]) -> f64 {
+    let gates: Vec<(BenchmarkId, Gate)> = found
+        .iter()
+        .flat_map(|id| plan.benchmarks[id.0].gates.iter().map(|gate| (*id, gate.clone())))
+        .collect();
+    let layouts = LayoutPlan::new(plan, &gates, plan.time_limit, None).plan;
+    let links = layouts.groups.iter().filter_map(|group| layouts.least_pairs_in(group));
+    let needed = layouts.least_time().as_secs_f64() + LINKS * links.sum::<u64>() as f64;
+    (1.5 * needed).min(0.5 * plan.time_limit.as_secs_f64())
+}
+
+impl Session<'_, '_> {
+    /// Asks `gates` of the comparison `plan` over layouts, within `limit`, and adds the
+    /// answers to `results`.
+    pub(super) fn ask_over_layouts(
+        &mut self,
+        plan: &Plan,
+        gates: &[(BenchmarkId, Gate)],
+        limit: Duration,
+        layouts: Layouts,
+        results: &mut LayoutResults,
+    ) -> Result<StoppedBy, Error> {
+        let most = match layouts {
+            Layouts::Number(number) => Some(u64::from(number)),
+            _ => None,
+        };
+        let asked = LayoutPlan::new(plan, gates, limit, most);
+        let placings: Vec<Placing> = (0..self.programs.len())
+            .map(|number| match asked.plan.groups.iter().any(|group| group.program == number) {
+                true => self.placing(number),
+                false => Placing::Copied,
+            })
+            .collect();
+        (self.on_event)(Event::OverLayouts(&asked.plan));
+        let Session { programs, context, on_event, start, .. } = self;
+        let clock = || start.elapsed().as_secs_f64();
+        let mut experiment = Experiment::new(asked.plan.clone(), clock());
+        let mut runs = LayoutRuns {
+            programs: &mut *programs,
+            placings: &placings,
+            plan,
+            asked: &asked,
+            noise: vec![LayoutNoise::new(); asked.of.len()],
+            context: *context,
+        };
+        let ended = run(
+            &mut experiment,
+            &clock,
+            &mut |turn, _| runs.measure(turn),
+            &mut |event| {
+                // What is shown in the end is the comparison as built.
+                if !matches!(event, Event::Sampled(_)) {
+                    on_event(event);
+                }
+            },
+            &mut |_| {},
+        );
+        results.ended = clock();
+        let restored = runs.restore();
+        let stopped_by = ended?;
+        restored?;
+        let over = experiment.finish(stopped_by).benchmarks;
+        for ((number, over), id) in over.into_iter().enumerate().zip(&asked.of) {
+            let group = asked.plan.groups.iter().find(|one| one.benchmarks.contains(&number));
+            let placing = group.map_or(Placing::Copied, |group| placings[group.program]);
+            results.results.push((*id, over, placing));
+        }
+        results.asked.extend(gates.iter().map(|(id, gate)| (*id, gate.metric.clone())));
+        Ok(stopped_by)
+    }
+
+    /// How the executables of a program are given other places; a notice says why they
+    /// can't be linked again.
+    fn placing(&mut self, number: usize) -> Placing {
+        let program = &self.programs[number];
+        match program.check_relink() {
+            Ok(()) => Placing::Linked,
+            Err(why) => {
+                let benchmark = program.execution.benchmark.name.clone();
+                self.notice(Notice::NotLinked { benchmark, why });
+                Placing::Copied
+            }
+        }
+    }
+}
+
+/// Measures units: both sides in layouts of their own.
+struct LayoutRuns<'s, 'a> {
+    programs: &'s mut [ComparedProgram<'a>],
+    /// For each program.
+    placings: &'s [Placing],
+    /// The comparison as built.
+    plan: &'s Plan,
+    asked: &'s LayoutPlan,
+    /// For each benchmark that is asked.
+    noise: Vec<LayoutNoise>,
+    context: Context<'s>,
+}
+
+impl LayoutRuns<'_, '_> {
+    fn measure(&mut self, turn: &Turn) -> Result<Vec<Row>, Stop> {
+        let number = self.asked.plan.groups[turn.group].program;
+        let begin = Instant::now();
+        let deadline = begin + turn.left;
+        let program = &mut self.programs[number];
+        program.place(self.placings[number], seeds(turn.pair_seed), turn.first, self.context)?;
+        let link_seconds = begin.elapsed().as_secs_f64() / turn.wanted.len().max(1) as f64;
+        let mut rows = Vec::new();
+        let groups = self.plan.groups.iter().filter(|group| group.program == number);
+        for group in groups {
+            rows.extend(self.measure_group(turn, group, link_seconds, deadline)?);
+        }
+        Ok(rows)
+    }
+
+    /// Measures those benchmarks of a turn that are in a group of the comparison as built.
+    fn measure_group(
+        &mut self,
+        turn: &Turn,
+        group: &Group,
+        link_seconds: f64,
+        deadline: Instant,
+    ) -> Result<Vec<Row>, Stop> {
+        let as_built = |id: &BenchmarkId| self.asked.of[id.0];
+        let is_in = |id: &&BenchmarkId| group.benchmarks.contains(&as_built(id).0);
+        let wanted: Vec<BenchmarkId> = turn.wanted.iter().filter(is_in).copied().collect();
+        let of: Vec<BenchmarkId> = wanted.iter().map(as_built).collect();
+        let length = group.length.unwrap_or(RunLength::LONG);
+        let runs = wanted.iter().map(|id| self.noise[id.0].runs()).max().unwrap_or(0);
+        let (mut measured, mut first) = (Vec::new(), turn.first);
+        let begin = Instant::now();
+        let program = &mut self.programs[group.program];
+        for _ in 0..runs {
+            measured.extend(program.pair(&of, first, length, Some(deadline), self.context)?);
+            first = first.other();
+        }
+        let pair_seconds =
+            begin.elapsed().as_secs_f64() / (f64::from(runs) * wanted.len() as f64).max(1.0);
+        let mut rows = Vec::new();
+        for (id, of) in wanted.iter().zip(&of) {
+            let own: Vec<Row> =
+                measured.iter().filter(|row| row.benchmark == *of).cloned().collect();
+            let ratios = ratios(&self.asked.plan, *id, &own);
+            self.noise[id.0].push(&ratios, link_seconds, pair_seconds);
+            rows.extend(middle_rows(&own, *id, turn.first));
+        }
+        Ok(rows)
+    }
+
+    /// Makes the programs run as they were built again.
+    fn restore(&mut self) -> Result<(), Error> {
+        self.programs.iter_mut().try_for_each(ComparedProgram::place_as_built)
+    }
+}
+
+/// Head over base of the first metric that gates, in each pair.
+fn ratios(plan: &Plan, id: BenchmarkId, rows: &[Row]) -> Vec<f64> {
+    let benchmark = &plan.benchmarks[id.0];
+    let gate = benchmark.gates.first();
+    let metric = benchmark
+        .metrics
+        .iter()
+        .find(|(_, metric)| gate.is_some_and(|gate| gate.metric == metric.name));
+    let Some((metric, _)) = metric else { return Vec::new() };
+    let values = |side| rows.iter().filter(move |row| row.side == side).map(|row| row.get(*metric));
+    let both = values(Side::Base).zip(values(Side::Head));
+    both.filter_map(|(base, head)| Some(head? / base?)).collect()
+}
+
+/// The seeds of the layouts of a unit: two halves of its own.
+fn seeds(pair_seed: u64) -> Pair<u32> {
+    // Linkers take a signed number.
+    let seed = |half: u64| (half as u32) & 0x7fff_ffff;
+    Pair { base: seed(pair_seed), head: seed(pair_seed >> 32) }
+}

@@ -1,0 +1,146 @@
+//! A regression has to be one wherever the code lies: the executables as they were built
+//! are asked first, and other layouts of them have the last word.
+
+use serde_json::Value;
+
+use crate::support::{Ran, Repo, metric};
+
+/// A repository whose benchmark reports as its time what the head's source says: `built`
+/// as it was built, `elsewhere` in other layouts; the base's is 1 ms everywhere. Noise
+/// keeps the times from being equal; a hundred-thousandth of them changes no digit shown.
+fn repo(built: &str, elsewhere: &str) -> Repo {
+    let repo = Repo::new("steady");
+    let source = |built: &str, elsewhere: &str| {
+        format!(
+            "fn main() {{\n    \
+                 let built = !std::env::args().next().unwrap().ends_with(\".layout\");\n    \
+                 let clock = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();\n    \
+                 let noise = 1.0 + f64::from(clock % 1000) * 1e-8;\n    \
+                 let time = if built {{ {built} }} else {{ {elsewhere} }};\n    \
+                 println!(\"{{{{\\\"place\\\": {{{{\\\"wall_time\\\": {{}}}}}}}}}}\", time * noise);\n\
+             }}\n"
+        )
+    };
+    repo.write("benches/work.rs", &source("1e-3", "1e-3"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("benches/work.rs", &source(built, elsewhere));
+    repo.commit("head");
+    repo
+}
+
+fn compare(repo: &Repo, args: &str) -> Ran {
+    repo.cbdr(&format!("compare main --harness json --seed 5 {args}")).run()
+}
+
+fn json(repo: &Repo, code: i32, args: &str) -> Value {
+    compare(repo, &format!("--format json {args}")).code(code).json()
+}
+
+/// What was found over layouts.
+fn over(object: &Value) -> &Value {
+    &object["benchmarks"][0]["layouts"]["wall_time"]
+}
+
+#[test]
+fn what_is_slower_only_as_built_is_no_regression() {
+    let repo = repo("1.2e-3", "1e-3");
+    let object = json(&repo, 0, "--samples ../out.csv");
+    assert_eq!(object["verdict"], "no-regression");
+    let result = metric(&object, "wall_time");
+    assert!((result["change"].as_f64().unwrap() - 0.2).abs() < 0.01, "{result}");
+    let layouts = over(&object);
+    assert!(layouts["number"].as_u64().unwrap() >= 9, "{layouts}");
+    assert!(layouts["change"].as_f64().unwrap().abs() < 0.01, "{layouts}");
+    assert_eq!(
+        (&layouts["as_built"], &layouts["placing"]),
+        (&"regression".into(), &"linked".into())
+    );
+    // Each layout of a side has a row, in a file beside that of the runs as built.
+    let rows = |name: &str| {
+        let path = repo.around().join(name);
+        std::fs::read_to_string(path).unwrap().lines().count() as u64 - 1
+    };
+    assert_eq!(rows("out.csv"), 2 * object["benchmarks"][0]["pairs"].as_u64().unwrap());
+    assert_eq!(rows("out.layouts.csv"), 2 * layouts["number"].as_u64().unwrap());
+    let analyzed = repo.cbdr("analyze ../out.layouts.csv --threshold 2% --format json").run();
+    assert_eq!(analyzed.code(0).json()["verdict"], "no-regression");
+    let said = compare(&repo, "").code(0);
+    said.says("Slower").says("as built").says("placement, not your change");
+    // Nothing is left of the layouts.
+    let left = walk(&repo.cached());
+    assert!(!left.iter().any(|path| path.ends_with(".layout")), "{left:?}");
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(walk(&entry.path())),
+            false => found.push(entry.path().display().to_string()),
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_slower_everywhere_is_a_regression_by_what_it_is_over_layouts() {
+    let repo = repo("1.5e-3", "1.2e-3");
+    let object = json(&repo, 100, "");
+    let result = metric(&object, "wall_time");
+    assert!((result["change"].as_f64().unwrap() - 0.5).abs() < 0.01, "{result}");
+    assert!((over(&object)["change"].as_f64().unwrap() - 0.2).abs() < 0.01, "{object}");
+    assert_eq!(over(&object)["verdict"], "regression");
+    let said = compare(&repo, "").code(100);
+    assert!(said.stdout.contains("changed by +50.0% (+20.0% over "), "{}", said.stdout);
+    said.says(" of layouts");
+    compare(&repo, "--fail-fast").code(100);
+}
+
+#[test]
+fn layouts_can_be_left_out_or_asked_from_the_beginning() {
+    let slower_as_built = repo("1.2e-3", "1e-3");
+    let object = json(&slower_as_built, 100, "--layouts off");
+    assert_eq!(object["benchmarks"][0].get("layouts"), None);
+    // A slowdown that the placement of the head hides.
+    let slower_elsewhere = repo("1e-3", "1.1e-3");
+    let object = json(&slower_elsewhere, 0, "");
+    assert_eq!(object["benchmarks"][0].get("layouts"), None);
+    let object = json(&slower_elsewhere, 100, "--layouts 24");
+    let layouts = over(&object);
+    assert_eq!(
+        (&layouts["as_built"], &layouts["verdict"]),
+        (&"no-regression".into(), &"regression".into())
+    );
+    assert!(layouts["number"].as_u64().unwrap() <= 24, "{layouts}");
+    // What would stay open as built has its verdict over layouts.
+    let at_threshold = repo("1.02e-3", "1.1e-3");
+    let object = json(&at_threshold, 100, "--layouts 24 --max-pairs 20");
+    assert_eq!(object["stopped_by"], "verdict");
+    // No verdict comes of two layouts.
+    compare(&slower_elsewhere, "--layouts 2").code(101).says("at least");
+    compare(&slower_elsewhere, "--layouts 0").code(2).says("it is `auto`, `off` or a number");
+}
+
+#[test]
+fn the_base_decides_whether_layouts_count() {
+    let repo = repo("1.2e-3", "1e-3");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("Cargo.toml", &format!("{manifest}\n[package.metadata.cbdr]\nlayouts = \"off\"\n"));
+    repo.commit("off");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    repo.git(&["merge", "--quiet", "--no-edit", "main"]);
+    repo.replace("Cargo.toml", "layouts = \"off\"", "layouts = \"auto\"");
+    repo.commit("auto");
+    compare(&repo, "").code(100).says("`layouts`");
+}
+
+#[test]
+fn a_shard_samples_as_built() {
+    let repo = repo("1.2e-3", "1e-3");
+    let object = json(&repo, 0, "--shard 1/2 --max-pairs 20 --samples shard.csv");
+    assert_eq!(object["benchmarks"][0].get("layouts"), None);
+}
