@@ -114,6 +114,23 @@ fn a_limit_that_is_too_short_says_what_is_needed() {
 }
 
 #[test]
+fn a_first_run_that_was_slow_for_once_refuses_nothing() {
+    let repo = Repo::new("steady");
+    let bench = "fn main() {\n    \
+                     let mark = std::env::var(\"MARK\").unwrap();\n    \
+                     if !std::fs::exists(&mark).unwrap() {\n        \
+                         std::fs::write(mark, \"\").unwrap();\n        \
+                         std::thread::sleep(std::time::Duration::from_secs(3));\n    \
+                     }\n    \
+                     println!(\"{{\\\"work\\\": 1}}\");\n\
+                 }\n";
+    repo.write("benches/work.rs", bench);
+    repo.commit("slow at first");
+    let args = "compare --aa --harness json --metric work --time-limit 20s";
+    repo.cbdr(args).env("MARK", repo.around().join("mark")).run().code(0);
+}
+
+#[test]
 fn a_base_without_the_benchmark_is_no_baseline() {
     let repo = Repo::new("steady");
     repo.git(&["mv", "benches/work.rs", "benches/other.rs"]);
