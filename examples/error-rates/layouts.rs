@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use cargo_cbdr::engine::experiment::PATIENCE;
 use cargo_cbdr::engine::layouts::LayoutNoise;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
@@ -30,7 +31,8 @@ const OF_RUNS: [f64; 2] = [0.01, 0.05];
 pub enum Asked {
     /// `--layouts off`: the executables as they were built.
     AsBuilt,
-    /// `--layouts auto`: these first, and where they have regressed, layouts.
+    /// `--layouts auto`: these first, and where they have regressed or look slower for long,
+    /// layouts.
     Both,
     /// `--layouts N`: layouts.
     Layouts,
@@ -53,29 +55,39 @@ impl Cell {
     /// One comparison: its verdict, and the seconds that it took.
     fn compare(&self, random: &mut Random) -> (Option<Decision>, f64) {
         let (built, pairs) = match self.asked {
-            Asked::Layouts => (None, 0),
+            Asked::Layouts => (AsBuilt::LooksSlower, 0),
             Asked::AsBuilt | Asked::Both => self.as_built(random),
         };
         let seconds = f64::from(pairs) * PAIR;
         match (self.asked, built) {
-            (Asked::Layouts, _) | (Asked::Both, Some(Decision::Regression)) => {
+            (Asked::Both, AsBuilt::Decided(Decision::NoRegression)) => {
+                (Some(Decision::NoRegression), seconds)
+            }
+            (Asked::AsBuilt, AsBuilt::Decided(decision)) => (Some(decision), seconds),
+            (Asked::AsBuilt, _) | (_, AsBuilt::Open) => (None, seconds),
+            _ => {
                 let (over, more) = self.over_layouts(random);
                 (over, seconds + more)
             }
-            _ => (built, seconds),
         }
     }
 
-    fn as_built(&self, random: &mut Random) -> (Option<Decision>, u32) {
+    fn as_built(&self, random: &mut Random) -> (AsBuilt, u32) {
         let (base, head) = (self.layout(random), self.layout(random));
         let mut running = running();
+        let least = Estimator::Robust.least_pairs(levels()).unwrap_or(u64::MAX);
         for pair in 1..=self.pairs {
             running.push(self.run(base, 0.0, random), self.run(head, self.change, random));
             if let Some(decision) = running.decide(THRESHOLD) {
-                return (Some(decision), pair);
+                return (AsBuilt::Decided(decision), pair);
+            }
+            let is_slower = || running.summary().change.is_some_and(|change| change > THRESHOLD);
+            let is_due = self.asked == Asked::Both && u64::from(pair) >= PATIENCE * least;
+            if is_due && is_slower() {
+                return (AsBuilt::LooksSlower, pair);
             }
         }
-        (None, self.pairs)
+        (AsBuilt::Open, self.pairs)
     }
 
     fn over_layouts(&self, random: &mut Random) -> (Option<Decision>, f64) {
@@ -108,8 +120,21 @@ impl Cell {
     }
 }
 
+/// What came of the executables as built.
+#[derive(Clone, Copy)]
+enum AsBuilt {
+    Decided(Decision),
+    /// Undecided after many pairs, with an estimate beyond the threshold.
+    LooksSlower,
+    Open,
+}
+
 fn running() -> Running {
-    Running::new(Estimator::Robust, Better::Lower, Levels::new(1.0 - LEVEL, 1))
+    Running::new(Estimator::Robust, Better::Lower, levels())
+}
+
+fn levels() -> Levels {
+    Levels::new(1.0 - LEVEL, 1)
 }
 
 /// The middle one of an odd number of values.

@@ -21,6 +21,7 @@ use super::plan::{Group, Plan, PlannedBenchmark};
 use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
+use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
@@ -42,6 +43,10 @@ const SOONEST: f64 = 0.25;
 /// A forecast beyond this many times the pairs so far is taken for this. So the time is
 /// shared equally by tests for which there is no forecast.
 const LATEST: f64 = 100.0;
+
+/// A test that looks slower after this many times the pairs with which it could have been
+/// decided is close to the threshold or noisy, and another way of asking is cheaper.
+pub const PATIENCE: u64 = 4;
 
 /// A pair that is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +75,8 @@ pub struct Experiment {
     latest: Option<usize>,
     /// The tests in which the latest pair has shown a regression.
     found: Vec<(BenchmarkId, usize)>,
+    /// The tests that were set aside after the latest pair.
+    set_aside: Vec<(BenchmarkId, usize)>,
     /// The part of the time limit that is kept for what comes after, seconds.
     reserved: f64,
     /// Whether the tests that can't come to a verdict in time were looked for.
@@ -106,6 +113,7 @@ impl Experiment {
             benchmarks,
             latest: None,
             found: Vec::new(),
+            set_aside: Vec::new(),
             reserved: 0.0,
             has_foreseen: false,
             start: now,
@@ -160,7 +168,7 @@ impl Experiment {
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
         self.found.clear();
-        let wanted_before = turn.wanted.len();
+        self.set_aside.clear();
         let range = self.plan.groups[turn.group].benchmarks.clone();
         for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range.clone()]) {
             let row = |side| {
@@ -172,18 +180,47 @@ impl Experiment {
                 self.found.extend(found.map(|test| (BenchmarkId(number), test)));
             }
         }
-        let wanted_after = self.wanted(turn.group).len();
         let group = &mut self.groups[turn.group];
-        group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
-        group.remaining = OnceCell::new();
         group.pairs += 1;
         group.timed_pairs += 1;
         group.timed_seconds += self.elapsed - turn.begin;
         group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
-        if wanted_after < wanted_before {
-            group.pair_seconds *= wanted_after as f64 / wanted_before as f64;
+        self.close(turn.group, turn.wanted.len());
+    }
+
+    /// Closes what is decided of a group. A pair of it gets shorter by the benchmarks that
+    /// leave, of `wanted` ones.
+    fn close(&mut self, number: usize, wanted: usize) {
+        let left = self.wanted(number).len();
+        let range = self.plan.groups[number].benchmarks.clone();
+        let group = &mut self.groups[number];
+        group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
+        group.remaining = OnceCell::new();
+        if left < wanted {
+            group.pair_seconds *= left as f64 / wanted as f64;
             group.timed_pairs = 0;
             group.timed_seconds = 0.0;
+        }
+    }
+
+    /// Sets those tests of the latest group aside that look slower after [`PATIENCE`] times
+    /// the pairs that can decide, as far as they `may` be. They get no further pairs here.
+    pub(crate) fn set_slow_aside(&mut self, may: &dyn Fn(&Metric) -> bool) {
+        let Some(number) = self.latest else { return };
+        let patience = self.groups[number].least.saturating_mul(PATIENCE);
+        let wanted = self.wanted(number).len();
+        for id in self.plan.groups[number].benchmarks.clone() {
+            let benchmark = &mut self.benchmarks[id];
+            for (place, (_, test)) in benchmark.tests.iter_mut().enumerate() {
+                let is_due = test.is_open() && test.pairs() >= patience && test.looks_slower();
+                if is_due && may(test.metric()) {
+                    test.set_aside();
+                    self.set_aside.push((BenchmarkId(id), place));
+                }
+            }
+        }
+        if !self.set_aside.is_empty() {
+            self.close(number, wanted);
         }
     }
 
@@ -192,10 +229,10 @@ impl Experiment {
         self.reserved = seconds;
     }
 
-    /// The regressions that the latest pair has shown.
-    pub(crate) fn found(&self) -> impl Iterator<Item = (BenchmarkId, &MetricTest)> {
-        let test = |(id, test): &(BenchmarkId, usize)| (*id, &self.benchmarks[id.0].tests[*test].1);
-        self.found.iter().map(test)
+    /// The benchmarks in which the latest pair has shown a regression, or something was set
+    /// aside after it.
+    pub(crate) fn to_ask_again(&self) -> impl Iterator<Item = BenchmarkId> {
+        self.found.iter().chain(&self.set_aside).map(|(id, _)| *id)
     }
 
     /// The tests of a benchmark that gate, with their gates.
@@ -286,7 +323,8 @@ impl Experiment {
             for tests in &all[group.benchmarks.clone()] {
                 let undecided = tests
                     .iter()
-                    .filter(|test| test.threshold().is_some() && test.verdict().is_none());
+                    .filter(|test| test.threshold().is_some() && test.verdict().is_none())
+                    .filter(|test| !test.is_set_aside());
                 open.extend(undecided.map(|test| OpenTest {
                     test,
                     others: tests,
@@ -508,8 +546,20 @@ impl<'a> Progress<'a> {
 
     /// The regressions that the latest pair has shown.
     pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(&self.experiment.found)
+    }
+
+    /// The tests that were set aside after the latest pair.
+    pub fn set_aside(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(&self.experiment.set_aside)
+    }
+
+    fn results_of(
+        &self,
+        tests: &'a [(BenchmarkId, usize)],
+    ) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
         let experiment = self.experiment;
-        experiment.found.iter().map(|(benchmark, test)| {
+        tests.iter().map(|(benchmark, test)| {
             let result = experiment.benchmarks[benchmark.0].result();
             (result, &result.metrics[*test])
         })

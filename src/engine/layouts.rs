@@ -160,23 +160,19 @@ pub(crate) fn middle_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> 
         .collect()
 }
 
-/// The result of the executables as built, with what the layouts say of it: a regression as
-/// built is one only if it is one over layouts. Where the layouts alone are asked
-/// (`is_alone`), their verdict counts.
+/// The result of the executables as built, with what the layouts say of it: their verdict
+/// counts.
 pub(crate) fn combined(
     as_built: &MetricResult,
     over: &MetricResult,
     placing: Placing,
-    is_alone: bool,
 ) -> MetricResult {
     let open = Verdict::Inconclusive;
     let (built, verdict) = (as_built.verdict.unwrap_or(open), over.verdict.unwrap_or(open));
     let summary = over.summary;
     let number = summary.pairs;
     let layouts = Some(OverLayouts { number, placing, summary, verdict, as_built: built });
-    let asked = is_alone || built == Verdict::Regression;
-    let verdict = Some(if asked { verdict } else { built });
-    MetricResult { verdict, layouts, ..as_built.clone() }
+    MetricResult { verdict: Some(verdict), layouts, ..as_built.clone() }
 }
 
 #[cfg(test)]
@@ -285,15 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_needs_both_and_no_layout_leaves_it_open() {
+    fn the_verdict_over_layouts_counts() {
         let result = |pairs, change, verdict| {
             let summary = Summary { pairs, change: Some(change), ..Summary::default() };
             MetricResult::new(Metric::named("median_time"), Some(0.02), summary, Some(verdict))
         };
         let (bad, good, open) = (Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive);
-        let verdict = |built, over, is_alone| {
+        let verdict = |built, over| {
             let (built, over) = (result(12, 0.1, built), result(20, 0.001, over));
-            let both = combined(&built, &over, Placing::Linked, is_alone);
+            let both = combined(&built, &over, Placing::Linked);
             assert_eq!(
                 (both.summary, both.layouts.unwrap().summary),
                 (built.summary, over.summary)
@@ -302,9 +298,9 @@ mod tests {
             both.verdict.unwrap()
         };
         for over in [bad, good, open] {
-            assert_eq!(verdict(bad, over, false), over);
-            assert_eq!(verdict(good, over, true), over);
-            assert_eq!(verdict(good, over, false), good);
+            for built in [bad, good, open] {
+                assert_eq!(verdict(built, over), over);
+            }
         }
     }
 }

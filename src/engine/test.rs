@@ -43,6 +43,8 @@ pub(crate) struct MetricTest {
     shape: NoiseShape,
     /// Once it is known, no further pair is taken unless a warning is open.
     verdict: Option<Verdict>,
+    /// Whether it is given up in favour of another way of asking.
+    is_set_aside: bool,
     warning: Warning,
     /// Other estimators with the pairs that each needed for a verdict: the mean, which
     /// is always shown, and all of them if the metric gates.
@@ -77,7 +79,8 @@ impl MetricTest {
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
         let shape = NoiseShape::new();
-        MetricTest { metric, gate, running, shape, verdict: None, warning, others }
+        let (verdict, is_set_aside) = (None, false);
+        MetricTest { metric, gate, running, shape, verdict, is_set_aside, warning, others }
     }
 
     pub(crate) fn metric(&self) -> &Metric {
@@ -141,13 +144,30 @@ impl MetricTest {
 
     /// Whether more pairs are needed: for the verdict or for a warning.
     pub(crate) fn is_open(&self) -> bool {
-        self.gate.is_some() && self.verdict.is_none() || matches!(self.warning, Warning::Open(_))
+        let is_undecided = self.gate.is_some() && self.verdict.is_none();
+        is_undecided && !self.is_set_aside || matches!(self.warning, Warning::Open(_))
+    }
+
+    /// Whether there is no verdict yet, and the estimate is beyond the threshold.
+    pub(super) fn looks_slower(&self) -> bool {
+        let threshold = self.threshold().filter(|_| self.verdict.is_none());
+        threshold.is_some_and(|threshold| self.running.exceeds(threshold))
+    }
+
+    /// Takes no further pairs: it is asked about in another way, and has no verdict here.
+    pub(super) fn set_aside(&mut self) {
+        self.is_set_aside = true;
+    }
+
+    /// Whether it was given up in favour of another way of asking.
+    pub(crate) fn is_set_aside(&self) -> bool {
+        self.is_set_aside
     }
 
     /// Takes a pair, of which `first` ran first. Does nothing once the test is decided:
     /// its result is that of the pairs that decided it.
     pub(crate) fn push(&mut self, base: f64, head: f64, first: Side) {
-        if self.verdict.is_some() && !self.is_open() {
+        if (self.verdict.is_some() || self.is_set_aside) && !self.is_open() {
             return;
         }
         self.running.push(base, head);

@@ -72,6 +72,19 @@ fn what_is_slower_only_as_built_is_no_regression() {
     assert!(!left.iter().any(|path| path.ends_with(".layout")), "{left:?}");
 }
 
+#[test]
+fn what_looks_slower_for_long_is_asked_over_layouts_too() {
+    // Uniform noise of 10 %, and at its middle 1 % beyond the threshold.
+    let repo = repo("0.98e-3 * (1.0 + f64::from(clock % 997) * 1e-4)", "1e-3");
+    let object = json(&repo, 0, "");
+    assert_eq!(
+        (&object["verdict"], &object["stopped_by"]),
+        (&"no-regression".into(), &"verdict".into())
+    );
+    assert!(over(&object)["change"].as_f64().unwrap().abs() < 0.01, "{object}");
+    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() < 60, "{object}");
+}
+
 /// All files below a folder.
 fn walk(folder: &std::path::Path) -> Vec<String> {
     let mut found = Vec::new();

@@ -283,6 +283,74 @@ fn a_shard_samples_all_equally_often() {
     assert_eq!(turns, (0..150).map(|turn| turn % 3).collect::<Vec<_>>());
 }
 
+/// Head over base is 1.03 times 0.9 and 1.1 by turns: beyond the threshold, and open for
+/// long.
+fn close_to_the_threshold(side: Side, run: u64) -> f64 {
+    let noise = if (run / 2).is_multiple_of(2) { 0.9 } else { 1.1 };
+    jitter(run) * if side == Side::Head { 1.03 * noise } else { 1.0 }
+}
+
+#[test]
+fn what_looks_slower_for_long_is_set_aside_and_the_rest_goes_on() {
+    let mut plan = empty();
+    for _ in 0..2 {
+        plan.add_group(0, false, 0.0);
+        plan.add_benchmark(
+            "it",
+            &metrics(&["wall_time", "max_rss"]),
+            gates(&[("wall_time", 0.02)]),
+        );
+    }
+    let least = plan.least_pairs_in(&plan.groups[0]).unwrap();
+    let (seconds, mut pairs, mut told) = (clock(), [0, 0], Vec::new());
+    let sampled = drive(
+        &plan,
+        &seconds,
+        |turn, side| {
+            seconds.set(seconds.get() + 1.0);
+            let run = pairs[turn.group];
+            pairs[turn.group] += 1;
+            let value = match turn.group {
+                0 => close_to_the_threshold(side, run),
+                _ => jitter(run) * if side == Side::Head { 1.012 } else { 1.0 },
+            };
+            Ok(vec![(BenchmarkId(turn.group), vec![value, value])])
+        },
+        |turn, experiment| {
+            experiment.set_slow_aside(&|metric| metric.name == "wall_time");
+            told.extend(experiment.to_ask_again().map(|id| (id, turn.group)));
+        },
+    );
+    assert_eq!(told, [(BenchmarkId(0), 0)]);
+    assert_eq!(sampled.benchmarks[0].pairs, PATIENCE * least);
+    assert_eq!(sampled.benchmarks[0].metrics[0].verdict, Some(Verdict::Inconclusive));
+    assert_eq!(sampled.benchmarks[1].metrics[0].verdict, Some(Verdict::NoRegression));
+    assert_eq!(sampled.stopped_by, StoppedBy::Verdict);
+}
+
+#[test]
+fn nothing_is_set_aside_that_may_not_be_or_looks_no_slower() {
+    let plan = Plan { max_pairs: Some(80), ..plan(&[("wall_time", 0.02)]) };
+    let alone = |may: bool, factor: f64| {
+        let (seconds, mut runs) = (clock(), 0);
+        let sampled = drive(
+            &plan,
+            &seconds,
+            |_, side| {
+                runs += 1;
+                let value = close_to_the_threshold(side, runs - 1);
+                let value = if side == Side::Head { value * factor } else { value };
+                Ok(vec![(BenchmarkId(0), vec![value, value])])
+            },
+            |_, experiment| experiment.set_slow_aside(&|_| may),
+        );
+        sampled.benchmarks[0].pairs
+    };
+    assert_eq!(alone(false, 1.0), 80);
+    assert_eq!(alone(true, 0.98), 80);
+    assert!(alone(true, 1.0) < 80);
+}
+
 #[test]
 fn a_regression_is_told_with_the_pair_that_shows_it_and_once() {
     let mut told = Vec::new();

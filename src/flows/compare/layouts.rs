@@ -14,6 +14,7 @@ use crate::exec::meter;
 use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::layouts::{Layouts, Placing};
+use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, Row};
@@ -41,15 +42,14 @@ impl LayoutResults {
     }
 
     /// Puts the answers in the place of those of the executables as they were built.
-    pub(super) fn put_into(self, benchmarks: &mut [BenchmarkResult], layouts: Layouts) {
-        let is_alone = matches!(layouts, Layouts::Number(_));
+    pub(super) fn put_into(self, benchmarks: &mut [BenchmarkResult]) {
         for (id, over, placing) in self.results {
             let gating = over.metrics.into_iter().filter(|metric| metric.gates);
             for metric in gating {
                 let BenchmarkResult { metrics, layouts, .. } = &mut benchmarks[id.0];
                 let mut all = metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
-                    *as_built = combined(as_built, &metric, placing, is_alone);
+                    *as_built = combined(as_built, &metric, placing);
                     layouts.extend(as_built.layouts.map(|over| (metric.name, over)));
                 }
             }
@@ -58,8 +58,7 @@ impl LayoutResults {
 }
 
 /// The gates that are to be asked over layouts: with `auto` those that have shown a
-/// regression, with a number all. Only what depends on the placement of code and is
-/// measured by running the program itself.
+/// regression or were set aside, with a number all.
 pub(super) fn questions(
     experiment: &Experiment,
     plan: &Plan,
@@ -73,19 +72,26 @@ pub(super) fn questions(
             for (test, gate) in experiment.gating(id) {
                 let wanted = match layouts {
                     Layouts::Off => false,
-                    Layouts::Auto => test.verdict() == Some(Verdict::Regression),
+                    Layouts::Auto => {
+                        test.is_set_aside() || test.verdict() == Some(Verdict::Regression)
+                    }
                     Layouts::Number(_) => true,
                 };
                 let is_known = known.asked.contains(&(id, gate.metric.clone()));
-                let depends = test.metric().depends_on_placement()
-                    && meter::pass(&gate.metric).is_none_or(|pass| pass == meter::Pass::Plain);
-                if wanted && depends && !is_known {
+                if wanted && depends_on_layout(test.metric()) && !is_known {
                     asked.push((id, gate.clone()));
                 }
             }
         }
     }
     asked
+}
+
+/// Whether a metric depends on the placement of code, and is measured by running the program
+/// itself.
+pub(super) fn depends_on_layout(metric: &Metric) -> bool {
+    metric.depends_on_placement()
+        && meter::pass(&metric.name).is_none_or(|pass| pass == meter::Pass::Plain)
 }
 
 /// How much of the time limit is to be left for asking about these benchmarks again,
@@ -145,7 +151,7 @@ impl Session<'_, '_> {
                     on_event(event);
                 }
             },
-            &mut |_| {},
+            &mut |_, _| {},
         );
         results.ended = clock();
         let restored = runs.restore();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Options;
 use super::discovery::Discovery;
-use super::layouts::{LayoutResults, questions, time_needed};
+use super::layouts::{LayoutResults, depends_on_layout, questions, time_needed};
 use super::lengths::{Lengths, plan_groups};
 use super::program::ComparedProgram;
 use crate::engine::experiment::{Experiment, Progress, Turn};
@@ -338,7 +338,7 @@ impl Session<'_, '_> {
         };
         let mut sampled = experiment.finish(stopped_by);
         sampled.elapsed = sampled.elapsed.max(over.ended - began);
-        over.put_into(&mut sampled.benchmarks, layouts);
+        over.put_into(&mut sampled.benchmarks);
         let is_limited = matches!(stopped_by, StoppedBy::TimeLimit | StoppedBy::MaxPairs);
         if is_limited && plan.decides && sampled.is_decided() {
             // What was open as built has its verdict over layouts.
@@ -385,7 +385,9 @@ impl Session<'_, '_> {
         foreseen: &mut Vec<Notice>,
     ) -> Result<StoppedBy, Error> {
         let Session { programs, context, on_event, start, .. } = self;
-        let mut found = Vec::new();
+        let placed: Vec<bool> =
+            plan.groups.iter().map(|group| programs[group.program].can_be_placed()).collect();
+        let mut to_ask: Vec<BenchmarkId> = Vec::new();
         run(
             experiment,
             &|| start.elapsed().as_secs_f64(),
@@ -399,11 +401,17 @@ impl Session<'_, '_> {
                 }
                 on_event(event);
             },
-            &mut |experiment| {
-                let before = found.len();
-                found.extend(experiment.found().map(|(id, _)| id));
-                if plan.asks_layouts && found.len() > before {
-                    experiment.reserve(time_needed(plan, &found));
+            &mut |turn, experiment| {
+                if !plan.asks_layouts {
+                    return;
+                }
+                if placed[turn.group] {
+                    experiment.set_slow_aside(&depends_on_layout);
+                }
+                let before = to_ask.len();
+                to_ask.extend(experiment.to_ask_again());
+                if to_ask.len() > before {
+                    experiment.reserve(time_needed(plan, &to_ask));
                 }
             },
         )
@@ -437,7 +445,7 @@ pub(super) fn run(
     clock: &dyn Fn() -> f64,
     measure: &mut Measure<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
-    after_pair: &mut dyn FnMut(&mut Experiment),
+    after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
 ) -> Result<StoppedBy, Error> {
     let ended = loop {
         let turn = match experiment.next(clock()) {
@@ -451,8 +459,8 @@ pub(super) fn run(
             Err(Stop::Error(error)) => break Err(error),
         };
         experiment.push(&turn, &rows, clock());
+        after_pair(&turn, experiment);
         on_event(Event::Pair { rows: &rows, progress: &experiment.progress() });
-        after_pair(experiment);
         if let Some(unlikely) = experiment.unlikely() {
             on_event(Event::Notice(&Notice::Unlikely(unlikely)));
         }

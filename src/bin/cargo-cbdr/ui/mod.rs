@@ -156,8 +156,17 @@ impl Ui {
 
     /// Prints what is slower as built; it may be placement.
     fn slower(&mut self, what: &str) {
+        self.warning_line("Slower", what);
+    }
+
+    /// Prints what looks slower as built and is still undecided.
+    fn unclear(&mut self, what: &str) {
+        self.warning_line("Unclear", what);
+    }
+
+    fn warning_line(&mut self, verb: &str, what: &str) {
         if !self.verbosity.is_quiet {
-            let line = format!("{WARNING}{:>12}{WARNING:#} {}", "Slower", text::line(what));
+            let line = format!("{WARNING}{verb:>12}{WARNING:#} {}", text::line(what));
             self.live.print(&line);
         }
     }
@@ -222,6 +231,9 @@ impl Ui {
                         (false, true) => self.slower(&format!("{found}, as built")),
                         (false, false) => self.regression(&found),
                     }
+                }
+                for (benchmark, metric) in progress.set_aside() {
+                    self.unclear(&format!("{}, as built", text::found(benchmark, metric)));
                 }
                 self.live.draw(progress);
             }

@@ -42,7 +42,7 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
                 Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
                 _ => {}
             },
-            &mut |_| {},
+            &mut |_, _| {},
         );
         assert_eq!((stopped_by.ok(), &ends), (expected, &pairs_at_end));
         assert_eq!(pairs as u64, pairs_at_end.first().copied().unwrap_or(0));
