@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use cargo_cbdr::engine::experiment::PATIENCE;
-use cargo_cbdr::engine::layouts::LayoutNoise;
+use cargo_cbdr::engine::layouts::{LayoutNoise, looks_slower};
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
@@ -81,9 +80,7 @@ impl Cell {
             if let Some(decision) = running.decide(THRESHOLD) {
                 return (AsBuilt::Decided(decision), pair);
             }
-            let is_slower = || running.summary().change.is_some_and(|change| change > THRESHOLD);
-            let is_due = self.asked == Asked::Both && u64::from(pair) >= PATIENCE * least;
-            if is_due && is_slower() {
+            if self.asked == Asked::Both && looks_slower(&running, THRESHOLD, least) {
                 return (AsBuilt::LooksSlower, pair);
             }
         }

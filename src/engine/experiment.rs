@@ -44,10 +44,6 @@ const SOONEST: f64 = 0.25;
 /// shared equally by tests for which there is no forecast.
 const LATEST: f64 = 100.0;
 
-/// A test that looks slower after this many times the pairs with which it could have been
-/// decided is close to the threshold or noisy, and another way of asking is cheaper.
-pub const PATIENCE: u64 = 4;
-
 /// A pair that is to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
@@ -203,17 +199,16 @@ impl Experiment {
         }
     }
 
-    /// Sets those tests of the latest group aside that look slower after [`PATIENCE`] times
-    /// the pairs that can decide, as far as they `may` be. They get no further pairs here.
+    /// Sets those tests of the latest group aside that look slower for long, as far as they
+    /// `may` be. They get no further pairs here.
     pub(crate) fn set_slow_aside(&mut self, may: &dyn Fn(&Metric) -> bool) {
         let Some(number) = self.latest else { return };
-        let patience = self.groups[number].least.saturating_mul(PATIENCE);
+        let least = self.groups[number].least;
         let wanted = self.wanted(number).len();
         for id in self.plan.groups[number].benchmarks.clone() {
             let benchmark = &mut self.benchmarks[id];
             for (place, (_, test)) in benchmark.tests.iter_mut().enumerate() {
-                let is_due = test.is_open() && test.pairs() >= patience && test.looks_slower();
-                if is_due && may(test.metric()) {
+                if test.looks_slower(least) && may(test.metric()) {
                     test.set_aside();
                     self.set_aside.push((BenchmarkId(id), place));
                 }
@@ -311,8 +306,9 @@ impl Experiment {
         open.map(|benchmark| benchmark.name.as_str()).collect()
     }
 
-    /// What would bring the verdicts that are open, if there are any.
-    pub(crate) fn advice(&self) -> Option<Advice> {
+    /// What would bring the verdicts that are open, if there are any. Sampling had taken
+    /// `before` seconds when this experiment began.
+    pub(crate) fn advice(&self, before: f64) -> Option<Advice> {
         let mut open = Vec::new();
         let all: Vec<Vec<&MetricTest>> = self
             .benchmarks
@@ -332,7 +328,7 @@ impl Experiment {
                 }));
             }
         }
-        advice(&open, self.elapsed)
+        advice(&open, before + self.elapsed)
     }
 
     /// The results of all benchmarks, once sampling is over.

@@ -17,6 +17,7 @@ use crate::model::outcome::{MetricResult, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::side::Side;
 use crate::stats::empirical::{median, sorted, typical_deviation};
+use crate::stats::estimator::Running;
 
 /// What tells the order of the units from that of the pairs as built.
 const SEED: u64 = 0x6c61_796f_7574;
@@ -34,6 +35,27 @@ const UNITS_TO_LEARN: usize = 4;
 /// How much larger the variance of a median of a few normal values is than that of their
 /// mean.
 const MEDIAN: f64 = 1.4;
+
+/// See [`looks_slower`].
+const PATIENCE: f64 = 1.5;
+
+/// How many times between a number of pairs and twice as many it is looked whether they look
+/// slower: the bounds take long to compute.
+const LOOKS: u64 = 16;
+
+/// Whether an undecided test looks slower than `threshold` for so long that layouts are the
+/// shorter way to a verdict. The more pairs there are, the less need the estimate be beyond:
+/// `p` pairs are enough when `p/least` times [`Running::share_beyond`] is [`PATIENCE`], where
+/// `least` can decide at all. So a noisy estimate that has just crossed the threshold is not
+/// taken for a slowdown, and one that stays there is not measured for ever.
+pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
+    let pairs = running.pairs();
+    let patience = pairs as f64 / least as f64;
+    if patience < PATIENCE || !pairs.is_multiple_of((pairs / LOOKS).max(1)) {
+        return false;
+    }
+    running.share_beyond(threshold).is_some_and(|share| patience * share >= PATIENCE)
+}
 
 /// What is asked over layouts, and the benchmark of the comparison that each is.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The test of one metric of one benchmark, from its first pair to its verdict. A
 //! comparison that is running and an analysis of its samples share it.
 
+use super::layouts::looks_slower;
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::metric::{Better, Metric};
@@ -148,10 +149,11 @@ impl MetricTest {
         is_undecided && !self.is_set_aside || matches!(self.warning, Warning::Open(_))
     }
 
-    /// Whether there is no verdict yet, and the estimate is beyond the threshold.
-    pub(super) fn looks_slower(&self) -> bool {
-        let threshold = self.threshold().filter(|_| self.verdict.is_none());
-        threshold.is_some_and(|threshold| self.running.exceeds(threshold))
+    /// Whether it is open and looks slower for long (see [`looks_slower`]).
+    pub(super) fn looks_slower(&self, least: u64) -> bool {
+        let is_open = self.verdict.is_none() && !self.is_set_aside;
+        let threshold = self.threshold().filter(|_| is_open);
+        threshold.is_some_and(|threshold| looks_slower(&self.running, threshold, least))
     }
 
     /// Takes no further pairs: it is asked about in another way, and has no verdict here.

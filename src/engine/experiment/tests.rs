@@ -322,7 +322,8 @@ fn what_looks_slower_for_long_is_set_aside_and_the_rest_goes_on() {
         },
     );
     assert_eq!(told, [(BenchmarkId(0), 0)]);
-    assert_eq!(sampled.benchmarks[0].pairs, PATIENCE * least);
+    let pairs = sampled.benchmarks[0].pairs;
+    assert!((2 * least..80).contains(&pairs), "{pairs}");
     assert_eq!(sampled.benchmarks[0].metrics[0].verdict, Some(Verdict::Inconclusive));
     assert_eq!(sampled.benchmarks[1].metrics[0].verdict, Some(Verdict::NoRegression));
     assert_eq!(sampled.stopped_by, StoppedBy::Verdict);

@@ -15,7 +15,7 @@ use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::layouts::{Layouts, Placing};
 use crate::model::metric::Metric;
-use crate::model::notice::Notice;
+use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
@@ -30,8 +30,12 @@ pub(super) struct LayoutResults {
     asked: Vec<(BenchmarkId, String)>,
     /// The benchmarks with their gating metrics over layouts.
     results: Vec<(BenchmarkId, BenchmarkResult, Placing)>,
+    /// How long had been sampled when the latest questions were asked, seconds.
+    pub(super) began: f64,
     /// When the last unit ended, seconds since the start of the session.
     pub(super) ended: f64,
+    /// What would bring the answers that are missing.
+    pub(super) advice: Option<Advice>,
 }
 
 impl LayoutResults {
@@ -157,6 +161,7 @@ impl Session<'_, '_> {
         let restored = runs.restore();
         let stopped_by = ended?;
         restored?;
+        results.advice = experiment.advice(results.began);
         let over = experiment.finish(stopped_by).benchmarks;
         for ((number, over), id) in over.into_iter().enumerate().zip(&asked.of) {
             let group = asked.plan.groups.iter().find(|one| one.benchmarks.contains(&number));

@@ -329,6 +329,7 @@ impl Session<'_, '_> {
             }
             let spent = Duration::from_secs_f64(self.start.elapsed().as_secs_f64() - began);
             let left = plan.time_limit.saturating_sub(spent);
+            over.began = spent.as_secs_f64();
             let ended = self.ask_over_layouts(plan, &questions, left, layouts, &mut over)?;
             let goes_on = plan.fail_fast && !over.confirm_any();
             if ended != StoppedBy::Verdict || stopped_by != StoppedBy::Verdict || !goes_on {
@@ -338,6 +339,7 @@ impl Session<'_, '_> {
         };
         let mut sampled = experiment.finish(stopped_by);
         sampled.elapsed = sampled.elapsed.max(over.ended - began);
+        let asked_again = std::mem::take(&mut over.advice);
         over.put_into(&mut sampled.benchmarks);
         let is_limited = matches!(stopped_by, StoppedBy::TimeLimit | StoppedBy::MaxPairs);
         if is_limited && plan.decides && sampled.is_decided() {
@@ -346,10 +348,10 @@ impl Session<'_, '_> {
             stopped_by = StoppedBy::Verdict;
         }
         let advice = match stopped_by {
-            StoppedBy::TimeLimit => experiment.advice(),
+            StoppedBy::TimeLimit => experiment.advice(0.0).or(asked_again),
             // More time would change nothing, and too few pairs were remarked on before.
             StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
-                experiment.advice().map(|advice| Advice { time: None, ..advice })
+                experiment.advice(0.0).map(|advice| Advice { time: None, ..advice })
             }
             _ => None,
         };

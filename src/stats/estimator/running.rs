@@ -168,6 +168,19 @@ impl Running {
         }
     }
 
+    /// How far the estimate is beyond `threshold`, as a share of its distance from the bound
+    /// that has to pass it for a regression: 1 where that just does, negative where the
+    /// estimate is not beyond. `None` while there is no estimate.
+    pub fn share_beyond(&self, threshold: f64) -> Option<f64> {
+        let Summary { change, lower, upper, .. } = self.summary();
+        let (change, critical) = (change?, self.direction.critical_change(threshold)?);
+        let share = match self.direction {
+            Better::Higher => (critical - change) / (upper.unwrap_or(f64::INFINITY) - change),
+            _ => (change - critical) / (change - lower.unwrap_or(f64::NEG_INFINITY)),
+        };
+        Some(share).filter(|share| share.is_finite())
+    }
+
     /// How many pairs' changes equal the threshold, so that an estimator that goes by
     /// signs counts them for neither side. 0 for other estimators.
     pub(crate) fn ties(&self, threshold: f64) -> u64 {
