@@ -146,13 +146,7 @@ impl Simulated for Cell {
         let mut tally = Tally { runs: self.runs, ..Tally::default() };
         for _ in 0..self.runs {
             let (decision, seconds) = self.compare(&mut random);
-            match decision {
-                Some(Decision::Regression) => tally.alarms += 1,
-                Some(Decision::NoRegression) => tally.clears += 1,
-                None => {}
-            }
-            tally.pairs += seconds;
-            tally.squares += seconds * seconds;
+            tally.push(decision, seconds);
         }
         tally
     }

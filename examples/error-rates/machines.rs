@@ -62,13 +62,7 @@ impl Shards {
         let mut tally = Tally { runs: self.runs, ..Tally::default() };
         for _ in 0..self.runs {
             let (decision, pairs) = self.one(&mut sources, &mut random);
-            match decision {
-                Some(Decision::Regression) => tally.alarms += 1,
-                Some(Decision::NoRegression) => tally.clears += 1,
-                None => {}
-            }
-            tally.pairs += f64::from(pairs);
-            tally.squares += f64::from(pairs).powi(2);
+            tally.push(decision, f64::from(pairs));
         }
         tally
     }

@@ -72,6 +72,17 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a comparison, which took so many pairs (or seconds).
+    pub fn push(&mut self, decision: Option<Decision>, pairs: f64) {
+        match decision {
+            Some(Decision::Regression) => self.alarms += 1,
+            Some(Decision::NoRegression) => self.clears += 1,
+            None => {}
+        }
+        self.pairs += pairs;
+        self.squares += pairs * pairs;
+    }
+
     pub fn alarm_rate(&self) -> f64 {
         f64::from(self.alarms) / f64::from(self.runs)
     }
@@ -108,13 +119,7 @@ impl Cell {
                 Rule::Ours(estimator) => self.ours(estimator, &mut source, &mut random),
                 Rule::Welch(_) => self.welch(&critical, &mut source, &mut random),
             };
-            match decision {
-                Some(Decision::Regression) => tally.alarms += 1,
-                Some(Decision::NoRegression) => tally.clears += 1,
-                None => {}
-            }
-            tally.pairs += pairs;
-            tally.squares += pairs * pairs;
+            tally.push(decision, pairs);
         }
         tally
     }

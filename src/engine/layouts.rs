@@ -36,7 +36,8 @@ const UNITS_TO_LEARN: usize = 4;
 /// mean.
 const MEDIAN: f64 = 1.4;
 
-/// See [`looks_slower`].
+/// After how many times the least number of pairs a test looks slower for long whose bound
+/// has come to the threshold; see [`looks_slower`] for one whose bound is farther off.
 const PATIENCE: f64 = 1.5;
 
 /// How many times between a number of pairs and twice as many it is looked whether they look
@@ -50,11 +51,11 @@ const LOOKS: u64 = 16;
 /// taken for a slowdown, and one that stays there is not measured for ever.
 pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
     let pairs = running.pairs();
-    let patience = pairs as f64 / least as f64;
-    if patience < PATIENCE || !pairs.is_multiple_of((pairs / LOOKS).max(1)) {
+    let multiple = pairs as f64 / least as f64;
+    if multiple < PATIENCE || !pairs.is_multiple_of((pairs / LOOKS).max(1)) {
         return false;
     }
-    running.share_beyond(threshold).is_some_and(|share| patience * share >= PATIENCE)
+    running.share_beyond(threshold).is_some_and(|share| multiple * share >= PATIENCE)
 }
 
 /// What is asked over layouts, and the benchmark of the comparison that each is.
