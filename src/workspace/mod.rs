@@ -16,6 +16,7 @@ mod environment;
 mod fetch;
 mod files;
 mod folder_record;
+pub(crate) mod functions;
 pub mod git;
 mod identical;
 mod inputs;
@@ -40,7 +41,7 @@ pub use relink::record::record_link;
 pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
 
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::exec::harness;
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
@@ -299,7 +300,7 @@ fn build_sides(
         base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
         head: BuiltSide { setup: head, artifacts: artifacts.head, worktree: worktrees.head },
     };
-    let mut prepared = Vec::new();
+    let (mut prepared, mut unusable) = (Vec::new(), None);
     let mut moves = None;
     for benchmark in benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
@@ -313,6 +314,13 @@ fn build_sides(
                 let why = format!("it builds on neither side ({})", how_to_see(benchmark));
                 let benchmark = benchmark.name.clone();
                 context.notice(Notice::LeftOut { benchmark, why });
+                continue;
+            }
+            if let Some(harness) = unusable_harness(benchmark, &both)? {
+                let benchmark = benchmark.name.clone();
+                let why = format!("an executable of {harness} measures nothing by itself");
+                context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
+                unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
                 continue;
             }
             let explains = &mut |context: &PrepareContext<'_>, found: &[MovedLocation]| {
@@ -331,6 +339,9 @@ fn build_sides(
         let source = built.head.source(benchmark);
         prepared.push(Prepared { benchmark: benchmark.clone(), state, libraries, source });
     }
+    if let (Some(unusable), true) = (unusable, prepared.is_empty()) {
+        return Err(unusable.into());
+    }
     if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
         // An unchanged program may read any file that differs when it runs.
         let store = Store::open(&context.cache.git(), &context.repo)?;
@@ -341,6 +352,25 @@ fn build_sides(
     }
     context.cache.prune(&[built.base.names(), built.head.names()].concat());
     Ok(prepared)
+}
+
+/// The harness of a target that was found, if it can't be used.
+fn unusable_harness(
+    benchmark: &Benchmark,
+    both: &Pair<Result<Runnable, String>>,
+) -> Result<Option<&'static str>, Error> {
+    if !benchmark.is_found || benchmark.harness.is_some() {
+        return Ok(None);
+    }
+    for runnable in Side::BOTH.into_iter().filter_map(|side| both[side].as_ref().ok()) {
+        if let Some(path) = &runnable.program.executable {
+            let executable = fs_err::read(path).map_err(Error::io("read", path))?;
+            if let Some(harness) = harness::unusable(&executable) {
+                return Ok(Some(harness));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Which option shows why a target that was found does not build.
