@@ -19,7 +19,7 @@ use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request, State};
+use crate::workspace::{self, Preparation, Request, State, functions};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
@@ -93,6 +93,10 @@ pub fn compare(
         on_event(Event::Notice(&notice));
         notices.push(notice);
     }
+    for notice in changed_functions(&preparation, &sampled.benchmarks, &discoveries) {
+        on_event(Event::Notice(&notice));
+        notices.push(notice);
+    }
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
@@ -162,6 +166,31 @@ fn programs<'a>(
         }
         _ => Ok(programs),
     }
+}
+
+/// Which functions differ in the programs of which a benchmark regressed, where that can be
+/// told.
+fn changed_functions(
+    preparation: &Preparation,
+    measured: &[BenchmarkResult],
+    discoveries: &[Discovery],
+) -> Vec<Notice> {
+    let mut measured = measured.iter();
+    let ready = preparation.benchmarks.iter().filter_map(|prepared| match &prepared.state {
+        State::Ready(programs) => Some((&prepared.benchmark.name, programs)),
+        State::Identical | State::NoBaseline => None,
+    });
+    let mut notices = Vec::new();
+    for ((name, programs), found) in ready.zip(discoveries) {
+        let own: Vec<_> = measured.by_ref().take(found.benchmarks.len()).collect();
+        if own.into_iter().any(BenchmarkResult::has_regressed) {
+            let changed = functions::changed(programs);
+            let notice =
+                changed.map(|changed| Notice::Functions { benchmark: name.clone(), changed });
+            notices.extend(notice);
+        }
+    }
+    notices
 }
 
 /// The measured benchmarks, among those of which there is nothing to measure.

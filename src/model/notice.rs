@@ -11,6 +11,15 @@ use crate::model::noise::Finding;
 use crate::model::outcome::{Removed, Summary};
 use crate::model::side::{Pair, Side};
 
+/// A function that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFunction {
+    /// Its name, without the hashes of crates.
+    pub name: String,
+    /// Its length, bytes; none on a side that has no such function of its own.
+    pub bytes: Pair<Option<u64>>,
+}
+
 /// Something the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
@@ -38,6 +47,13 @@ pub enum Notice {
     },
     /// The tables of the two sides differ in what is run, or only one has one.
     RunDiffers(RunDiffers),
+    /// Which functions of a program that regressed differ between the sides.
+    Functions {
+        /// The program.
+        benchmark: String,
+        /// The functions, those whose length changed most first.
+        changed: Vec<ChangedFunction>,
+    },
     /// The base has no such benchmark, or does not build.
     NoBaseline {
         /// The benchmark.

@@ -345,6 +345,11 @@ impl BenchmarkResult {
             layouts,
         }
     }
+
+    /// Whether a metric of it has regressed.
+    pub(crate) fn has_regressed(&self) -> bool {
+        self.metrics.iter().any(|metric| metric.verdict == Some(Verdict::Regression))
+    }
 }
 
 /// What the sampling of all benchmarks gave.

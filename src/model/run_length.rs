@@ -9,6 +9,8 @@ pub(crate) enum RunLength {
     Time(Duration),
     /// For about a tenth of a second, whatever the benchmark's own code asks for.
     Capped,
+    /// As long as the benchmark's own code asks for.
+    Own,
     /// As short as can be: the run only shows which benchmarks there are.
     Probe,
 }
@@ -24,7 +26,7 @@ impl RunLength {
     pub(crate) fn time(self) -> Option<Duration> {
         match self {
             RunLength::Time(time) => Some(time),
-            RunLength::Capped | RunLength::Probe => None,
+            RunLength::Capped | RunLength::Own | RunLength::Probe => None,
         }
     }
 }

@@ -280,6 +280,12 @@ fn the_demo_finds_the_slowdown_that_it_planted() {
     let said = &ran.stdout;
     assert!(said.contains("\nregression: wall_time of words changed by +"), "{said}");
     assert!(said.contains("\nThe planted slowdown was found;"), "{said}");
+    // Where the objects can be read, the function is named in which it was planted.
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        let is_named = ran.stderr.contains(" of `words` differ between the sides: ")
+            && ran.stderr.contains("`wordcount::count` (");
+        assert!(is_named, "{}", ran.stderr);
+    }
     // It takes everything away again, and leaves the user's cache alone.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -156,6 +156,27 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
 }
 
 #[test]
+fn runs_that_would_never_end_are_capped() {
+    let repo = suite();
+    write_suite(&repo, "divan", &[("inputs", 100.0), ("quiet", 100.0)]);
+    repo.branch("next");
+    write_suite(&repo, "divan", &[("inputs", 130.0), ("quiet", 100.0)]);
+    let args = "compare feature --harness divan --seed 3 --layouts off --format json";
+    let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs")).run().code(100);
+    for _ in 0..2 {
+        let benchmarks = compare().json()["benchmarks"].clone();
+        let time = |number: usize| benchmarks[number]["measurement_time"].clone();
+        assert_eq!((time(0), time(1)), (Value::Null, json!(0.001)));
+        let verdict = |number: usize| benchmarks[number]["metrics"][1]["verdict"].clone();
+        assert_eq!((verdict(0), verdict(1)), (json!("regression"), json!("no-regression")));
+    }
+    // One run of those that don't end is tried, and that is known from then on.
+    let runs = runs(&repo);
+    let skips = |run: &&String| run.ends_with("suite::inputs") && run.contains("time true");
+    assert_eq!(runs.iter().filter(skips).count(), 1, "{runs:#?}");
+}
+
+#[test]
 fn a_benchmark_of_one_side_is_new_or_removed() {
     let repo = suite();
     write_suite(&repo, "libtest", &[("fourth", 1.0), ("second", 2000.0)]);

@@ -187,6 +187,20 @@ fn main() {
     let ran = compare(&repo, "").run().code(101);
     let ran = ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
     ran.says("hint: name another with `--bench`");
+    // Beside others that can be measured it is left out, unless it is named.
+    repo.write("benches/loop.rs", "fn main() { println!(\"{}\", suite::STEPS) }\n");
+    let tables = "\n[[bench]]\nname = \"loop\"\nharness = false\n";
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}{tables}"));
+    repo.commit("another");
+    let ran = compare(&repo, "--max-pairs 2 --bench-from head").run();
+    let ran = ran.says("`suite` is left out: an executable of tango measures nothing by itself");
+    ran.says("loop");
+    let ran = compare(&repo, "--max-pairs 2 --bench-from head --bench suite").run().code(101);
+    ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
+    std::fs::remove_file(repo.path().join("benches/loop.rs")).unwrap();
+    repo.write("Cargo.toml", &manifest);
+    repo.commit("no other");
     // A loop that ends by the clock.
     let clocked = "\
 // Not by an Instant alone.

@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "stats", "settings", "engine", "error", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 16] = [
+const OWNERS: [(&[&str], &[&str]); 17] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
@@ -43,7 +43,11 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
         ],
     ),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
-    (&["object::"], &["src/workspace/identical", "src/exec/meter/size.rs"]),
+    (
+        &["object::"],
+        &["src/workspace/functions/", "src/workspace/identical", "src/exec/meter/size.rs"],
+    ),
+    (&["rustc_demangle"], &["src/workspace/functions/"]),
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),
 ];
 

@@ -148,10 +148,15 @@ impl SideProgram {
         timed(1) != timed(2)
     }
 
+    /// Whether the harness can be told how long to measure, but in whole seconds only.
+    pub(crate) fn takes_seconds_only(&self) -> bool {
+        !self.takes_time() && !self.timed(RunLength::SHORT).is_empty()
+    }
+
     /// Whether the harness can be told to end whatever the benchmark's own code asks for.
     pub(crate) fn can_be_capped(&self) -> bool {
         let capped = self.timed(RunLength::Capped);
-        !capped.is_empty() && capped != self.timed(RunLength::LONG)
+        !capped.is_empty() && capped != self.timed(RunLength::SHORT)
     }
 
     fn timed(&self, length: RunLength) -> Vec<OsString> {

@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 
 use super::{
-    Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of, set,
-    text,
+    CAP, Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of,
+    set, text,
 };
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
@@ -35,9 +35,6 @@ pub(super) const PORT: &str = "CARGO_CRITERION_PORT";
 
 /// In all versions; whoever has it filters by a regular expression.
 const EXACT: &str = "warm-up-time";
-
-/// The measurement time in the quick mode: what it takes at least.
-const CAP: Duration = Duration::from_millis(100);
 
 /// Came together with fractions of seconds and the quick mode, in 0.4.
 const FRACTIONS: &str = "discard-baseline";
@@ -61,6 +58,9 @@ pub(super) static CRITERION: Definition = Definition {
 /// What a measurement that is not of time is called.
 const OTHER: &str = "value";
 
+/// The least time that can be asked for before there were fractions.
+const SECOND: Duration = Duration::from_secs(1);
+
 /// The least time that a benchmark is warmed up.
 const LEAST_WARM_UP: Duration = Duration::from_millis(1);
 
@@ -79,13 +79,13 @@ fn flags(harness: &Harness) -> Vec<Flag> {
 /// of n and 2n iterations agree within the significance level, but not before a tenth of
 /// a second, or when the measurement time is over. It takes no sample size.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
-    let second = Duration::from_secs(1);
     let quick = |time: Duration| {
         let significance = ("--significance-level", Some("0.99".to_owned()));
         vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]
     };
     let (warm_up, time) = match length {
-        _ if !harness.knows(FRACTIONS) => (second, second),
+        RunLength::Own => return Vec::new(),
+        _ if !harness.knows(FRACTIONS) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),
         RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),

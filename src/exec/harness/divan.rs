@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 
 use super::{
-    Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
+    CAP, Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
 };
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
@@ -53,17 +53,21 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
 /// Flags for as many samples as there are in this time. They win over the attributes in
 /// the code. The time is that of the samples alone: the first benchmark of a process
 /// spends ten milliseconds on measuring Divan itself, and without this they would count.
+///
+/// A benchmark whose inputs take far longer to make than to use would then run for ever:
+/// in a probe, and where ten milliseconds hardly matter, their time counts.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
-    let time = match length {
-        RunLength::Time(time) => time,
-        RunLength::Probe => PROBE,
-        // Without a flag for it nothing has to win: the time is the most there is.
-        RunLength::Capped => return Vec::new(),
+    let (time, skip_ext_time) = match length {
+        RunLength::Time(time) if time < CAP => (time, "true"),
+        RunLength::Time(time) => (time, "false"),
+        RunLength::Probe => (PROBE, "false"),
+        RunLength::Capped => (CAP, "false"),
+        RunLength::Own => return Vec::new(),
     };
     let table = [
         (SAMPLE_COUNT, "--sample-count", Some(SAMPLES.to_owned())),
         (MAX_TIME, "--max-time", seconds_of(time)),
-        (SKIP_EXT_TIME, "--skip-ext-time", Some("true".to_owned())),
+        (SKIP_EXT_TIME, "--skip-ext-time", Some(skip_ext_time.to_owned())),
     ];
     let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
     known.map(|(_, flag, value)| (flag, value)).collect()

@@ -31,6 +31,9 @@ use crate::model::run_length::RunLength;
 /// How long a probe measures each benchmark.
 const PROBE: Duration = Duration::from_millis(1);
 
+/// How long a capped run measures each benchmark: what Criterion's quick mode takes at least.
+const CAP: Duration = Duration::from_millis(100);
+
 /// The most that a file may hold that a run has left, bytes.
 const LARGEST: u64 = 16 << 20;
 

@@ -132,6 +132,10 @@ fn criterions_flags_are_those_that_its_version_knows() {
         let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";
         assert_eq!(words("noplot measurement-time warm-up-time", length), expected);
     }
+    // The benchmark's code may ask for less.
+    for known in ["noplot measurement-time warm-up-time", "noplot discard-baseline"] {
+        assert_eq!(words(known, RunLength::Own), "bench --noplot");
+    }
     assert_eq!(words("", time(1)), "bench");
 }
 
@@ -142,8 +146,12 @@ fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {
     let one = RunLength::Time(Duration::from_millis(1));
     let expected = "--sample-count 50000 --max-time 0.001 --skip-ext-time true";
     assert_eq!(words("bench", one), format!("bench --color never {expected}"));
-    assert_eq!(words("bench", RunLength::Probe), words("bench", one));
-    assert_eq!(words("bench", RunLength::Capped), "bench --color never");
+    // The time that inputs take counts.
+    let table = [(RunLength::Probe, "0.001"), (RunLength::Capped, "0.1"), (RunLength::LONG, "0.1")];
+    for (length, time) in table {
+        let expected = format!("--sample-count 50000 --max-time {time} --skip-ext-time false");
+        assert_eq!(words("bench", length), format!("bench --color never {expected}"));
+    }
     // Flags of the user's own stay.
     let expected = "bench '--max-time=2' --sample-count 5 --color never --skip-ext-time true";
     assert_eq!(words("bench --max-time=2 --sample-count 5", one), expected);

@@ -60,9 +60,19 @@ fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
 
 /// The first of the words that a source has, outside of the comments of a line.
 fn timing_word(source: &str) -> Option<&'static str> {
-    let code = || source.lines().filter_map(|line| line.split("//").next());
-    let words = || code().flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let words =
+        || code(source).flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
     TIMING.into_iter().find(|timing| words().any(|word| word == *timing))
+}
+
+/// The lines of a source, each without the comment at its end.
+fn code(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().map(|line| line.split("//").next().unwrap_or_default())
+}
+
+/// What stands in a source; nothing where it can't be read.
+fn read(source: &Source) -> String {
+    std::fs::read_to_string(&source.path).unwrap_or_default()
 }
 
 /// Calls in a benchmark's code with which it sets times of its own; criterion lets those
@@ -71,18 +81,29 @@ const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_t
 
 /// Where a source sets times of its own, each a file and a line.
 pub(super) fn own_times(source: &Source) -> Vec<String> {
-    let text = std::fs::read_to_string(&source.path).unwrap_or_default();
     let file = source.inside.display();
-    own_times_in(&text).into_iter().map(|line| format!("{file}:{line}")).collect()
+    own_times_in(&read(source)).into_iter().map(|line| format!("{file}:{line}")).collect()
 }
 
 /// The lines, counted from 1.
 fn own_times_in(text: &str) -> Vec<usize> {
-    let sets = |line: &str| {
-        let code = line.split("//").next().unwrap_or_default();
-        OWN_TIMES.iter().any(|call| code.contains(call))
-    };
-    text.lines().enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
+    let sets = |line: &str| OWN_TIMES.iter().any(|call| line.contains(call));
+    code(text).enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
+}
+
+/// Whether a source configures criterion to measure for less than a second, as far as its
+/// text tells: this is what an old criterion does unless the command line says otherwise.
+pub(super) fn asks_for_short_runs(source: &Source) -> bool {
+    asks_for_short_runs_in(&read(source))
+}
+
+fn asks_for_short_runs_in(text: &str) -> bool {
+    let code: String = code(text).collect();
+    let configures = code.split(';').any(|statement| {
+        let configuration = statement.split_once("Criterion::default()");
+        configuration.is_some_and(|(_, calls)| calls.contains(".measurement_time("))
+    });
+    configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
 }
 
 /// A word of doubt about a benchmark that takes so few of the harness's steps that a change
@@ -126,6 +147,24 @@ mod tests {
                     // group.sample_size(10);\n\
                     group\n    .sample_size(500)\n    .warm_up_time(x);\n";
         assert_eq!(own_times_in(text), [2, 5, 6]);
+    }
+
+    #[test]
+    fn only_a_configuration_can_ask_for_shorter_runs_than_the_command_line() {
+        let table = [
+            ("config = Criterion::default().measurement_time(Duration::from_millis(100));", true),
+            (
+                "Criterion::default()\n    .sample_size(10)\n    .measurement_time(SHORT);\n\
+              const SHORT: Duration = Duration::from_millis(50);",
+                true,
+            ),
+            ("config = Criterion::default().measurement_time(Duration::from_secs(10));", false),
+            ("config = Criterion::default(); group.measurement_time(from_millis(5));", false),
+            ("// Criterion::default().measurement_time(Duration::from_millis(100));", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(asks_for_short_runs_in(text), expected, "{text}");
+        }
     }
 
     #[test]

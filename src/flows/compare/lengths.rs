@@ -23,6 +23,10 @@ const SLOW_START: f64 = 0.05;
 /// as it was told, or an iteration takes long.
 const SLOW_PAIR: f64 = 0.5;
 
+/// When a pair that was told to be short is ended, if a capped one can stand in for it:
+/// after so long for each of its benchmarks.
+const LONGEST_PAIR: Duration = Duration::from_secs(3);
+
 /// How long runs measure behind a start of the process that takes far longer.
 const BEHIND_START_UP: Duration = Duration::from_millis(10);
 
@@ -86,6 +90,11 @@ impl Lengths<'_, '_> {
         known: &Path,
         begins: &mut dyn FnMut(usize, usize),
     ) -> Result<(), Error> {
+        if self.program.runs_as_coded() {
+            for &group in &self.groups {
+                plan.groups[group].length = Some(RunLength::Own);
+            }
+        }
         if !self.program.takes_time() {
             return Ok(());
         }
@@ -175,11 +184,17 @@ impl Lengths<'_, '_> {
             return Ok(None);
         }
         let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
+        let start_ups = Duration::from_secs_f64(4.0 * self.program.known_start_up());
+        let longest = start_ups + LONGEST_PAIR * wanted.len() as u32;
         let mut trial = Trial::new(questions);
         let mut first = Side::Base;
         while let Some(length) = trial.next() {
             let run = RunLength::Time(length);
-            let (seconds, ratios) = self.try_pair(&wanted, &asked, first, run)?;
+            let longest = self.program.can_be_capped().then_some(longest);
+            let (seconds, ratios) = match self.try_pair(&wanted, &asked, first, run, longest) {
+                Err(Stop::OutOfTime) => (f64::INFINITY, Vec::new()),
+                tried => tried?,
+            };
             if seconds > SLOW_PAIR {
                 let slow = self.behind_start_up(Length { run, pair_seconds: seconds }, &wanted);
                 return self.capped(slow, &wanted, &asked, first).map(Some);
@@ -214,23 +229,27 @@ impl Lengths<'_, '_> {
             return Ok(slow);
         }
         let run = RunLength::Capped;
-        let (pair_seconds, ratios) = self.try_pair(wanted, asked, first, run)?;
+        let (pair_seconds, ratios) = self.try_pair(wanted, asked, first, run, None)?;
         // Criterion 0.4.0 reports a constant for what is too slow for its quick mode.
         let is_constant = ratios.contains(&1.0);
-        let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds && !is_constant;
+        let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds
+            && !(is_constant && slow.pair_seconds.is_finite());
         Ok(if is_worth_it { Length { run, pair_seconds } } else { slow })
     }
 
-    /// Measures a pair: how long it takes, seconds, and head over base of what is asked.
+    /// Measures a pair, for `longest` at most: how long it takes, seconds, and head over base
+    /// of what is asked.
     fn try_pair(
         &mut self,
         wanted: &[BenchmarkId],
         asked: &[(BenchmarkId, MetricId)],
         first: Side,
         run: RunLength,
+        longest: Option<Duration>,
     ) -> Result<(f64, Vec<f64>), Stop> {
         let begin = Instant::now();
-        let rows = self.program.pair(wanted, first, run, None, self.context)?;
+        let deadline = longest.map(|longest| begin + longest);
+        let rows = self.program.pair(wanted, first, run, deadline, self.context)?;
         let seconds = begin.elapsed().as_secs_f64();
         Ok((seconds, asked.iter().map(|asked| ratio(&rows, *asked)).collect()))
     }

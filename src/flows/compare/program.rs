@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::discovery::{Discovered, Discovery};
-use super::harnesses::own_times;
+use super::harnesses::{asks_for_short_runs, own_times};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
@@ -133,11 +133,13 @@ impl<'a> ComparedProgram<'a> {
             begins(&execution.benchmark.name);
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
+        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
+        let execution = &mut self.execution;
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
                 let filter = self.part.filter();
-                execution.run_all(&mut self.sides[side], RunLength::Probe, filter, context)
+                execution.run_all(&mut self.sides[side], length, filter, context)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();
@@ -241,6 +243,13 @@ impl<'a> ComparedProgram<'a> {
     /// Whether the harness of both sides can be told how long to measure.
     pub(super) fn takes_time(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].takes_time())
+    }
+
+    /// Whether runs are shorter when they measure for as long as the code of the benchmarks
+    /// asks than for the least time that the harness can be told.
+    pub(super) fn runs_as_coded(&self) -> bool {
+        let can_be_told = Side::BOTH.into_iter().all(|side| !self.sides[side].takes_seconds_only());
+        !can_be_told && self.source.is_some_and(asks_for_short_runs)
     }
 
     /// Whether the harness of both sides can be told to end whatever the code asks for.

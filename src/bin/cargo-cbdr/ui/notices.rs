@@ -3,7 +3,7 @@
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
+    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
 use cargo_cbdr::model::side::Side;
@@ -51,6 +51,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::OnlyBase { benchmark } => {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
+        Notice::Functions { benchmark, changed } => functions(benchmark, changed),
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
@@ -324,6 +325,35 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
         .map_or(String::new(), |path| format!("; the {} differs there, in {path}", side.other()));
     let folders = folders.join(", ");
     format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
+}
+
+/// How many functions are named before the rest is only counted.
+const FUNCTIONS: usize = 5;
+
+fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
+    if changed.is_empty() {
+        return format!(
+            "every function of `{benchmark}` is the same on both sides: what differs is its data \
+             or the placement of its code"
+        );
+    }
+    let named = changed.iter().take(FUNCTIONS).map(|ChangedFunction { name, bytes }| {
+        let how = match (bytes.base, bytes.head) {
+            (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
+            (Some(_), Some(_)) => "as long as before".to_owned(),
+            (Some(_), None) => "on the base only".to_owned(),
+            (None, _) => "on the head only".to_owned(),
+        };
+        format!("`{name}` ({how})")
+    });
+    let others = changed.len().saturating_sub(FUNCTIONS);
+    let others = (others > 0).then(|| format!("{others} more"));
+    let differ = if changed.len() == 1 { "differs" } else { "differ" };
+    format!(
+        "{} of `{benchmark}` {differ} between the sides: {}",
+        count(changed.len() as u64, "function"),
+        list(named.chain(others))
+    )
 }
 
 /// How many files are named before the rest is only counted.
