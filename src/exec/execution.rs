@@ -13,7 +13,7 @@ mod run;
 mod side;
 mod varying;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ pub(crate) use varying::VaryingNames;
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass};
+use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
 use crate::exec::process::{Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
@@ -250,6 +251,28 @@ impl<'a> Execution<'a> {
         match pass {
             Pass::Plain => Ok(program.read(&self.benchmark.name, &values)?),
             Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
+        }
+    }
+
+    /// Runs a program once, with the benchmarks that are selected, and watches what it does.
+    /// `tracer` is the call of the program that watches. `None` where that can't be.
+    pub(crate) fn watch(
+        &mut self,
+        program: &mut SideProgram,
+        tracer: &[OsString],
+        breakpoints: &Breakpoints,
+        context: Context<'_>,
+    ) -> Result<Option<Watched>, Stop> {
+        let folder = program.folder.clone();
+        let tracing = Tracing { tracer, folder: &folder };
+        let Ok(command) = tracing.command(&program.command, breakpoints) else { return Ok(None) };
+        let usual = std::mem::replace(&mut program.command, command);
+        let ran = self.run_process(Pass::Plain, program, None, context);
+        program.command = usual;
+        match ran {
+            Ok(_) => Ok(tracing.watched().ok()),
+            Err(Stop::Interrupted) => Err(Stop::Interrupted),
+            Err(Stop::OutOfTime | Stop::Error(_)) => Ok(None),
         }
     }
 

@@ -243,6 +243,7 @@ fn comparison_with(
         dirty: false,
         aa: false,
         always_run: false,
+        measure_all: false,
         policy_from: Side::Head,
         ..request.clone()
     })

@@ -6,6 +6,7 @@ mod layouts;
 mod lengths;
 mod program;
 mod session;
+mod unaffected;
 
 use std::time::Instant;
 
@@ -86,6 +87,7 @@ pub fn compare(
             start,
             notices: &mut notices,
             names: names.collect(),
+            changed_files: &preparation.changed_files,
         };
         session.run(&preparation.settings, options)?
     };
@@ -183,11 +185,18 @@ fn changed_functions(
     let mut notices = Vec::new();
     for ((name, programs), found) in ready.zip(discoveries) {
         let own: Vec<_> = measured.by_ref().take(found.benchmarks.len()).collect();
-        if own.into_iter().any(BenchmarkResult::has_regressed) {
-            let changed = functions::changed(programs);
-            let notice =
-                changed.map(|changed| Notice::Functions { benchmark: name.clone(), changed });
-            notices.extend(notice);
+        let regressed = own.into_iter().filter(|result| result.has_regressed());
+        let entered: Vec<_> = regressed.map(|result| found.entered.get(&result.name)).collect();
+        if !entered.is_empty()
+            && let Ok(mut changed) = functions::changed(programs)
+        {
+            let is_known = entered.iter().all(Option::is_some);
+            for function in changed.iter_mut().filter(|_| is_known) {
+                let mut all = entered.iter().flatten();
+                function.runs = Some(all.any(|entered| entered.contains(&function.name)));
+            }
+            changed.sort_by_key(|function| function.runs == Some(false));
+            notices.push(Notice::Functions { benchmark: name.clone(), changed });
         }
     }
     notices
@@ -210,6 +219,8 @@ fn all_benchmarks(
                     all.push(found.with_one_sided(result));
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
+                let unaffected = found.unaffected.iter();
+                all.extend(unaffected.map(|name| BenchmarkResult::new(name, Status::Unaffected)));
                 all.extend(
                     found
                         .one_sided

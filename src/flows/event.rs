@@ -15,6 +15,22 @@ pub enum Event<'a> {
     Workspace(workspace::Event<'a>),
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
+    /// All benchmarks of a program are measured, since it can't be told which do the same on
+    /// both sides.
+    AllMeasured {
+        /// The program.
+        benchmark: &'a str,
+        /// Why that can't be told.
+        why: &'a str,
+    },
+    /// A benchmark is being watched, to see whether it runs code that differs between the
+    /// sides.
+    Watching {
+        /// Which of the benchmarks it is, from 1.
+        benchmark: usize,
+        /// How many benchmarks there are.
+        benchmarks: usize,
+    },
     /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
     /// to be.
     TryingLengths {

@@ -18,6 +18,8 @@ pub struct ChangedFunction {
     pub name: String,
     /// Its length, bytes; none on a side that has no such function of its own.
     pub bytes: Pair<Option<u64>>,
+    /// Whether a benchmark that has regressed runs it; none where that is not known.
+    pub runs: Option<bool>,
 }
 
 /// Something the user should know about a result.
@@ -51,8 +53,16 @@ pub enum Notice {
     Functions {
         /// The program.
         benchmark: String,
-        /// The functions, those whose length changed most first.
+        /// The functions: first those that a benchmark runs that has regressed, and of these
+        /// those whose length changed most.
         changed: Vec<ChangedFunction>,
+    },
+    /// Some benchmarks run no code that differs between the sides, and were not measured.
+    Unaffected {
+        /// How many.
+        benchmarks: usize,
+        /// How many there are.
+        of: usize,
     },
     /// The base has no such benchmark, or does not build.
     NoBaseline {

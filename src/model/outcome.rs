@@ -105,6 +105,8 @@ pub enum Status {
     New,
     /// Only the base has it.
     Removed,
+    /// Both have it, and do the same in it: nothing was measured.
+    Unaffected,
 }
 
 /// How samples were compared.
@@ -533,7 +535,7 @@ mod tests {
         ]);
         use StoppedBy::{Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
         holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt, &Identical, &NoBaseline]);
-        holds(&[&Status::Compared, &Status::New, &Status::Removed]);
+        holds(&[&Status::Compared, &Status::New, &Status::Removed, &Status::Unaffected]);
         holds(&[&Method::Sequential, &Method::Paired, &Method::Welch, &Method::Judge]);
         holds(&[&Better::Lower, &Better::Higher]);
     }

@@ -111,6 +111,9 @@ pub(crate) struct BuildOptions {
     /// The profile, when it is not the target's usual one (`bench` for bench
     /// targets, `release` for the others).
     pub(crate) profile: Option<String>,
+    /// Into how many parts a crate is split, when not as the profile says.
+    #[serde(default)]
+    pub(crate) codegen_units: Option<u32>,
 }
 
 #[cfg(test)]

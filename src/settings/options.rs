@@ -152,6 +152,7 @@ pub(super) fn identity<'a>(
                 all_features: table.all_features.unwrap_or(false),
                 no_default_features: table.no_default_features.unwrap_or(false),
                 profile: table.profile.clone(),
+                codegen_units: table.codegen_units,
             };
             let target = target(table, package, choice)?;
             build.features.extend(package.missing_features(&target, &build));
@@ -212,6 +213,9 @@ pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
     limits(table)?;
     measuring_alone(table)?;
+    if table.codegen_units == Some(0) {
+        return Err(Error::bad("codegen-units", "0", "at least one is needed"));
+    }
     if table.metrics.is_some() || table.thresholds.is_none() {
         // The threshold that a warning has to be below may be another layer's.
         let mut table = table.clone();

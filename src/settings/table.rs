@@ -109,6 +109,11 @@ settings! {
         /// Profile to build with [default: bench for bench targets, else release]
         "profile" Shapes profile: String, SELECTION BUILD [];
 
+        /// Into how many parts rustc splits a crate to compile them at once; with 1
+        /// what is inlined depends less on code that is elsewhere [default: the
+        /// profile's]
+        "codegen-units" Shapes codegen_units: u32, SELECTION BUILD [];
+
         /// Toolchain for both sides: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
             [];

@@ -41,6 +41,9 @@ use crate::model::side::Side;
 /// The folder of all repositories; its number counts up when the layout changes.
 const BUCKET: &str = "repositories-v1";
 
+/// The worktree of a side, in its folder.
+pub(crate) const TREE: &str = "tree";
+
 /// The file that holds the path of the repository to which a folder belongs.
 const REPOSITORY: &str = "repository";
 
@@ -259,7 +262,7 @@ impl RepositoryCache {
 
     /// The worktree of one side.
     pub(crate) fn worktree(&self, side: Side) -> PathBuf {
-        self.side_folder(side).join("tree")
+        self.side_folder(side).join(TREE)
     }
 
     /// The worktree of one side in which build commands are run.

@@ -134,6 +134,10 @@ impl BuildOptions {
         if let Some(profile) = self.profile.as_deref().or(usual) {
             args.push(format!("--profile={profile}").into());
         }
+        if let Some(units) = self.codegen_units {
+            let profile = self.profile.as_deref().or(usual).unwrap_or("bench");
+            args.push(format!("--config=profile.{profile}.codegen-units={units}").into());
+        }
         args
     }
 }

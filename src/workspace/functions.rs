@@ -2,34 +2,25 @@
 //! linked from.
 //!
 //! Rustc makes a section of each function, with relocations for everything that the function
-//! names. Two functions are the same if their bytes and their relocations are: functions are
-//! named in these, constants are compared by what they hold. The line and the column in a
-//! `core::panic::Location` do not count, for they are not executed.
+//! names. The line and the column in a `core::panic::Location` do not count, for they are
+//! not executed.
 
+mod comparison;
+mod executable;
 mod object_file;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use object_file::{ObjectFile, symbols};
-
-use crate::exec::program::{Program, Relink};
+use crate::exec::process::trace::Breakpoints;
+use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
-
-/// Functions by their names: what each is made of.
-type Functions = BTreeMap<String, Function>;
-
-/// All functions of one name: there is one for each set of types that it is used with.
-#[derive(Debug, Default)]
-struct Function {
-    /// Digests of their bytes and relocations.
-    codes: BTreeSet<String>,
-    /// Their length, bytes.
-    bytes: u64,
-}
+use comparison::{Comparison, Naming, Objects};
+use executable::Executable;
+use object_file::{ObjectFile, shown};
 
 /// The functions that differ between two programs, those whose length changed most first.
 ///
@@ -37,27 +28,33 @@ struct Function {
 /// Why they can't be compared.
 pub(crate) fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
     let relink = Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))?;
-    let functions = Pair::try_both(|side| functions(relink[side], relink[side.other()]))?;
-    let linked = Pair::try_both(|side| linked(&programs[side]))?;
-    Ok(different(&functions, &linked))
+    let contents = Pair::try_both(|side| own_files(relink[side], relink[side.other()]))?;
+    let linked = Pair::try_both(|side| -> Result<BTreeSet<String>, String> {
+        let Some(path) = &programs[side].executable else { return Ok(BTreeSet::new()) };
+        Ok(Executable::read(&read(path)?).functions.keys().map(|name| shown(name)).collect())
+    })?;
+    Ok(different(&contents, &linked))
 }
 
 /// The functions that differ; where it is known what was linked in, only those.
-fn different(functions: &Pair<Functions>, linked: &Pair<BTreeSet<String>>) -> Vec<ChangedFunction> {
-    let names: BTreeSet<&String> =
-        Side::BOTH.into_iter().flat_map(|side| functions[side].keys()).collect();
-    let mut changed = Vec::new();
-    for name in names {
-        let of = Pair::both(|side| {
-            let is_linked = linked[side].is_empty() || linked[side].contains(name);
-            functions[side].get(name).filter(|_| is_linked)
-        });
-        let codes = of.as_ref().map(|function| function.map(|function| &function.codes));
-        if codes.base != codes.head {
-            let bytes = of.map(|function| function.map(|function| function.bytes));
-            changed.push(ChangedFunction { name: name.clone(), bytes });
-        }
-    }
+fn different(
+    contents: &Pair<Vec<Vec<u8>>>,
+    linked: &Pair<BTreeSet<String>>,
+) -> Vec<ChangedFunction> {
+    let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
+    let changed = Comparison::new(sides.as_ref()).changed_functions();
+    let mut changed: Vec<ChangedFunction> = changed
+        .into_iter()
+        .map(|name| {
+            let bytes = Pair::both(|side| {
+                let all = sides[side].functions.get(name)?;
+                let is_linked = linked[side].is_empty() || linked[side].contains(name);
+                is_linked.then(|| all.iter().map(|(_, function)| function.piece.length()).sum())
+            });
+            ChangedFunction { name: name.clone(), bytes, runs: None }
+        })
+        .filter(|function| function.bytes != Pair::default())
+        .collect();
     changed.sort_by_key(|function| {
         let Pair { base, head } = function.bytes.map(Option::unwrap_or_default);
         std::cmp::Reverse(base.abs_diff(head))
@@ -65,33 +62,81 @@ fn different(functions: &Pair<Functions>, linked: &Pair<BTreeSet<String>>) -> Ve
     changed
 }
 
-/// The functions in the files that were kept of one side and that the other has not.
-fn functions(own: &Relink, other: &Relink) -> Result<Functions, String> {
+/// Where the changed functions of two programs are in their executables. A program that
+/// enters none of them does the same on both sides, as far as its code decides that.
+///
+/// # Errors
+/// Why that can't be told: which else differs between the programs, or is not known.
+pub(crate) fn breakpoints(programs: &Pair<Program>) -> Result<Pair<Breakpoints>, String> {
+    let relink = Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))?;
+    same_call(&relink)?;
+    let contents = Pair::try_both(|side| own_files(relink[side], relink[side.other()]))?;
+    let sides = contents.as_ref().map(|contents| objects(contents, Naming::Exact));
+    if let Some(side) = Side::BOTH.into_iter().find(|side| sides[*side].1) {
+        return Err(format!("a library of the {side} is of a form that is not known"));
+    }
+    let sides = sides.map(|(objects, _)| objects);
+    let mut comparison = Comparison::new(sides.as_ref());
+    if let Some(what) = comparison.other_change() {
+        return Err(format!("{what} differs"));
+    }
+    let changed = comparison.changed_functions();
+    Pair::try_both(|side| {
+        let path = programs[side].executable.as_ref().ok_or("cargo did not build it")?;
+        let executable = Executable::read(&read(path)?);
+        let entry = executable.entry.ok_or("its executable is of a form that is not known")?;
+        if executable.functions.is_empty() {
+            return Err("its executable was stripped of the names of its functions".to_owned());
+        }
+        let places = changed.iter().flat_map(|name| {
+            let addresses = executable.functions.get(*name).into_iter().flatten();
+            addresses.map(|address| (*address, shown(name)))
+        });
+        Ok(Breakpoints { entry, places: places.collect() })
+    })
+}
+
+/// Checks that two executables were linked by the same call, but for the files that were
+/// kept of it.
+fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
+    let kept = |side: Side| relink[side].inputs.iter().filter(|input| input.sha256.is_some());
+    let others = relink.map(|relink| -> BTreeSet<_> {
+        let others = relink.inputs.iter().filter(|input| input.sha256.is_none());
+        others.map(|RelinkInput { path, bytes, .. }| (path, bytes)).collect()
+    });
+    let arguments = Pair::both(|side| -> Vec<String> {
+        let paths: Vec<String> =
+            kept(side).map(|input| input.path.to_string_lossy().into_owned()).collect();
+        let all = relink[side].command.argv.iter().map(|word| word.to_string_lossy().into_owned());
+        all.filter(|word| !paths.iter().any(|path| word.contains(path))).collect()
+    });
+    match others.base == others.head && arguments.base == arguments.head {
+        true => Ok(()),
+        false => Err("the sides are linked with different libraries or options".to_owned()),
+    }
+}
+
+/// What was kept of one side and the other has not, by contents.
+fn own_files(own: &Relink, other: &Relink) -> Result<Vec<Vec<u8>>, String> {
     let others: BTreeSet<&String> =
         other.inputs.iter().filter_map(|input| input.sha256.as_ref()).collect();
-    let mut functions = Functions::new();
-    for input in &own.inputs {
-        if input.sha256.as_ref().is_some_and(|digest| !others.contains(digest)) {
-            add(&mut functions, &read(&input.path)?);
-        }
-    }
-    Ok(functions)
+    let own = own
+        .inputs
+        .iter()
+        .filter(|input| input.sha256.as_ref().is_some_and(|digest| !others.contains(digest)));
+    own.map(|input| read(&input.path)).collect()
 }
 
-/// Adds the functions of the object files in a file.
-fn add(functions: &mut Functions, content: &[u8]) {
-    for object in ObjectFile::all(content) {
-        for (name, code, bytes) in object.functions() {
-            let function = functions.entry(name).or_default();
-            function.bytes += if function.codes.insert(code) { bytes } else { 0 };
-        }
+/// The object files in files, and whether a file is of another form.
+fn objects(contents: &[Vec<u8>], naming: Naming) -> (Objects<'_>, bool) {
+    let mut all = Vec::new();
+    let mut has_others = false;
+    for content in contents {
+        let (objects, others) = ObjectFile::all(content);
+        all.extend(objects);
+        has_others |= others > 0;
     }
-}
-
-/// The names of the functions that were linked in, as far as the executable still says.
-fn linked(program: &Program) -> Result<BTreeSet<String>, String> {
-    let Some(path) = &program.executable else { return Ok(BTreeSet::new()) };
-    Ok(symbols(&read(path)?))
+    (Objects::new(all, naming), has_others)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

@@ -86,6 +86,8 @@ pub struct Request {
     pub aa: bool,
     /// Measure although both sides are the same program.
     pub always_run: bool,
+    /// Measure also the benchmarks that run no code that differs between the sides.
+    pub measure_all: bool,
     /// What the harness is told to run.
     pub filter: Option<String>,
     /// Whose table decides: the base's, where it has one, or the head's.
@@ -98,6 +100,9 @@ pub struct Request {
     pub capture: Vec<OsString>,
     /// The program, with its first argument, that calls [`record_link`].
     pub record_link: Vec<OsString>,
+    /// The program, with its first argument, that calls
+    /// [`trace`](crate::exec::process::trace::trace).
+    pub trace: Vec<OsString>,
 }
 
 /// Something happened on the way to the executables.
@@ -137,6 +142,8 @@ pub(crate) struct Preparation {
     pub(crate) benchmarks: Vec<Prepared>,
     /// Benchmarks that gate on the base and are not among the head's.
     pub(crate) removed: Vec<Removed>,
+    /// Files that differ between the sides, from the root of the repository.
+    pub(crate) changed_files: Vec<String>,
     /// The compiler of the head, where something was built.
     pub(crate) toolchain: Option<String>,
     pub(crate) notices: Vec<Notice>,
@@ -153,6 +160,8 @@ pub(crate) struct Preparation {
 pub(crate) struct Prepared {
     pub(crate) benchmark: Benchmark,
     pub(crate) state: State,
+    /// Whether both sides are called in the same way.
+    pub(crate) is_same_run: bool,
     /// The libraries that harnesses come from, with which each side is built.
     pub(crate) libraries: Pair<Versions>,
     /// The source of the head's target, where there is one.
@@ -295,6 +304,8 @@ fn build_sides(
         true => build_command::prepare(context, &mut foundation, setups[side], benchmarks),
         false => Ok(CommandWorktree::default()),
     })?;
+    let store = Store::open(&context.cache.git(), &context.repo)?;
+    context.changed_files = store.changed_paths(&sides.base, &sides.head)?;
     let Pair { base, head } = &setups;
     let built = Pair {
         base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
@@ -304,6 +315,7 @@ fn build_sides(
     let mut moves = None;
     for benchmark in benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
+        let mut is_same_run = false;
         let state = if is_command && !commands_differ {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
             State::Identical
@@ -326,26 +338,36 @@ fn build_sides(
             let explains = &mut |context: &PrepareContext<'_>, found: &[MovedLocation]| {
                 let moves = match &mut moves {
                     Some(moves) => moves,
-                    none => none.insert(read_moves(context, sides, &setups)?),
+                    none => none.insert(read_moves(context, &setups)?),
                 };
                 Ok(moves.explain(found))
             };
-            state_of(context, benchmark, both, must_run, explains)?
+            if let Pair { base: Ok(base), head: Ok(head) } = &both {
+                let folders = Pair::both(|side| context.cache.side_folder(side));
+                let commands = (&base.program.command, &head.program.command);
+                is_same_run = identical::same_run(commands.0, commands.1, &folders);
+            }
+            state_of(context, benchmark, both, !must_run && is_same_run, explains)?
         };
         let libraries = built.as_ref().map(|side| {
             let lock = side.setup.root().join("Cargo.lock");
             lock_file::versions(&lock, &benchmark.package, &harness::libraries())
         });
         let source = built.head.source(benchmark);
-        prepared.push(Prepared { benchmark: benchmark.clone(), state, libraries, source });
+        prepared.push(Prepared {
+            benchmark: benchmark.clone(),
+            state,
+            is_same_run,
+            libraries,
+            source,
+        });
     }
     if let (Some(unusable), true) = (unusable, prepared.is_empty()) {
         return Err(unusable.into());
     }
     if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
         // An unchanged program may read any file that differs when it runs.
-        let store = Store::open(&context.cache.git(), &context.repo)?;
-        let files = store.changed_paths(&sides.base, &sides.head)?;
+        let files = context.changed_files.clone();
         if !files.is_empty() {
             context.notice(Notice::OtherFiles { files });
         }
@@ -427,7 +449,7 @@ fn state_of(
     context: &mut PrepareContext<'_>,
     benchmark: &Benchmark,
     both: Pair<Result<Runnable, String>>,
-    must_run: bool,
+    may_be_identical: bool,
     explains: &mut Explains<'_>,
 ) -> Result<State, Error> {
     let (base, head) = match (both.base, both.head) {
@@ -438,9 +460,8 @@ fn state_of(
         }
     };
     let folders = Pair::both(|side| context.cache.side_folder(side));
-    if !must_run
+    if may_be_identical
         && let (Some(base_artifact), Some(head_artifact)) = (&base.artifact, &head.artifact)
-        && identical::same_run(&base.program.command, &head.program.command, &folders)
     {
         let (base, head) = (base_artifact, head_artifact);
         let moved = match identical::difference(base, &folders.base, head, &folders.head)? {
@@ -457,19 +478,13 @@ fn state_of(
 }
 
 /// Reads where code has moved between the sides.
-fn read_moves(
-    context: &PrepareContext<'_>,
-    sides: &Sides,
-    setups: &Pair<&SideSetup>,
-) -> Result<Moves, Error> {
+fn read_moves(context: &PrepareContext<'_>, setups: &Pair<&SideSetup>) -> Result<Moves, Error> {
     let workspace = setups.head.root_inside();
     if setups.base.root_inside() != workspace {
         return Ok(Moves::default());
     }
-    let store = Store::open(&context.cache.git(), &context.repo)?;
-    let changed = store.changed_paths(&sides.base, &sides.head)?;
     let trees = Pair { base: &*setups.base.worktree.path, head: &*setups.head.worktree.path };
-    Moves::read(&trees, workspace, &changed)
+    Moves::read(&trees, workspace, &context.changed_files)
 }
 
 /// How the names of scratch folders in the cache begin.
@@ -485,6 +500,8 @@ struct PrepareContext<'a> {
     scratch: TempDir,
     on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
     notices: Vec<Notice>,
+    /// Files that differ between the sides, once both are built.
+    changed_files: Vec<String>,
 }
 
 impl<'a> PrepareContext<'a> {
@@ -501,7 +518,17 @@ impl<'a> PrepareContext<'a> {
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        Ok(PrepareContext { request, repo, cache, tools, scratch, on_event, notices: Vec::new() })
+        let (notices, changed_files) = (Vec::new(), Vec::new());
+        Ok(PrepareContext {
+            request,
+            repo,
+            cache,
+            tools,
+            scratch,
+            on_event,
+            notices,
+            changed_files,
+        })
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -556,8 +583,9 @@ impl<'a> PrepareContext<'a> {
 
     /// The preparation in which nothing was built.
     fn finish(self, sides: Sides, settings: Settings) -> Preparation {
-        let PrepareContext { notices, cache, scratch, .. } = self;
+        let PrepareContext { notices, cache, scratch, changed_files, .. } = self;
         Preparation {
+            changed_files,
             sides,
             settings,
             benchmarks: Vec::new(),

@@ -67,6 +67,8 @@ mod targets;
 mod tidy;
 #[cfg(unix)]
 mod traps;
+#[cfg(target_os = "linux")]
+mod unaffected;
 mod waivers;
 #[cfg(target_os = "linux")]
 mod warm;

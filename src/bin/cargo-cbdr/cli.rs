@@ -179,6 +179,10 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = DECIDING)]
     pub(crate) always_run: bool,
 
+    /// Measure also the benchmarks that run none of the code that changed
+    #[arg(long, help_heading = DECIDING)]
+    pub(crate) measure_all: bool,
+
     /// Stop at the first regression, also when other metrics are open
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,

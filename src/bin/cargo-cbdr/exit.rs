@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     InDoubt,
     /// By a signal.
     Signal(i32),
+    /// As the program did that was watched.
+    Watched(u8),
 }
 
 impl Exit {
@@ -35,6 +37,7 @@ impl Exit {
             Exit::Regression => 100,
             Exit::Failed => 101,
             Exit::InDoubt => 102,
+            Exit::Watched(code) => code,
             Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
         }
     }

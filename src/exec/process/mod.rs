@@ -26,6 +26,7 @@ mod programs;
 #[cfg(target_os = "linux")]
 mod spawn;
 pub(crate) mod ticks;
+pub mod trace;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -1,6 +1,8 @@
 //! What the warm-up showed of a program: which benchmarks there are, what they
 //! measure, and what of it gates.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
 use crate::error::{Error, Kind};
@@ -20,6 +22,10 @@ use crate::settings::options::Benchmark;
 pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
+    /// The names of benchmarks that do the same on both sides.
+    pub(super) unaffected: Vec<String>,
+    /// Which functions that differ between the sides benchmarks enter, where that is known.
+    pub(super) entered: BTreeMap<String, BTreeSet<String>>,
     /// Benchmarks of one side only.
     pub(super) one_sided: Vec<OneSidedBenchmark>,
     /// Metrics of one side only, of benchmarks that both have.
@@ -107,6 +113,8 @@ impl Discovery {
         let inner = readings.head.iter().chain(&readings.base);
         let mut discovery = Discovery {
             benchmarks: Vec::new(),
+            unaffected: Vec::new(),
+            entered: BTreeMap::new(),
             one_sided: Vec::new(),
             one_sided_metrics: Vec::new(),
             coarse: Vec::new(),
@@ -156,6 +164,15 @@ impl Discovery {
         self.one_sided.retain(|one| is_it(&one.name, one.inner.as_ref()));
         let rest = &self.benchmarks;
         self.one_sided_metrics.retain(|only| rest.iter().any(|one| one.name == only.benchmark));
+    }
+
+    /// Takes out the benchmarks of these names, which do the same on both sides.
+    pub(super) fn leave_out(&mut self, unaffected: &BTreeSet<String>) {
+        let (left_out, rest) = std::mem::take(&mut self.benchmarks)
+            .into_iter()
+            .partition(|one: &Discovered| unaffected.contains(&one.name));
+        self.benchmarks = rest;
+        self.unaffected.extend(left_out.into_iter().map(|one: Discovered| one.name));
     }
 
     /// Adds a benchmark that both sides have.
@@ -242,6 +259,7 @@ impl Discovery {
     /// The names of the benchmarks, in the outputs and as the harness knows them.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
+        let compared = compared.chain(&self.unaffected);
         let one_sided = self.one_sided.iter().map(|benchmark| &benchmark.name);
         compared.chain(one_sided).chain(&self.inner_names)
     }

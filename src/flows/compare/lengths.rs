@@ -280,7 +280,7 @@ fn ratio(rows: &[Row], (benchmark, metric): (BenchmarkId, MetricId)) -> f64 {
 
 /// The numbers up to `count` in an order in which the first few are spread over all: by
 /// their bits in reverse.
-fn spread(count: usize) -> impl Iterator<Item = usize> {
+pub(super) fn spread(count: usize) -> impl Iterator<Item = usize> {
     let all = count.next_power_of_two();
     let reversed = move |number: usize| match all {
         1 => 0,

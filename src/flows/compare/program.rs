@@ -1,5 +1,6 @@
 //! The program of a benchmark on both sides: its runs to rows.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, VaryingNames, waived};
 use crate::exec::harness;
 use crate::exec::meter;
+use crate::exec::process::trace::{Breakpoints, Watched};
+use crate::exec::program::Program;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -30,11 +33,15 @@ const LONGEST_SELECTION: usize = 100_000;
 const START_UP: Duration = Duration::from_millis(20);
 
 /// A name that no benchmark has.
-const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
+pub(super) const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
 
 /// The program of a benchmark on both sides.
 pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
+    /// What was built of both sides.
+    pub(super) built: &'a Pair<Program>,
+    /// Whether both sides are called in the same way.
+    pub(super) is_same_run: bool,
     sides: Pair<SideProgram>,
     /// What the user's filter means of it.
     part: Part<'a>,
@@ -83,6 +90,8 @@ impl<'a> ComparedProgram<'a> {
         let execution = Execution::new(&prepared.benchmark, &sides.head)?;
         Ok(Some(ComparedProgram {
             execution,
+            built: programs,
+            is_same_run: prepared.is_same_run,
             sides,
             part,
             reported: Pair::default(),
@@ -317,6 +326,27 @@ impl<'a> ComparedProgram<'a> {
         Ok(least)
     }
 
+    /// What a side does when it runs a benchmark, or with none all of them, as far as that
+    /// can be watched. `tracer` is the call of the program that watches.
+    pub(super) fn watch(
+        &mut self,
+        side: Side,
+        benchmark: Option<&str>,
+        tracer: &[OsString],
+        breakpoints: &Breakpoints,
+        context: Context<'_>,
+    ) -> Result<Option<Watched>, Stop> {
+        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::SHORT };
+        let program = &mut self.sides[side];
+        let arguments = match benchmark {
+            Some(name) => program.only(&[name]),
+            None => Some(program.all(self.part.filter())),
+        };
+        let Some(arguments) = arguments else { return Ok(None) };
+        program.select(length, arguments);
+        self.execution.watch(program, tracer, breakpoints, context)
+    }
+
     /// Enters a group of benchmarks into the plan, of the program number `number`, and
     /// expects their rows from now on.
     pub(super) fn plan(
@@ -391,12 +421,12 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// The arguments with which the wanted benchmarks run.
-    fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<std::ffi::OsString> {
+    fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
         if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
-            let fits = |only: &Vec<std::ffi::OsString>| {
+            let fits = |only: &Vec<OsString>| {
                 let length = only.iter().map(|word| word.len() + 1).sum::<usize>();
                 (1..LONGEST_SELECTION).contains(&length)
             };

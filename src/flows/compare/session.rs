@@ -43,6 +43,8 @@ pub(super) struct Session<'a, 'b> {
     /// When the comparison began.
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
+    /// Files that differ between the sides, from the root of the repository.
+    pub(super) changed_files: &'a [String],
     /// The names of all programs, also of those that need not be run.
     pub(super) names: Vec<String>,
 }
@@ -88,7 +90,18 @@ impl Session<'_, '_> {
 
     fn measure(&mut self, settings: &Settings, options: &Options) -> Result<Measured, Error> {
         let mut discoveries = self.warm_up(options.request.filter.as_deref())?;
+        self.leave_unaffected(&mut discoveries, options, settings.limits.time)?;
         let mut plan = self.plan(&discoveries, settings, options)?;
+        let is_unaffected = discoveries.iter().any(|found| !found.unaffected.is_empty());
+        if plan.tests() == 0 && is_unaffected && !discoveries.iter().any(Discovery::has_exact) {
+            let stopped_by = StoppedBy::Verdict;
+            return Ok(Measured {
+                sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
+                discoveries,
+                gates: Vec::new(),
+                prepare_seconds: self.start.elapsed().as_secs_f64(),
+            });
+        }
         if plan.tests() == 0 && !discoveries.iter().any(Discovery::has_exact) {
             // All that could gate is on one side only. If that is the base, the head
             // measures nothing that could be judged.

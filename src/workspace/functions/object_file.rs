@@ -1,17 +1,16 @@
-//! The functions in object files of ELF.
+//! An object file of ELF: its functions and constants, and what they refer to.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64, SectionHeader};
 use object::{
-    LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
-    SectionFlags, SectionIndex, SectionKind, SymbolKind, elf,
+    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, Relocation, RelocationFlags,
+    RelocationTarget, SectionFlags, SectionIndex, SectionKind, SymbolIndex, SymbolKind, elf,
 };
-
-use crate::exec::system::digest;
 
 /// The size of a `core::panic::Location`, bytes, and where in it line and column are.
 const LOCATION: usize = 24;
@@ -19,91 +18,266 @@ const LINE_AND_COLUMN: Range<usize> = 16..24;
 /// How the name of a source ends, to which a location points.
 const SOURCE: &[u8] = b".rs";
 
-/// What stands for a constant within itself.
-const ITSELF: &str = "itself";
+/// How the names of sections begin that programs run or read though nothing refers to them.
+const ROOTS: [&str; 7] =
+    [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".init", ".fini"];
+
+/// The longest gap between two functions that is padding at most, bytes.
+const PADDING: u64 = 63;
+
+/// A part of an object file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Piece {
+    section: SectionIndex,
+    start: u64,
+    end: u64,
+}
+
+impl Piece {
+    /// Its length, bytes.
+    pub(super) fn length(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// A function or a constant that has a name.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// The name as linkers know it, without what the compiler adds where it copies.
+    pub(super) name: String,
+    pub(super) piece: Piece,
+    /// Whether no other object file can refer to it.
+    pub(super) is_local: bool,
+}
+
+/// What a relocation points to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Target<'d> {
+    /// So many bytes behind the beginning of something that has a name.
+    Name(String, i64),
+    /// So many bytes behind the beginning of a part of the same file.
+    Piece(Piece, i64),
+    /// One entry in a section whose entries linkers merge.
+    Entry(&'d [u8]),
+}
+
+/// A relocation: where from the beginning of its piece, of which kind, and to what.
+pub(super) type Reference<'d> = (u64, u32, Target<'d>);
+
+/// Functions of a section, by their places: beginning, end, symbol.
+type FunctionsIn = Vec<(u64, u64, SymbolIndex)>;
+
+/// The relocations of a section, by their places.
+type Relocations = Rc<Vec<(u64, Relocation)>>;
 
 /// An object file.
 pub(super) struct ObjectFile<'d> {
     file: ElfFile64<'d, LittleEndian>,
-    /// What is known of constants.
-    constants: RefCell<HashMap<SectionIndex, String>>,
+    functions: HashMap<SectionIndex, FunctionsIn>,
+    /// Those of sections that were asked for.
+    relocations: RefCell<HashMap<SectionIndex, Relocations>>,
 }
 
 impl<'d> ObjectFile<'d> {
-    /// The object files in a file: itself, or the members of an archive. What is of
-    /// another form holds none.
-    pub(super) fn all(content: &'d [u8]) -> Vec<Self> {
-        let one = |content| {
-            let file = ElfFile64::parse(content).ok()?;
-            Some(ObjectFile { file, constants: RefCell::default() })
+    /// The object files in a file: itself, or the members of an archive. The second number
+    /// is that of members that are none.
+    pub(super) fn all(content: &'d [u8]) -> (Vec<Self>, usize) {
+        let members: Vec<&[u8]> = match ArchiveFile::parse(content) {
+            Ok(archive) => {
+                let members = archive.members().filter_map(Result::ok);
+                members.filter_map(|member| member.data(content).ok()).collect()
+            }
+            Err(_) => vec![content],
         };
-        let Ok(archive) = ArchiveFile::parse(content) else {
-            return one(content).into_iter().collect();
-        };
-        let members = archive.members().filter_map(Result::ok);
-        members.filter_map(|member| one(member.data(content).ok()?)).collect()
+        let count = members.len();
+        let objects: Vec<Self> = members.into_iter().filter_map(Self::one).collect();
+        let others = count - objects.len();
+        (objects, others)
     }
 
-    /// The functions: their names, a digest of what each is made of, and their lengths.
-    pub(super) fn functions(&self) -> Vec<(String, String, u64)> {
-        let mut found = Vec::new();
-        for symbol in self.file.symbols().filter(is_function) {
-            let Some(section) = symbol.section_index() else { continue };
-            let end = symbol.address() + symbol.size();
-            if let (Some(name), Some(code)) =
-                (name_of(&symbol), self.made_of(section, symbol.address()..end))
-            {
-                found.push((name, digest(&code), symbol.size()));
+    fn one(content: &'d [u8]) -> Option<Self> {
+        let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
+        if file.kind() != ObjectKind::Relocatable {
+            return None;
+        }
+        let mut functions: HashMap<SectionIndex, FunctionsIn> = HashMap::new();
+        for symbol in file.symbols().filter(is_function) {
+            if let Some(section) = symbol.section_index() {
+                let end = symbol.address() + symbol.size();
+                functions.entry(section).or_default().push((symbol.address(), end, symbol.index()));
             }
         }
-        found
+        functions.values_mut().for_each(|all| all.sort_unstable_by_key(|one| (one.0, one.1)));
+        Some(ObjectFile { file, functions, relocations: RefCell::default() })
     }
 
-    /// The bytes of a part of a section, and what its relocations point to.
-    fn made_of(&self, index: SectionIndex, range: Range<u64>) -> Option<Vec<u8>> {
-        let section = self.file.section_by_index(index).ok()?;
-        let data = section.data().ok()?;
-        let mut all = match data.is_empty() {
-            // Nothing but zeros.
-            true => (range.end - range.start).to_le_bytes().to_vec(),
-            false => data.get(range.start as usize..range.end as usize)?.to_vec(),
-        };
-        let mut relocations: Vec<_> =
-            section.relocations().filter(|(offset, _)| range.contains(offset)).collect();
-        relocations.sort_by_key(|(offset, _)| *offset);
-        if self.is_location(&section, &relocations) {
-            all[LINE_AND_COLUMN].fill(0);
-        }
-        for (offset, relocation) in relocations {
-            let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            all.extend((offset - range.start).to_le_bytes());
-            all.extend(r_type.to_le_bytes());
-            all.extend(self.target(relocation.target(), r_type, relocation.addend())?.into_bytes());
-        }
-        Some(all)
+    /// The functions.
+    pub(super) fn functions(&self) -> impl Iterator<Item = Named> {
+        self.file.symbols().filter(is_function).filter_map(|symbol| self.named(&symbol))
     }
 
-    /// What a relocation points to: a function's name, else what is there.
-    fn target(&self, target: RelocationTarget, r_type: u32, addend: i64) -> Option<String> {
-        let Some((section, place)) = self.data_at(target) else {
-            let RelocationTarget::Symbol(index) = target else { return None };
-            let name = name_of(&self.file.symbol_by_index(index).ok()?)?;
-            return Some(format!("{name} {addend}"));
+    /// The constants and variables that other object files can refer to.
+    pub(super) fn data(&self) -> impl Iterator<Item = Named> {
+        let is_data = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| {
+            symbol.kind() != SymbolKind::Text && symbol.is_global() && symbol.is_definition()
         };
-        if let Some(name) = self.code_of(section) {
-            return Some(format!("{name} {place} {addend}"));
-        }
-        Some(match self.entry(section, place, r_type, addend) {
-            Some(entry) => digest(entry),
-            None => format!("{} {place} {addend}", self.constant(section)?),
+        self.file.symbols().filter(is_data).filter_map(|symbol| self.named(&symbol))
+    }
+
+    fn named(&self, symbol: &ElfSymbol64<'d, '_, LittleEndian>) -> Option<Named> {
+        let (section, start) = (symbol.section_index()?, symbol.address());
+        let piece = Piece { section, start, end: start + symbol.size() };
+        Some(Named { name: name_of(symbol)?, piece, is_local: symbol.is_local() })
+    }
+
+    /// The sections that take part in a program though nothing need refer to them: code that
+    /// is no function's, as in assembly, what runs before `main` and what linkers collect.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (String, Piece)> {
+        let loaded = self.file.sections().filter(|section| {
+            let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
+            sh_flags & u64::from(elf::SHF_ALLOC) != 0 && section.size() > 0
+        });
+        loaded.flat_map(|section| {
+            let name = section.name().unwrap_or_default();
+            let is_root = ROOTS.iter().any(|root| {
+                name.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            }) || name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+            let pieces = match section.kind() {
+                _ if is_root => vec![whole(&section)],
+                SectionKind::Text => self.between_functions(whole(&section)),
+                _ => Vec::new(),
+            };
+            pieces.into_iter().map(move |piece| (name.to_owned(), piece))
         })
     }
 
-    /// The name of the function that a section with code holds, as rustc names it after that.
-    fn code_of(&self, index: SectionIndex) -> Option<String> {
+    /// What lies between the functions of a section and is more than padding.
+    fn between_functions(&self, whole: Piece) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for &(start, end, _) in self.functions.get(&whole.section).into_iter().flatten() {
+            if start.saturating_sub(from) > PADDING || from == 0 && start > 0 {
+                pieces.push(Piece { start: from, end: start, ..whole });
+            }
+            from = from.max(end);
+        }
+        if whole.end.saturating_sub(from) > PADDING || from == 0 {
+            pieces.push(Piece { start: from, ..whole });
+        }
+        pieces
+    }
+
+    /// The bytes of a part, all zeros as none, without the line and the column of a
+    /// `core::panic::Location`. `None` where there are none.
+    pub(super) fn bytes(&self, piece: Piece) -> Option<Vec<u8>> {
+        let section = self.file.section_by_index(piece.section).ok()?;
+        let data = section.data().ok()?;
+        if data.is_empty() {
+            return Some(Vec::new());
+        }
+        let mut bytes = data.get(piece.start as usize..piece.end as usize)?.to_vec();
+        if self.is_location(&section) {
+            bytes[LINE_AND_COLUMN].fill(0);
+        }
+        Some(bytes)
+    }
+
+    /// The relocations of a part. `is_named` tells whether a function is known by its name
+    /// alone: other functions are parts themselves. `None` where one is of a kind that is
+    /// not known.
+    pub(super) fn references(
+        &self,
+        piece: Piece,
+        is_named: impl Fn(bool) -> bool,
+    ) -> Option<Vec<Reference<'d>>> {
+        let all = self.relocations_of(piece.section)?;
+        let from = all.partition_point(|(offset, _)| *offset < piece.start);
+        let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
+        own.map(|(offset, relocation)| {
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
+            let target = self.target(relocation, r_type, &is_named)?;
+            Some((offset - piece.start, r_type, target))
+        })
+        .collect()
+    }
+
+    fn relocations_of(&self, index: SectionIndex) -> Option<Relocations> {
+        if let Some(known) = self.relocations.borrow().get(&index) {
+            return Some(Rc::clone(known));
+        }
         let section = self.file.section_by_index(index).ok()?;
-        let name = section.name().ok().filter(|_| section.kind() == SectionKind::Text)?;
-        Some(shown(name.strip_prefix(".text.").unwrap_or(name)))
+        let mut all: Vec<_> = section.relocations().collect();
+        all.sort_by_key(|(offset, _)| *offset);
+        let all = Rc::new(all);
+        self.relocations.borrow_mut().insert(index, Rc::clone(&all));
+        Some(all)
+    }
+
+    /// What a relocation points to.
+    fn target(
+        &self,
+        relocation: &Relocation,
+        r_type: u32,
+        is_named: &impl Fn(bool) -> bool,
+    ) -> Option<Target<'d>> {
+        let addend = relocation.addend();
+        let (section, place) = match relocation.target() {
+            RelocationTarget::Section(section) => (section, 0),
+            RelocationTarget::Symbol(index) => {
+                let symbol = self.file.symbol_by_index(index).ok()?;
+                let Some(section) = symbol.section_index() else {
+                    return Some(Target::Name(name_of(&symbol)?, addend));
+                };
+                if is_function(&symbol) {
+                    return self.function_target(&symbol, addend, is_named);
+                }
+                if symbol.is_global() {
+                    return Some(Target::Name(name_of(&symbol)?, addend));
+                }
+                (section, symbol.address())
+            }
+            _ => return None,
+        };
+        // A relative address counts from the end of the instruction, which is that of the
+        // relocation where nothing is subtracted but its own length.
+        let at = (place as i64).checked_add(addend)?.checked_add(behind(r_type))?;
+        if let Some((symbol, offset)) = self.function_at(section, at) {
+            return self.function_target(&symbol, offset, is_named);
+        }
+        Some(match self.entry(section, place, r_type, addend) {
+            Some(entry) => Target::Entry(entry),
+            None => {
+                let section = self.file.section_by_index(section).ok()?;
+                Target::Piece(whole(&section), (place as i64).checked_add(addend)?)
+            }
+        })
+    }
+
+    fn function_target(
+        &self,
+        symbol: &ElfSymbol64<'d, '_, LittleEndian>,
+        offset: i64,
+        is_named: &impl Fn(bool) -> bool,
+    ) -> Option<Target<'d>> {
+        let Named { name, piece, is_local } = self.named(symbol)?;
+        Some(match is_named(is_local) {
+            true => Target::Name(name, offset),
+            false => Target::Piece(piece, offset),
+        })
+    }
+
+    /// The function at a place in a section, and how many bytes behind its beginning that is.
+    fn function_at(
+        &self,
+        section: SectionIndex,
+        at: i64,
+    ) -> Option<(ElfSymbol64<'d, '_, LittleEndian>, i64)> {
+        let at = u64::try_from(at).ok()?;
+        let all = self.functions.get(&section)?;
+        let before = all.partition_point(|(start, _, _)| *start <= at);
+        let mut around = all[..before].iter().rev().filter(|(_, end, _)| at < *end);
+        let (start, _, symbol) = around.next()?;
+        Some((self.file.symbol_by_index(*symbol).ok()?, (at - start) as i64))
     }
 
     /// The one entry that is meant in a section whose entries linkers merge, where that is
@@ -114,14 +288,13 @@ impl<'d> ObjectFile<'d> {
         if sh_flags & u64::from(elf::SHF_MERGE) == 0 {
             return None;
         }
-        // A relative address counts from the end of the instruction, which is that of the
-        // relocation where nothing is subtracted but its own length.
-        let from = match r_type {
-            elf::R_X86_64_PC32 if addend >= -4 => 4,
-            elf::R_X86_64_64 => 0,
-            _ => return None,
+        let is_certain = match r_type {
+            elf::R_X86_64_PC32 => addend >= -4,
+            elf::R_X86_64_64 => true,
+            _ => false,
         };
-        let data = data_from(&section, place, addend.checked_add(from)?)?;
+        let from = addend.checked_add(behind(r_type)).filter(|_| is_certain)?;
+        let data = data_from(&section, place, from)?;
         if sh_flags & u64::from(elf::SHF_STRINGS) != 0 {
             return up_to_zero(data);
         }
@@ -129,49 +302,44 @@ impl<'d> ObjectFile<'d> {
         data.get(..size as usize)
     }
 
-    /// A digest of what a section with a constant is made of.
-    fn constant(&self, index: SectionIndex) -> Option<String> {
-        if let Some(known) = self.constants.borrow().get(&index) {
-            return Some(known.clone());
-        }
-        self.constants.borrow_mut().insert(index, ITSELF.to_owned());
-        let size = self.file.section_by_index(index).ok()?.size();
-        let known = digest(&self.made_of(index, 0..size)?);
-        self.constants.borrow_mut().insert(index, known.clone());
-        Some(known)
-    }
-
     /// Whether a section holds nothing but a `core::panic::Location`, as far as its form
     /// tells.
-    fn is_location(
-        &self,
-        section: &ElfSection64<'_, '_, LittleEndian>,
-        relocations: &[(u64, object::Relocation)],
-    ) -> bool {
-        let [(0, relocation)] = relocations else { return false };
-        let name = self.pointed_to(relocation);
-        section.size() == LOCATION as u64 && name.is_some_and(|name| name.ends_with(SOURCE))
+    fn is_location(&self, section: &ElfSection64<'d, '_, LittleEndian>) -> bool {
+        if section.size() != LOCATION as u64 {
+            return false;
+        }
+        let relocations = self.relocations_of(section.index());
+        let Some([(0, relocation)]) = relocations.as_ref().map(|all| all.as_slice()) else {
+            return false;
+        };
+        self.pointed_to(relocation).is_some_and(|name| name.ends_with(SOURCE))
     }
 
     /// The text, without a zero at its end, that an absolute address points to.
-    fn pointed_to(&self, relocation: &object::Relocation) -> Option<&'d [u8]> {
-        let (section, place) = self.data_at(relocation.target())?;
+    fn pointed_to(&self, relocation: &Relocation) -> Option<&'d [u8]> {
+        let (section, place) = match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = self.file.symbol_by_index(index).ok()?;
+                (symbol.section_index()?, symbol.address())
+            }
+            RelocationTarget::Section(section) => (section, 0),
+            _ => return None,
+        };
         let section = self.file.section_by_index(section).ok()?;
         up_to_zero(data_from(&section, place, relocation.addend())?)
     }
+}
 
-    /// The section and the place in it where something that is no function is.
-    fn data_at(&self, target: RelocationTarget) -> Option<(SectionIndex, u64)> {
-        match target {
-            RelocationTarget::Symbol(index) => {
-                let symbol = self.file.symbol_by_index(index).ok()?;
-                let section = symbol.section_index().filter(|_| !is_function(&symbol))?;
-                Some((section, symbol.address()))
-            }
-            RelocationTarget::Section(section) => Some((section, 0)),
-            _ => None,
-        }
+/// How many bytes behind its own place the address begins from which a relocation counts.
+fn behind(r_type: u32) -> i64 {
+    match r_type {
+        elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => 4,
+        _ => 0,
     }
+}
+
+fn whole(section: &ElfSection64<'_, '_, LittleEndian>) -> Piece {
+    Piece { section: section.index(), start: 0, end: section.size() }
 }
 
 /// What a section holds from so many bytes behind a place in it.
@@ -188,24 +356,27 @@ fn up_to_zero(data: &[u8]) -> Option<&[u8]> {
     data.split(|byte| *byte == 0).next()
 }
 
-fn is_function(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
+pub(super) fn is_function(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
     symbol.kind() == SymbolKind::Text && symbol.section_index().is_some()
 }
 
-/// The name of a symbol as people write it, without the hashes of crates.
-fn name_of<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<String> {
-    symbol.name().ok().map(shown)
+/// The name of a symbol, without the `.llvm.` and the number that the compiler adds where it
+/// makes a function visible to other object files.
+pub(super) fn name_of<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<String> {
+    let name = symbol.name().ok()?;
+    Some(
+        match name.rsplit_once(".llvm.") {
+            Some((name, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => name,
+            _ => name,
+        }
+        .to_owned(),
+    )
 }
 
-fn shown(name: &str) -> String {
+/// A name as people write it, without the hashes of crates.
+pub(super) fn shown(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(name) => format!("{name:#}"),
         Err(_) => name.to_owned(),
     }
-}
-
-/// The names of the functions in an executable; none where it was stripped.
-pub(super) fn symbols(executable: &[u8]) -> BTreeSet<String> {
-    let Ok(file) = ElfFile64::<LittleEndian>::parse(executable) else { return BTreeSet::new() };
-    file.symbols().filter(is_function).filter_map(|symbol| name_of(&symbol)).collect()
 }

@@ -52,6 +52,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         fetch: args.fetch,
         aa: args.aa,
         always_run: args.always_run,
+        measure_all: args.measure_all,
         policy_from: match args.policy_from {
             From::Base => Side::Base,
             From::Head => Side::Head,

@@ -32,6 +32,9 @@ const CAPTURE: &str = "__capture";
 /// The word by which a recording linker calls this program.
 const LINK: &str = "__link";
 
+/// The word by which this program is made to watch another one.
+const TRACE: &str = "__trace";
+
 /// Does what the command line says.
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
@@ -39,6 +42,11 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     if first.as_ref().is_some_and(|first| first == LINK) {
         cargo_cbdr::workspace::record_link(args)?;
         return Ok(Exit::Success);
+    }
+    if first.as_ref().is_some_and(|first| first == TRACE) {
+        // It would be a child, and its end taken for that of the program.
+        drop(helper);
+        return Ok(Exit::Watched(cargo_cbdr::exec::process::trace::trace(args)?));
     }
     if first.is_some_and(|first| first == CAPTURE) {
         cargo_cbdr::workspace::write_down(

@@ -7,7 +7,7 @@ use cargo_cbdr::settings::options::check;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 
-use super::{CAPTURE, LINK, call_of_ourselves, environment};
+use super::{CAPTURE, LINK, TRACE, call_of_ourselves, environment};
 use crate::ui::Failure;
 
 /// A request in the folder that we were called in, with what `flags` set; of a `head`
@@ -36,11 +36,13 @@ pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failu
         fetch: false,
         aa: false,
         always_run: false,
+        measure_all: false,
         policy_from: Side::Base,
         cache: cache_dir(),
         env: environment(),
         capture: call_of_ourselves(CAPTURE)?,
         record_link: call_of_ourselves(LINK)?,
+        trace: call_of_ourselves(TRACE)?,
     })
 }
 

@@ -260,6 +260,7 @@ fn content(
         (Status::Compared, true) => "The same program on both sides: nothing was measured.",
         (Status::New, _) => "Only the head has it: there is no baseline.",
         (Status::Removed, _) => "Only the base has it.",
+        (Status::Unaffected, _) => "It runs none of the code that changed: nothing was measured.",
         (Status::Compared, false) => "",
     };
     html! {

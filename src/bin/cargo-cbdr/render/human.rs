@@ -184,7 +184,7 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 10], Option
     let dash = || "-".to_owned();
     let Some(result) = metric else {
         let status = match benchmark.status {
-            Status::New | Status::Removed => benchmark.status.to_string(),
+            Status::New | Status::Removed | Status::Unaffected => benchmark.status.to_string(),
             Status::Compared if benchmark.pairs == 0 => "not measured".to_owned(),
             Status::Compared => "does not gate".to_owned(),
         };

@@ -83,7 +83,7 @@ fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, TestCas
     let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
     // A benchmark of which nothing was measured has a case of its own.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
-        (Status::Compared, true) => Some(TestCase::Passed),
+        (Status::Compared, true) | (Status::Unaffected, _) => Some(TestCase::Passed),
         (Status::New, _) => {
             let why = "the base has no such benchmark, or does not build".to_owned();
             Some(doubtful(outcome.policy.on_no_baseline, Verdict::NoBaseline, why))

@@ -61,6 +61,7 @@ fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
             Status::Compared => "is the same program on both sides",
             Status::New => "is new: there is no baseline",
             Status::Removed => "is gone from the head",
+            Status::Unaffected => "runs none of the code that changed",
         };
         writeln!(out, "- {} {what}", code(&short(&benchmark.name)))?;
     }

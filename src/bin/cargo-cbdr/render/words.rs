@@ -61,6 +61,11 @@ fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
             };
             format!("{open}; {}", stopped(outcome, spent))
         }
+        (Verdict::NoRegression, 0)
+            if outcome.benchmarks.iter().any(|one| one.status == Status::Unaffected) =>
+        {
+            "no benchmark runs any of the code that changed".to_owned()
+        }
         (_, 0) => String::new(),
         (Verdict::Regression, 2) => {
             format!("{}, and another one is above its threshold (after {spent})", changed())
@@ -233,7 +238,7 @@ pub(crate) fn full_name(
 /// The line of one metric: its change, its interval, its threshold.
 pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let only = match metric.status {
-        Status::Compared => None,
+        Status::Compared | Status::Unaffected => None,
         Status::New => Some("head"),
         Status::Removed => Some("base"),
     };

@@ -198,6 +198,17 @@ impl Ui {
         match event {
             Event::Workspace(event) => self.show_preparation(event),
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
+            Event::AllMeasured { benchmark, why } => {
+                self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
+            }
+            Event::Watching { benchmark, benchmarks } => {
+                if self.is_live() {
+                    let line = format!(
+                        "  looking for benchmarks that run changed code: {benchmark} of {benchmarks}"
+                    );
+                    self.live.show(vec![line]);
+                }
+            }
             Event::TryingLengths { group, groups } => {
                 if self.is_live() {
                     self.live.show(vec![format!("  trying run lengths: {group} of {groups}")]);

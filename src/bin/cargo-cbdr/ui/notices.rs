@@ -52,6 +52,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
         Notice::Functions { benchmark, changed } => functions(benchmark, changed),
+        Notice::Unaffected { benchmarks, of } => unaffected(*benchmarks, *of),
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
@@ -337,7 +338,9 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
              or the placement of its code"
         );
     }
-    let named = changed.iter().take(FUNCTIONS).map(|ChangedFunction { name, bytes }| {
+    let run = changed.iter().filter(|function| function.runs == Some(true)).count();
+    let named = changed.iter().take(FUNCTIONS);
+    let named = named.map(|ChangedFunction { name, bytes, .. }| {
         let how = match (bytes.base, bytes.head) {
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
             (Some(_), Some(_)) => "as long as before".to_owned(),
@@ -346,13 +349,32 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         };
         format!("`{name}` ({how})")
     });
-    let others = changed.len().saturating_sub(FUNCTIONS);
+    let others = changed.len() - named.len();
     let others = (others > 0).then(|| format!("{others} more"));
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
+    let run = match run {
+        0 => String::new(),
+        _ if run == changed.len() => ", and what regressed runs all of them".to_owned(),
+        _ => format!(", {run} of which run in what regressed"),
+    };
     format!(
-        "{} of `{benchmark}` {differ} between the sides: {}",
+        "{} of `{benchmark}` {differ} between the sides{run}: {}",
         count(changed.len() as u64, "function"),
         list(named.chain(others))
+    )
+}
+
+fn unaffected(benchmarks: usize, of: usize) -> String {
+    let which = match (benchmarks, of) {
+        (1, 1) => "the benchmark runs".to_owned(),
+        _ if benchmarks == of => format!("all {of} benchmarks run"),
+        (1, _) => format!("1 of {of} benchmarks runs"),
+        _ => format!("{benchmarks} of {of} benchmarks run"),
+    };
+    let were = if benchmarks == 1 { "was" } else { "were" };
+    format!(
+        "{which} none of the code that changed and {were} not measured; to measure all, add \
+         `--measure-all`"
     )
 }
 

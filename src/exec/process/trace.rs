@@ -1,0 +1,107 @@
+//! Watches a program: which of some functions it enters, and which files it asks for.
+//!
+//! A breakpoint at the first instruction of a function is met by whoever calls it, in
+//! whatever way. Linux only lets the parent of a process set one (`ptrace(2)`), so a process
+//! of ours stands between the helper and the program: see [`Tracing::command`].
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tracer;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Command;
+
+/// Functions of an executable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Breakpoints {
+    /// Where the executable begins. It tells how far all addresses are moved when the
+    /// program is loaded.
+    pub(crate) entry: u64,
+    /// Where the functions begin, and their names.
+    pub(crate) places: Vec<(u64, String)>,
+}
+
+/// What a program was seen to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Watched {
+    /// The functions that it entered, of those that were watched.
+    pub(crate) entered: BTreeSet<String>,
+    /// The files and folders that it asked the system for, whether they are there or not.
+    pub(crate) asked_for: BTreeSet<PathBuf>,
+    /// What it did that can't be watched, if anything.
+    pub(crate) unseen: Option<String>,
+}
+
+/// How programs are watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tracing<'a> {
+    /// The program, with its first argument, that calls [`trace`].
+    pub(crate) tracer: &'a [OsString],
+    /// A folder for what is told to the tracer and what it tells.
+    pub(crate) folder: &'a Path,
+}
+
+impl Tracing<'_> {
+    /// The command that runs another one and watches it.
+    ///
+    /// # Errors
+    /// When the breakpoints can't be written down.
+    pub(crate) fn command(
+        &self,
+        command: &Command,
+        breakpoints: &Breakpoints,
+    ) -> io::Result<Command> {
+        std::fs::write(self.breakpoints(), serde_json::to_vec(breakpoints)?)?;
+        let _ = std::fs::remove_file(self.report());
+        let mut argv = self.tracer.to_vec();
+        argv.extend([self.breakpoints().into(), self.report().into()]);
+        argv.extend(command.argv.iter().cloned());
+        Ok(Command { argv, ..command.clone() })
+    }
+
+    /// What the program of the latest such command was seen to do.
+    ///
+    /// # Errors
+    /// When nothing was written down.
+    pub(crate) fn watched(&self) -> io::Result<Watched> {
+        Ok(serde_json::from_slice(&std::fs::read(self.report())?)?)
+    }
+
+    fn breakpoints(&self) -> PathBuf {
+        self.folder.join("breakpoints")
+    }
+
+    fn report(&self) -> PathBuf {
+        self.folder.join("entered")
+    }
+}
+
+/// Runs a program, watches it and writes down what it did. `args` are the file with the
+/// breakpoints, the file to write to, the program and its arguments. Returns the exit code:
+/// that of a shell where a signal ended the program.
+///
+/// # Errors
+/// When a file can't be read or written, or the program can't be watched.
+pub fn trace(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
+    let mut next = || args.next().ok_or(io::ErrorKind::InvalidInput);
+    let (breakpoints, report, program) = (next()?, next()?, next()?);
+    let breakpoints: Breakpoints = serde_json::from_slice(&std::fs::read(breakpoints)?)?;
+    let mut command = std::process::Command::new(program);
+    command.args(args);
+    let (watched, code) = run(command, &breakpoints)?;
+    std::fs::write(report, serde_json::to_vec(&watched)?)?;
+    Ok(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use tracer::run;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn run(_command: std::process::Command, _breakpoints: &Breakpoints) -> io::Result<(Watched, i32)> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,197 @@
+//! Benchmarks that a change can't have touched: they enter none of the functions that differ
+//! between the sides, and ask for none of the files that do. They need no runs, and take no
+//! part in the error rate.
+//!
+//! Why that is enough: a program begins the same on both sides, and goes on the same from
+//! function to function until it enters one that differs. Constants, vtables and variables
+//! belong to the functions that refer to them (see `workspace::functions`). What cannot be
+//! seen is measured. `docs/unaffected.md` says what that means and where it ends.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::Options;
+use super::discovery::Discovery;
+use super::lengths::spread;
+use super::program::{ComparedProgram, NO_BENCHMARK};
+use super::session::Session;
+use crate::error::Error;
+use crate::exec::execution::{Context, Stop};
+use crate::exec::process::trace::{Breakpoints, Watched};
+use crate::exec::system::canonical;
+use crate::flows::event::Event;
+use crate::model::notice::Notice;
+use crate::model::side::{Pair, Side};
+use crate::workspace::cache::TREE;
+use crate::workspace::functions;
+
+/// The part of the time limit that watching may take besides.
+const PART: f64 = 0.1;
+
+/// The folder in a target folder where the files of build scripts are.
+const BUILD: &str = "build";
+
+impl Session<'_, '_> {
+    /// Leaves out the benchmarks that do the same on both sides, until a part of the time
+    /// `limit` is over.
+    pub(super) fn leave_unaffected(
+        &mut self,
+        discoveries: &mut [Discovery],
+        options: &Options,
+        limit: Duration,
+    ) -> Result<(), Error> {
+        let request = &options.request;
+        if request.aa || request.always_run || request.measure_all || options.shard.is_some() {
+            return Ok(());
+        }
+        let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
+        let mut deadline = Instant::now() + limit.mul_f64(PART);
+        for (number, discovery) in discoveries.iter_mut().enumerate() {
+            let Session { programs, context, on_event, changed_files, .. } = self;
+            let program = &mut programs[number];
+            if discovery.benchmarks.is_empty() || !program.is_same_run {
+                continue;
+            }
+            let begin = Instant::now();
+            let breakpoints = match functions::breakpoints(program.built) {
+                Ok(breakpoints) => breakpoints,
+                Err(why) => {
+                    let benchmark = &program.execution.benchmark.name;
+                    on_event(Event::AllMeasured { benchmark, why: &why });
+                    continue;
+                }
+            };
+            // Only runs count.
+            deadline += begin.elapsed();
+            let watcher = Watcher {
+                program,
+                breakpoints: &breakpoints,
+                tracer: &request.trace,
+                changed_files,
+                context: *context,
+            };
+            watcher.look_at(discovery, deadline, on_event).map_err(Stop::into_error)?;
+        }
+        let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
+        if benchmarks > 0 {
+            self.notice(Notice::Unaffected { benchmarks, of: all });
+        }
+        Ok(())
+    }
+}
+
+/// Watches the benchmarks of a program.
+struct Watcher<'w, 'a> {
+    program: &'w mut ComparedProgram<'a>,
+    breakpoints: &'w Pair<Breakpoints>,
+    /// The program, with its first argument, that watches others.
+    tracer: &'w [std::ffi::OsString],
+    /// Files that differ between the sides, from the root of the repository.
+    changed_files: &'w [String],
+    context: Context<'w>,
+}
+
+impl Watcher<'_, '_> {
+    /// Takes the benchmarks out of a discovery that do the same on both sides.
+    fn look_at(
+        mut self,
+        discovery: &mut Discovery,
+        deadline: Instant,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Stop> {
+        let count = discovery.benchmarks.len();
+        let names: Vec<Option<String>> =
+            discovery.benchmarks.iter().map(|one| one.inner.clone()).collect();
+        let is_alone = count == 1 || !self.program.can_leave();
+        if is_alone || self.breakpoints.as_ref().map(|one| one.places.len()) == Pair::default() {
+            on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
+            if self.enters(None)?.is_some_and(|entered| entered.is_empty()) {
+                let all = discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
+                discovery.leave_out(&all);
+                return Ok(());
+            }
+        }
+        if is_alone {
+            return Ok(());
+        }
+        // What is entered before the first benchmark is entered by all.
+        if self.enters(Some(NO_BENCHMARK))?.is_none_or(|entered| !entered.is_empty()) {
+            return Ok(());
+        }
+        let mut unaffected = BTreeSet::new();
+        for (done, place) in spread(count).enumerate() {
+            if Instant::now() >= deadline {
+                break;
+            }
+            on_event(Event::Watching { benchmark: done + 1, benchmarks: count });
+            let found = &discovery.benchmarks[place];
+            // The program's own metrics belong to no benchmark.
+            let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };
+            match self.enters(Some(inner))? {
+                Some(entered) if entered.is_empty() => drop(unaffected.insert(name)),
+                Some(entered) => drop(discovery.entered.insert(name, entered)),
+                None => {}
+            }
+        }
+        discovery.leave_out(&unaffected);
+        Ok(())
+    }
+
+    /// Which functions that differ between the sides a benchmark enters on either, or with
+    /// none all benchmarks do. `None` if it does something that can't be seen, or asks for a
+    /// file that differs.
+    fn enters(&mut self, benchmark: Option<&str>) -> Result<Option<BTreeSet<String>>, Stop> {
+        let mut entered = BTreeSet::new();
+        for side in Side::BOTH {
+            let breakpoints = &self.breakpoints[side];
+            let watched =
+                self.program.watch(side, benchmark, self.tracer, breakpoints, self.context)?;
+            let Some(watched) = watched.filter(|watched| watched.unseen.is_none()) else {
+                return Ok(None);
+            };
+            if self.asks_for_change(side, &watched) {
+                return Ok(None);
+            }
+            entered.extend(watched.entered);
+        }
+        Ok(Some(entered))
+    }
+
+    /// Whether a program asked for a file that differs between the sides, or for one of
+    /// which that is not known.
+    fn asks_for_change(&self, side: Side, watched: &Watched) -> bool {
+        let home = settled(&self.program.built[side].home);
+        let Some(cache) = home.parent() else { return true };
+        watched.asked_for.iter().any(|path| {
+            let path = settled(path);
+            let Ok(inside) = path.strip_prefix(cache) else { return false };
+            match path.strip_prefix(home.join(TREE)) {
+                Ok(file) => {
+                    self.changed_files.iter().any(|changed| Path::new(changed).starts_with(file))
+                }
+                // The loader looks for libraries there, of which each side would find its own.
+                Err(_) => {
+                    let build = Component::Normal(BUILD.as_ref());
+                    inside.components().any(|part| part == build) && path.is_file()
+                }
+            }
+        })
+    }
+}
+
+/// A path with its links followed as far as there is such a file, and without `..`.
+fn settled(path: &Path) -> PathBuf {
+    if let Ok(path) = canonical(path) {
+        return path;
+    }
+    let mut settled = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(settled.pop()),
+            Component::CurDir => {}
+            part => settled.push(part),
+        }
+    }
+    settled
+}
