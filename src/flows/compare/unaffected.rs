@@ -50,11 +50,15 @@ impl Session<'_, '_> {
         for (number, discovery) in discoveries.iter_mut().enumerate() {
             let Session { programs, context, on_event, changed_files, .. } = self;
             let program = &mut programs[number];
-            if discovery.benchmarks.is_empty() || !program.is_same_run {
+            if discovery.benchmarks.is_empty() {
                 continue;
             }
             let begin = Instant::now();
-            let breakpoints = match functions::breakpoints(program.built) {
+            let breakpoints = match program.is_same_run {
+                true => functions::breakpoints(program.built),
+                false => Err("the sides are called in different ways".to_owned()),
+            };
+            let breakpoints = match breakpoints {
                 Ok(breakpoints) => breakpoints,
                 Err(why) => {
                     let benchmark = &program.execution.benchmark.name;
@@ -116,7 +120,14 @@ impl Watcher<'_, '_> {
             return Ok(());
         }
         // What is entered before the first benchmark is entered by all.
-        if self.enters(Some(NO_BENCHMARK))?.is_none_or(|entered| !entered.is_empty()) {
+        let before = self.enters(Some(NO_BENCHMARK))?;
+        if before.as_ref().is_none_or(|entered| !entered.is_empty()) {
+            let why = match before.and_then(|entered| entered.into_iter().next()) {
+                Some(name) => format!("`{name}`, which differs, runs before any of them"),
+                None => "what the program does before any of them can't be seen".to_owned(),
+            };
+            let benchmark = &self.program.execution.benchmark.name;
+            on_event(Event::AllMeasured { benchmark, why: &why });
             return Ok(());
         }
         let mut unaffected = BTreeSet::new();

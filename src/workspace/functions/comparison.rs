@@ -6,7 +6,7 @@
 //! each other in circles, two are taken for the same until a difference is found (a
 //! bisimulation: D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::object_file::{Named, ObjectFile, Piece, Target, shown};
 use crate::model::side::{Pair, Side};
@@ -31,14 +31,16 @@ pub(super) struct Objects<'d> {
     /// The functions by their names.
     pub(super) functions: HashMap<String, Vec<(Place, Named)>>,
     /// The constants and variables that other files can refer to.
-    pub(super) data: HashMap<String, Place>,
+    data: HashMap<String, Place>,
+    /// The names of those that code in other languages may refer to.
+    exported: BTreeSet<String>,
     naming: Naming,
 }
 
 impl<'d> Objects<'d> {
     pub(super) fn new(files: Vec<ObjectFile<'d>>, naming: Naming) -> Self {
         let mut functions: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
-        let mut data = HashMap::new();
+        let (mut data, mut exported) = (HashMap::new(), BTreeSet::new());
         for (number, file) in files.iter().enumerate() {
             for function in file.functions() {
                 let name = naming.name(&function.name);
@@ -46,9 +48,10 @@ impl<'d> Objects<'d> {
             }
             for constant in file.data() {
                 data.insert(naming.name(&constant.name), (number, constant.piece));
+                exported.extend(constant.is_exported.then_some(constant.name));
             }
         }
-        Objects { files, functions, data, naming }
+        Objects { files, functions, data, exported, naming }
     }
 
     /// The parts that belong to a program though nothing need refer to them.
@@ -151,10 +154,9 @@ impl<'a, 'd> Comparison<'a, 'd> {
                 }
             }
         }
-        // A name that is not rustc's may be used in files that are the same on both sides.
-        let names = base.data.keys().chain(head.data.keys());
-        let mut own = names.filter(|name| rustc_demangle::try_demangle(name).is_err());
-        let differs = own.find(|name| match (base.data.get(*name), head.data.get(*name)) {
+        // They may be used in files that are the same on both sides.
+        let mut exported = base.exported.union(&head.exported);
+        let differs = exported.find(|name| match (base.data.get(*name), head.data.get(*name)) {
             (Some(base), Some(head)) => !self.is_same(*base, *head),
             _ => true,
         });

@@ -22,6 +22,9 @@ const SOURCE: &[u8] = b".rs";
 const ROOTS: [&str; 7] =
     [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".init", ".fini"];
 
+/// How rustc names constants that several object files share.
+const NUMBERED: &str = "anon.";
+
 /// The longest gap between two functions that is padding at most, bytes.
 const PADDING: u64 = 63;
 
@@ -48,6 +51,8 @@ pub(super) struct Named {
     pub(super) piece: Piece,
     /// Whether no other object file can refer to it.
     pub(super) is_local: bool,
+    /// Whether code in other languages may refer to it: it has a name that rustc did not make.
+    pub(super) is_exported: bool,
 }
 
 /// What a relocation points to.
@@ -127,7 +132,13 @@ impl<'d> ObjectFile<'d> {
     fn named(&self, symbol: &ElfSymbol64<'d, '_, LittleEndian>) -> Option<Named> {
         let (section, start) = (symbol.section_index()?, symbol.address());
         let piece = Piece { section, start, end: start + symbol.size() };
-        Some(Named { name: name_of(symbol)?, piece, is_local: symbol.is_local() })
+        let name = symbol.name().ok()?;
+        // Constants without a name of their own are numbered.
+        let is_made = without_promotion(name).is_some()
+            || name.starts_with(NUMBERED)
+            || rustc_demangle::try_demangle(name).is_ok();
+        let (is_local, is_exported) = (symbol.is_local(), !symbol.is_local() && !is_made);
+        Some(Named { name: name_of(symbol)?, piece, is_local, is_exported })
     }
 
     /// The sections that take part in a program though nothing need refer to them: code that
@@ -259,7 +270,7 @@ impl<'d> ObjectFile<'d> {
         offset: i64,
         is_named: &impl Fn(bool) -> bool,
     ) -> Option<Target<'d>> {
-        let Named { name, piece, is_local } = self.named(symbol)?;
+        let Named { name, piece, is_local, .. } = self.named(symbol)?;
         Some(match is_named(is_local) {
             true => Target::Name(name, offset),
             false => Target::Piece(piece, offset),
@@ -360,17 +371,17 @@ pub(super) fn is_function(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
     symbol.kind() == SymbolKind::Text && symbol.section_index().is_some()
 }
 
-/// The name of a symbol, without the `.llvm.` and the number that the compiler adds where it
-/// makes a function visible to other object files.
+/// The name of a symbol, without what the compiler adds to names of its own making.
 pub(super) fn name_of<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<String> {
     let name = symbol.name().ok()?;
-    Some(
-        match name.rsplit_once(".llvm.") {
-            Some((name, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => name,
-            _ => name,
-        }
-        .to_owned(),
-    )
+    Some(without_promotion(name).unwrap_or(name).to_owned())
+}
+
+/// A name without the `.llvm.` and the number that the compiler adds where it lets other
+/// object files see what was local; none without these.
+fn without_promotion(name: &str) -> Option<&str> {
+    let (name, number) = name.rsplit_once(".llvm.")?;
+    number.bytes().all(|digit| digit.is_ascii_digit()).then_some(name)
 }
 
 /// A name as people write it, without the hashes of crates.

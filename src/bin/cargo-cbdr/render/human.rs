@@ -143,13 +143,22 @@ fn difference(metric: &MetricResult) -> String {
 /// One row of the overview: a benchmark, and a metric of it where one gates.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
-/// The table of several benchmarks: a row for each metric that gates.
+/// How many unaffected benchmarks are named before the rest is only counted.
+const UNAFFECTED: usize = 5;
+
+/// The table of several benchmarks: a row for each metric that gates, and a line for all that
+/// are unaffected.
 fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<()> {
-    let rows: Vec<OverviewRow<'_>> = benchmarks.iter().flat_map(rows).collect();
+    let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;
+    let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
+    let rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
     let gating = || rows.iter().filter_map(|(_, metric)| *metric);
     let metrics = distinct(gating().map(|result| result.name.clone()));
     let limits = distinct(gating().filter_map(MetricResult::limit).map(text::percent));
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
+    if !unaffected.is_empty() {
+        title.push(format!("{} unaffected", unaffected.len()));
+    }
     if let [only] = metrics.as_slice() {
         title.push(line(only));
     }
@@ -169,7 +178,16 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
         Column::numbers("threshold").shown_if(limits.len() > 1),
         Column::text("verdict"),
     ];
-    grid::print(out, &columns, rows.into_iter().map(overview_cells))
+    if !rows.is_empty() {
+        grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
+    }
+    if unaffected.is_empty() {
+        return Ok(());
+    }
+    let named = unaffected.iter().take(UNAFFECTED).map(|benchmark| line(&benchmark.name));
+    let others = unaffected.len().saturating_sub(UNAFFECTED);
+    let others = (others > 0).then(|| format!("{others} more"));
+    writeln!(out, "  unaffected: {}", text::list(named.chain(others)))
 }
 
 /// The rows of a benchmark: at least one.
