@@ -13,6 +13,7 @@ mod run;
 mod side;
 mod varying;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Instant;
@@ -24,7 +25,7 @@ pub(crate) use varying::VaryingNames;
 
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, Meters, Pass};
+use crate::exec::meter::{self, Meters, Pass, Profiler};
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
 use crate::exec::process::{Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -271,6 +272,26 @@ impl<'a> Execution<'a> {
         program.command = usual;
         match ran {
             Ok(_) => Ok(tracing.watched().ok()),
+            Err(Stop::Interrupted) => Err(Stop::Interrupted),
+            Err(Stop::OutOfTime | Stop::Error(_)) => Ok(None),
+        }
+    }
+
+    /// Runs a program once, with the benchmarks that are selected, and counts the instructions
+    /// of its functions. `None` where that can't be.
+    pub(crate) fn profile(
+        &mut self,
+        program: &mut SideProgram,
+        profiler: &Profiler,
+        context: Context<'_>,
+    ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
+        let folder = program.folder.clone();
+        let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
+        let usual = std::mem::replace(&mut program.command, command);
+        let ran = self.run_process(Pass::Plain, program, None, context);
+        program.command = usual;
+        match ran {
+            Ok(_) => Ok(profiler.functions(&folder).ok()),
             Err(Stop::Interrupted) => Err(Stop::Interrupted),
             Err(Stop::OutOfTime | Stop::Error(_)) => Ok(None),
         }

@@ -286,7 +286,8 @@ impl Bisection<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
-        let options = compare::Options { request, fail_fast: true, seed, shard: None };
+        let options =
+            compare::Options { request, fail_fast: true, explain: false, seed, shard: None };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });

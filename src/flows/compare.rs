@@ -1,6 +1,7 @@
 //! `compare`: from a request to an outcome.
 
 mod discovery;
+mod explain;
 mod harnesses;
 mod layouts;
 mod lengths;
@@ -32,6 +33,8 @@ pub struct Options {
     pub request: Request,
     /// Whether the first regression ends it.
     pub fail_fast: bool,
+    /// Whether to count in which functions a regression executes more instructions.
+    pub explain: bool,
     /// The seed of the order, below 2^53.
     pub seed: u64,
     /// The part of a comparison of several machines that this one is. It samples
@@ -87,7 +90,7 @@ pub fn compare(
             start,
             notices: &mut notices,
             names: names.collect(),
-            changed_files: &preparation.changed_files,
+            moves: &preparation.moves,
         };
         session.run(&preparation.settings, options)?
     };

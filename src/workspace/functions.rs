@@ -2,8 +2,7 @@
 //! linked from.
 //!
 //! Rustc makes a section of each function, with relocations for everything that the function
-//! names. The line and the column in a `core::panic::Location` do not count, for they are
-//! not executed.
+//! names.
 
 mod comparison;
 mod executable;
@@ -18,9 +17,11 @@ use crate::exec::process::trace::Breakpoints;
 use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
+use crate::workspace::identical::{LineMoves, MovedLocation};
 use comparison::{Comparison, Naming, Objects};
 use executable::Executable;
-use object_file::{ObjectFile, shown};
+use object_file::ObjectFile;
+pub(crate) use object_file::shown;
 
 /// The functions that differ between two programs, those whose length changed most first.
 ///
@@ -42,7 +43,7 @@ fn different(
     linked: &Pair<BTreeSet<String>>,
 ) -> Vec<ChangedFunction> {
     let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
-    let changed = Comparison::new(sides.as_ref()).changed_functions();
+    let changed = Comparison::new(sides.as_ref(), &|_| true).changed_functions();
     let mut changed: Vec<ChangedFunction> = changed
         .into_iter()
         .map(|name| {
@@ -63,11 +64,15 @@ fn different(
 }
 
 /// Where the changed functions of two programs are in their executables. A program that
-/// enters none of them does the same on both sides, as far as its code decides that.
+/// enters none of them does the same on both sides, as far as its code decides that. `moves`
+/// tells which locations in sources only moved.
 ///
 /// # Errors
 /// Why that can't be told: which else differs between the programs, or is not known.
-pub(crate) fn breakpoints(programs: &Pair<Program>) -> Result<Pair<Breakpoints>, String> {
+pub(crate) fn breakpoints(
+    programs: &Pair<Program>,
+    moves: &LineMoves,
+) -> Result<Pair<Breakpoints>, String> {
     let relink = Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))?;
     same_call(&relink)?;
     let contents = Pair::try_both(|side| own_files(relink[side], relink[side.other()]))?;
@@ -76,7 +81,8 @@ pub(crate) fn breakpoints(programs: &Pair<Program>) -> Result<Pair<Breakpoints>,
         return Err(format!("a library of the {side} is of a form that is not known"));
     }
     let sides = sides.map(|(objects, _)| objects);
-    let mut comparison = Comparison::new(sides.as_ref());
+    let explains = |moved: &MovedLocation| moves.explains(moved);
+    let mut comparison = Comparison::new(sides.as_ref(), &explains);
     if let Some(what) = comparison.other_change() {
         return Err(format!("{what} differs"));
     }

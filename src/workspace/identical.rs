@@ -24,6 +24,7 @@
 //! logger prints other lines, as a panic does.
 
 mod code;
+mod line_moves;
 mod locations;
 mod moves;
 
@@ -32,7 +33,8 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, SectionFlags};
 
-pub(super) use locations::MovedLocation;
+pub(crate) use line_moves::LineMoves;
+pub(crate) use locations::MovedLocation;
 pub(super) use moves::Moves;
 
 use crate::error::Error;

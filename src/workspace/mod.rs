@@ -60,6 +60,7 @@ use crate::workspace::cargo::Workspace;
 use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
+pub(crate) use crate::workspace::identical::LineMoves;
 use crate::workspace::identical::{Difference, MovedLocation, Moves};
 use crate::workspace::inputs::foundation::Foundation;
 pub(crate) use crate::workspace::lock_file::Versions;
@@ -142,8 +143,8 @@ pub(crate) struct Preparation {
     pub(crate) benchmarks: Vec<Prepared>,
     /// Benchmarks that gate on the base and are not among the head's.
     pub(crate) removed: Vec<Removed>,
-    /// Files that differ between the sides, from the root of the repository.
-    pub(crate) changed_files: Vec<String>,
+    /// The files that differ between the sides, and where their lines stand.
+    pub(crate) moves: LineMoves,
     /// The compiler of the head, where something was built.
     pub(crate) toolchain: Option<String>,
     pub(crate) notices: Vec<Notice>,
@@ -305,7 +306,11 @@ fn build_sides(
         false => Ok(CommandWorktree::default()),
     })?;
     let store = Store::open(&context.cache.git(), &context.repo)?;
-    context.changed_files = store.changed_paths(&sides.base, &sides.head)?;
+    context.moves.changed = store.changed_paths(&sides.base, &sides.head)?;
+    if setups.base.root_inside() == setups.head.root_inside() {
+        context.moves.workspace = setups.head.root_inside().to_owned();
+        context.moves.trees = setups.as_ref().map(|setup| setup.worktree.path.clone());
+    }
     let Pair { base, head } = &setups;
     let built = Pair {
         base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
@@ -367,7 +372,7 @@ fn build_sides(
     }
     if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
         // An unchanged program may read any file that differs when it runs.
-        let files = context.changed_files.clone();
+        let files = context.moves.changed.clone();
         if !files.is_empty() {
             context.notice(Notice::OtherFiles { files });
         }
@@ -484,7 +489,7 @@ fn read_moves(context: &PrepareContext<'_>, setups: &Pair<&SideSetup>) -> Result
         return Ok(Moves::default());
     }
     let trees = Pair { base: &*setups.base.worktree.path, head: &*setups.head.worktree.path };
-    Moves::read(&trees, workspace, &context.changed_files)
+    Moves::read(&trees, workspace, &context.moves.changed)
 }
 
 /// How the names of scratch folders in the cache begin.
@@ -500,8 +505,8 @@ struct PrepareContext<'a> {
     scratch: TempDir,
     on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
     notices: Vec<Notice>,
-    /// Files that differ between the sides, once both are built.
-    changed_files: Vec<String>,
+    /// The files that differ between the sides, once both are built.
+    moves: LineMoves,
 }
 
 impl<'a> PrepareContext<'a> {
@@ -518,17 +523,8 @@ impl<'a> PrepareContext<'a> {
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        let (notices, changed_files) = (Vec::new(), Vec::new());
-        Ok(PrepareContext {
-            request,
-            repo,
-            cache,
-            tools,
-            scratch,
-            on_event,
-            notices,
-            changed_files,
-        })
+        let (notices, moves) = (Vec::new(), LineMoves::default());
+        Ok(PrepareContext { request, repo, cache, tools, scratch, on_event, notices, moves })
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -583,9 +579,9 @@ impl<'a> PrepareContext<'a> {
 
     /// The preparation in which nothing was built.
     fn finish(self, sides: Sides, settings: Settings) -> Preparation {
-        let PrepareContext { notices, cache, scratch, changed_files, .. } = self;
+        let PrepareContext { notices, cache, scratch, moves, .. } = self;
         Preparation {
-            changed_files,
+            moves,
             sides,
             settings,
             benchmarks: Vec::new(),

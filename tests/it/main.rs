@@ -12,6 +12,8 @@ mod compare;
 mod configuration;
 mod doctor;
 mod error_rates;
+#[cfg(target_os = "linux")]
+mod explain;
 #[cfg(unix)]
 mod fetch;
 #[cfg(target_os = "linux")]

@@ -17,7 +17,7 @@ fn in_path(program: &str) -> Option<PathBuf> {
 }
 
 /// Whether there is a valgrind. If not, prints what is not tested.
-fn has_valgrind() -> bool {
+pub(crate) fn has_valgrind() -> bool {
     let found = in_path("valgrind").is_some();
     if !found {
         use std::io::Write;

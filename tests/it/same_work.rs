@@ -160,8 +160,8 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     // Of any other file nobody knows what a build makes of it.
     repo.write("data.txt", "7\n");
     repo.commit("data");
-    let ran = repo.cbdr("compare main --max-pairs 1 --format json").run().code(0);
-    assert_eq!(ran.json()["verdict"], "inconclusive");
+    let call = "compare main --max-pairs 1 --measure-all --format json";
+    assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "inconclusive");
 }
 
 #[test]

@@ -187,6 +187,11 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
+    /// Count with valgrind in which functions a regression executes more
+    /// instructions
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) explain: bool,
+
     #[command(flatten)]
     pub(crate) seed: Seed,
 

@@ -112,6 +112,11 @@ impl SideProgram {
         })
     }
 
+    /// The `PATH` of its runs.
+    pub(crate) fn path_variable(&self) -> Option<OsString> {
+        self.command.var("PATH").map(ToOwned::to_owned)
+    }
+
     /// Runs a command of the user's around runs, if there is one.
     pub(crate) fn hook(
         &self,
@@ -133,6 +138,15 @@ impl SideProgram {
         self.command.argv.truncate(self.words);
         self.command.argv.extend(self.harness.timed(length, &self.command.argv));
         self.command.argv.extend(arguments);
+    }
+
+    /// Makes the next run one that executes each benchmark once. Whether the harness can.
+    pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
+        self.command.argv.truncate(self.words);
+        let once = self.harness.once();
+        let can = once.is_some();
+        self.command.argv.extend(once.into_iter().flatten().chain(arguments));
+        can
     }
 
     /// The command without the words that select benchmarks.

@@ -280,6 +280,16 @@ impl Harness {
         }
     }
 
+    /// The arguments with which each benchmark is executed once, whatever its code asks for.
+    /// None if the harness has none.
+    pub(crate) fn once(&self) -> Option<Vec<OsString>> {
+        match self.dialect {
+            Dialect::Criterion | Dialect::Divan => Some(vec!["--test".into()]),
+            Dialect::Plain | Dialect::Json => Some(Vec::new()),
+            Dialect::Gungraun | Dialect::Bencher | Dialect::Libtest => None,
+        }
+    }
+
     /// The flag with which it lists the names of its benchmarks, a line each.
     pub(crate) fn list(&self) -> Option<&'static str> {
         matches!(self.dialect, Dialect::Criterion | Dialect::Libtest).then_some("--list")

@@ -7,6 +7,7 @@
 //! other metrics. (A child that forks and never executes another program starts
 //! from its parent's counts.)
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use crate::exec::system::replace;
 use crate::model::metric::{KnownMetric, Metric, Source};
 use crate::model::row::Values;
 
+pub(super) const INSTRUCTIONS: &str = "instructions_cachegrind";
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
 
 /// The simulated caches: 32 KiB each for code and data, and 8 MiB behind them.
@@ -55,6 +57,15 @@ impl Cachegrind {
         }
     }
 
+    /// What counts nothing but instructions.
+    ///
+    /// # Errors
+    /// When there is no valgrind in `path`.
+    pub(super) fn of_instructions(path: Option<&OsStr>) -> Result<Self, Refusal> {
+        let valgrind = find(path).ok_or_else(|| missing(INSTRUCTIONS))?;
+        Ok(Cachegrind { valgrind, metrics: Vec::new() })
+    }
+
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
         self.metrics.iter().map(|known| known.metric())
     }
@@ -71,6 +82,7 @@ impl Cachegrind {
             "--quiet",
             "--trace-children=yes",
             "--vgdb=no",
+            "--demangle=no",
             "--branch-sim=no",
             if simulates { "--cache-sim=yes" } else { "--cache-sim=no" },
         ];
@@ -96,6 +108,33 @@ impl Cachegrind {
         let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
         Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
     }
+}
+
+/// The instructions of each function, of the files that a run left in `folder`; the files
+/// are removed.
+pub(super) fn functions(folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
+    let mut all = BTreeMap::new();
+    for file in take(folder)? {
+        let mut function = None;
+        for line in file.lines() {
+            if let Some(name) = line.strip_prefix("fn=") {
+                function = Some(all.entry(name.to_owned()).or_default());
+            } else if let (Some(count), Some(instructions)) = (&mut function, of_line(line)) {
+                **count += instructions;
+            }
+        }
+    }
+    match all.is_empty() {
+        true => Err(Error::NoCount),
+        false => Ok(all),
+    }
+}
+
+/// The instructions of a line of the source: its number, then those.
+fn of_line(line: &str) -> Option<u64> {
+    let (number, instructions) = line.split_once(' ')?;
+    number.parse::<u64>().ok()?;
+    instructions.parse().ok()
 }
 
 /// Reads valgrind's files in `folder` and removes them.
@@ -186,8 +225,6 @@ impl Counts {
 mod tests {
     use super::*;
 
-    const INSTRUCTIONS: &str = "instructions_cachegrind";
-
     const WITH_CACHES: &str = "desc: I1 cache: x\ncmd: /bin/true\n\
         events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\nfn=main\n1 10 0 0 0 0 0 0 0 0\n\
         summary: 1000 10 4 300 20 5 200 30 6\n";
@@ -226,6 +263,23 @@ mod tests {
         assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0));
         assert!(folder.path().join("said").exists());
         assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
+    }
+
+    #[test]
+    fn the_instructions_of_functions_are_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write(
+            "cachegrind.10",
+            "desc: x\ncmd: a b\nevents: Ir\nfl=a.rs\nfn=one\n7 10\n8 5\nfi=b.rs\n1 2\nfe=a.rs\n\
+             9 1\nfn=two\n0 3\nsummary: 21\n",
+        );
+        write("cachegrind.11", "events: Ir\nfn=two\n5 4\nsummary: 4\n");
+        let functions = functions(folder.path()).unwrap();
+        assert_eq!(functions, [("one".to_owned(), 18), ("two".to_owned(), 7)].into());
+        assert!(matches!(super::functions(folder.path()), Err(Error::NoCount)));
     }
 
     #[test]

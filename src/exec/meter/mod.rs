@@ -14,6 +14,7 @@ mod counters;
 mod rusage;
 mod size;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -264,6 +265,37 @@ impl Meters {
                 Ok(values)
             }
         }
+    }
+}
+
+/// Counts the instructions of each function.
+#[derive(Clone, Debug)]
+pub(crate) struct Profiler(Cachegrind);
+
+impl Profiler {
+    /// That of this machine, with what is found in the `PATH` `path`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn find(path: Option<&OsStr>) -> Result<Self, Refusal> {
+        Cachegrind::of_instructions(path).map(Profiler)
+    }
+
+    /// The command that counts those of another one; it writes to `folder`.
+    ///
+    /// # Errors
+    /// When files of an earlier run in `folder` can't be removed.
+    pub(crate) fn command(&self, command: &Command, folder: &Path) -> Result<Command, Error> {
+        cachegrind::take(folder)?;
+        Ok(self.0.wrap(command, folder))
+    }
+
+    /// The instructions of each function, by the names that linkers know.
+    ///
+    /// # Errors
+    /// When the run left none.
+    pub(crate) fn functions(&self, folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
+        cachegrind::functions(folder)
     }
 }
 

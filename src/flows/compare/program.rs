@@ -1,5 +1,6 @@
 //! The program of a benchmark on both sides: its runs to rows.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::engine::test::exact;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, VaryingNames, waived};
 use crate::exec::harness;
-use crate::exec::meter;
+use crate::exec::meter::{self, Profiler};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
 use crate::flows::filter::Part;
@@ -99,6 +100,11 @@ impl<'a> ComparedProgram<'a> {
             source: prepared.source.as_ref(),
             cases: Vec::new(),
         }))
+    }
+
+    /// The `PATH` of its runs.
+    pub(super) fn path_variable(&self) -> Option<OsString> {
+        self.sides.head.path_variable()
     }
 
     /// Whether the user's filter means nothing of it.
@@ -345,6 +351,23 @@ impl<'a> ComparedProgram<'a> {
         let Some(arguments) = arguments else { return Ok(None) };
         program.select(length, arguments);
         self.execution.watch(program, tracer, breakpoints, context)
+    }
+
+    /// The instructions of each function of a side that executes a benchmark once, by the
+    /// names that linkers know. `None` where that can't be counted.
+    pub(super) fn profile(
+        &mut self,
+        side: Side,
+        benchmark: Option<&str>,
+        profiler: &Profiler,
+        context: Context<'_>,
+    ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
+        let program = &mut self.sides[side];
+        let arguments = benchmark.map_or(Some(Vec::new()), |name| program.only(&[name]));
+        match arguments.is_some_and(|arguments| program.select_once(arguments)) {
+            true => self.execution.profile(program, profiler, context),
+            false => Ok(None),
+        }
     }
 
     /// Enters a group of benchmarks into the plan, of the program number `number`, and

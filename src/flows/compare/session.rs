@@ -24,6 +24,7 @@ use crate::model::row::{BenchmarkId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::policy::Settings;
+use crate::workspace::LineMoves;
 
 /// The part of the time limit that finding out the lengths of runs may take besides.
 const TRIAL: f64 = 0.1;
@@ -43,8 +44,8 @@ pub(super) struct Session<'a, 'b> {
     /// When the comparison began.
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
-    /// Files that differ between the sides, from the root of the repository.
-    pub(super) changed_files: &'a [String],
+    /// The files that differ between the sides, and where their lines stand.
+    pub(super) moves: &'a LineMoves,
     /// The names of all programs, also of those that need not be run.
     pub(super) names: Vec<String>,
 }
@@ -121,6 +122,9 @@ impl Session<'_, '_> {
         self.foresee(&mut plan, settings.policy.layouts)?;
         let prepare_seconds = self.start.elapsed().as_secs_f64();
         let mut sampled = self.sample(&plan, settings.policy.layouts)?;
+        if options.explain {
+            self.explain(&discoveries, &sampled.benchmarks)?;
+        }
         let mut rest = std::mem::take(&mut sampled.benchmarks).into_iter();
         for (program, discovery) in self.programs.iter().zip(&mut discoveries) {
             let mut own: Vec<_> = rest.by_ref().take(discovery.benchmarks.len()).collect();

@@ -48,14 +48,14 @@ impl Session<'_, '_> {
         let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
         let mut deadline = Instant::now() + limit.mul_f64(PART);
         for (number, discovery) in discoveries.iter_mut().enumerate() {
-            let Session { programs, context, on_event, changed_files, .. } = self;
+            let Session { programs, context, on_event, moves, .. } = self;
             let program = &mut programs[number];
             if discovery.benchmarks.is_empty() {
                 continue;
             }
             let begin = Instant::now();
             let breakpoints = match program.is_same_run {
-                true => functions::breakpoints(program.built),
+                true => functions::breakpoints(program.built, moves),
                 false => Err("the sides are called in different ways".to_owned()),
             };
             let breakpoints = match breakpoints {
@@ -72,7 +72,7 @@ impl Session<'_, '_> {
                 program,
                 breakpoints: &breakpoints,
                 tracer: &request.trace,
-                changed_files,
+                changed_files: &moves.changed,
                 context: *context,
             };
             watcher.look_at(discovery, deadline, on_event).map_err(Stop::into_error)?;
@@ -108,9 +108,12 @@ impl Watcher<'_, '_> {
         let names: Vec<Option<String>> =
             discovery.benchmarks.iter().map(|one| one.inner.clone()).collect();
         let is_alone = count == 1 || !self.program.can_leave();
+        let has_more = count < discovery.most_reported() && self.program.can_leave();
+        let only = names.first().filter(|_| count == 1 && has_more);
+        let only = only.and_then(Option::as_deref);
         if is_alone || self.breakpoints.as_ref().map(|one| one.places.len()) == Pair::default() {
             on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
-            if self.enters(None)?.is_some_and(|entered| entered.is_empty()) {
+            if self.enters(only)?.is_some_and(|entered| entered.is_empty()) {
                 let all = discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
                 discovery.leave_out(&all);
                 return Ok(());

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::object_file::{Named, ObjectFile, Piece, Target, shown};
 use crate::model::side::{Pair, Side};
+use crate::workspace::identical::MovedLocation;
 
 /// What makes two names the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Naming {
 /// What a part consists of.
 struct Content<'d> {
     length: u64,
-    bytes: Vec<u8>,
+    bytes: &'d [u8],
     references: Vec<(u64, u32, Meaning<'d>)>,
 }
 
@@ -108,16 +109,21 @@ enum Meaning<'d> {
     Entry(&'d [u8]),
 }
 
+/// Whether a location in a source only moved with its line.
+type Explains<'a> = dyn Fn(&MovedLocation) -> bool + 'a;
+
 /// The comparison of two sides.
 pub(super) struct Comparison<'a, 'd> {
     sides: Pair<&'a Objects<'d>>,
+    explains: &'a Explains<'a>,
     /// What is known to be the same.
     same: HashSet<(Place, Place)>,
 }
 
 impl<'a, 'd> Comparison<'a, 'd> {
-    pub(super) fn new(sides: Pair<&'a Objects<'d>>) -> Self {
-        Comparison { sides, same: HashSet::new() }
+    /// `explains` tells which locations count as the same.
+    pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
+        Comparison { sides, explains, same: HashSet::new() }
     }
 
     /// The names of the functions that are not the same on both sides.
@@ -188,13 +194,23 @@ impl<'a, 'd> Comparison<'a, 'd> {
         true
     }
 
+    /// Whether both are the location of the same code in a source.
+    fn is_moved(&self, (base, head): (Place, Place)) -> bool {
+        let location =
+            |side: Side, (file, piece): Place| self.sides[side].files[file].location(piece);
+        let both = location(Side::Base, base).zip(location(Side::Head, head));
+        both.is_some_and(|((source, base), (other, head))| {
+            source == other && (self.explains)(&MovedLocation { source, base, head })
+        })
+    }
+
     /// The parts that have to be the same, too, for two to be; `None` if they differ.
-    fn depends_on(&self, (base, head): (Place, Place)) -> Option<Vec<(Place, Place)>> {
-        let base = self.sides.base.content(base)?;
-        let head = self.sides.head.content(head)?;
+    fn depends_on(&self, places: (Place, Place)) -> Option<Vec<(Place, Place)>> {
+        let base = self.sides.base.content(places.0)?;
+        let head = self.sides.head.content(places.1)?;
         if base.length != head.length
-            || base.bytes != head.bytes
             || base.references.len() != head.references.len()
+            || base.bytes != head.bytes && !self.is_moved(places)
         {
             return None;
         }

@@ -12,11 +12,14 @@ use object::{
     RelocationTarget, SectionFlags, SectionIndex, SectionKind, SymbolIndex, SymbolKind, elf,
 };
 
-/// The size of a `core::panic::Location`, bytes, and where in it line and column are.
-const LOCATION: usize = 24;
-const LINE_AND_COLUMN: Range<usize> = 16..24;
-/// How the name of a source ends, to which a location points.
-const SOURCE: &[u8] = b".rs";
+/// The size of a `core::panic::Location`, bytes. Where in it the name of the source is, its
+/// length, the line and the column.
+const LOCATION: u64 = 24;
+const LENGTH: Range<usize> = 8..16;
+const LINE: Range<usize> = 16..20;
+const COLUMN: Range<usize> = 20..24;
+/// How the name of a source ends.
+const SOURCE: &str = ".rs";
 
 /// How the names of sections begin that programs run or read though nothing refers to them.
 const ROOTS: [&str; 7] =
@@ -178,19 +181,14 @@ impl<'d> ObjectFile<'d> {
         pieces
     }
 
-    /// The bytes of a part, all zeros as none, without the line and the column of a
-    /// `core::panic::Location`. `None` where there are none.
-    pub(super) fn bytes(&self, piece: Piece) -> Option<Vec<u8>> {
+    /// The bytes of a part, all zeros as none. `None` where there are none.
+    pub(super) fn bytes(&self, piece: Piece) -> Option<&'d [u8]> {
         let section = self.file.section_by_index(piece.section).ok()?;
         let data = section.data().ok()?;
         if data.is_empty() {
-            return Some(Vec::new());
+            return Some(&[]);
         }
-        let mut bytes = data.get(piece.start as usize..piece.end as usize)?.to_vec();
-        if self.is_location(&section) {
-            bytes[LINE_AND_COLUMN].fill(0);
-        }
-        Some(bytes)
+        data.get(piece.start as usize..piece.end as usize)
     }
 
     /// The relocations of a part. `is_named` tells whether a function is known by its name
@@ -313,20 +311,24 @@ impl<'d> ObjectFile<'d> {
         data.get(..size as usize)
     }
 
-    /// Whether a section holds nothing but a `core::panic::Location`, as far as its form
-    /// tells.
-    fn is_location(&self, section: &ElfSection64<'d, '_, LittleEndian>) -> bool {
-        if section.size() != LOCATION as u64 {
-            return false;
+    /// The source, line and column of a part that is a `core::panic::Location`, as far as its
+    /// form tells.
+    pub(super) fn location(&self, piece: Piece) -> Option<(String, (u32, u32))> {
+        if (piece.start, piece.end) != (0, LOCATION) {
+            return None;
         }
-        let relocations = self.relocations_of(section.index());
-        let Some([(0, relocation)]) = relocations.as_ref().map(|all| all.as_slice()) else {
-            return false;
-        };
-        self.pointed_to(relocation).is_some_and(|name| name.ends_with(SOURCE))
+        let relocations = self.relocations_of(piece.section)?;
+        let [(0, relocation)] = relocations.as_slice() else { return None };
+        let bytes = self.bytes(piece)?;
+        let number = |at: Range<usize>| Some(u32::from_le_bytes(bytes.get(at)?.try_into().ok()?));
+        let place = (number(LINE)?, number(COLUMN)?);
+        let length = u64::from_le_bytes(bytes.get(LENGTH)?.try_into().ok()?);
+        let name = self.pointed_to(relocation)?.get(..usize::try_from(length).ok()?)?;
+        let name = String::from_utf8(name.to_vec()).ok()?;
+        name.ends_with(SOURCE).then_some((name, place))
     }
 
-    /// The text, without a zero at its end, that an absolute address points to.
+    /// What lies where an absolute address points to, to the end of the section.
     fn pointed_to(&self, relocation: &Relocation) -> Option<&'d [u8]> {
         let (section, place) = match relocation.target() {
             RelocationTarget::Symbol(index) => {
@@ -337,7 +339,7 @@ impl<'d> ObjectFile<'d> {
             _ => return None,
         };
         let section = self.file.section_by_index(section).ok()?;
-        up_to_zero(data_from(&section, place, relocation.addend())?)
+        data_from(&section, place, relocation.addend())
     }
 }
 
@@ -385,7 +387,7 @@ fn without_promotion(name: &str) -> Option<&str> {
 }
 
 /// A name as people write it, without the hashes of crates.
-pub(super) fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(name) => format!("{name:#}"),
         Err(_) => name.to_owned(),

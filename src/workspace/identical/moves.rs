@@ -51,16 +51,10 @@ impl Moves {
                 sources.insert(name.to_owned(), moves);
             }
         }
-        for (path, about) in walk(trees.head, |path| path.ends_with(".git"))? {
-            if !about.is_file() || path.extension().is_none_or(|extension| extension != "rs") {
-                continue;
-            }
-            let text = std::fs::read_to_string(trees.head.join(&path));
-            if text.is_ok_and(|text| asks_for_places(&text)) {
-                return Ok(Moves::default());
-            }
+        match uses_places(trees.head)? {
+            true => Ok(Moves::default()),
+            false => Ok(Moves { sources }),
         }
-        Ok(Moves { sources })
     }
 
     /// Whether each location leads to the same character of code on both sides.
@@ -70,4 +64,18 @@ impl Moves {
             source.and_then(|moves| moves.get(&location.base)) == Some(&location.head)
         })
     }
+}
+
+/// Whether a source in a worktree may do something with places in sources.
+pub(super) fn uses_places(tree: &Path) -> Result<bool, Error> {
+    for (path, about) in walk(tree, |path| path.ends_with(".git"))? {
+        if !about.is_file() || path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(tree.join(&path));
+        if text.is_ok_and(|text| asks_for_places(&text)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

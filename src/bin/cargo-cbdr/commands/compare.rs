@@ -60,5 +60,11 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         ..request
     };
     let seed = args.seed.seed.unwrap_or_else(random_seed);
-    Ok(Options { request, fail_fast: args.fail_fast, seed, shard: args.shard })
+    Ok(Options {
+        request,
+        fail_fast: args.fail_fast,
+        explain: args.explain,
+        seed,
+        shard: args.shard,
+    })
 }

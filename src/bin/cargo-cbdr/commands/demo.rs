@@ -49,7 +49,8 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         env: environment(),
         ..request_in(repository, flags)?
     };
-    let options = Options { request, fail_fast: false, seed: random_seed(), shard: None };
+    let options =
+        Options { request, fail_fast: false, explain: false, seed: random_seed(), shard: None };
     let result = observed(&options, None, None, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;

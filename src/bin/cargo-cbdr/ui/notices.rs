@@ -1,15 +1,17 @@
 //! The words of notices.
 
 use cargo_cbdr::model::gate::Waived;
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
+    Advice, ChangedFunction, CountedFunction, DifferentKey, Explanation, Notice, Remark,
+    RunDiffers, RunNotice, Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::TAIL;
 
-use super::text::{self, count, interval, line, list, percent, roughly};
+use super::text::{self, count, interval, line, list, percent, roughly, value};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
@@ -52,6 +54,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
         Notice::Functions { benchmark, changed } => functions(benchmark, changed),
+        Notice::Explained(explanation) => explained(explanation),
         Notice::Unaffected { benchmarks, of } => unaffected(*benchmarks, *of),
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
@@ -360,6 +363,40 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     format!(
         "{} of `{benchmark}` {differ} between the sides{run}: {}",
         count(changed.len() as u64, "function"),
+        list(named.chain(others))
+    )
+}
+
+fn explained(explanation: &Explanation) -> String {
+    let Explanation { benchmark, instructions: Pair { base, head }, functions } = explanation;
+    let number = |count: u64| value(count as f64, &Unit::Count);
+    if functions.is_empty() {
+        return format!(
+            "`{benchmark}` executes the same {} instructions on both sides, function by function: \
+             what differs is how long they take, as with memory, caches or predicted branches",
+            number(*base)
+        );
+    }
+    let named = functions.iter().take(FUNCTIONS).map(|function| {
+        let CountedFunction { name, instructions: Pair { base, head }, differs } = function;
+        let (sign, more) = if head > base { ('+', head - base) } else { ('-', base - head) };
+        let how = match (differs, base, head) {
+            (_, 0, _) => ", on the head only",
+            (_, _, 0) => ", on the base only",
+            (Some(true), ..) => ", its code differs",
+            (Some(false), ..) => ", its code is the same",
+            (None, ..) => "",
+        };
+        format!("`{name}` ({sign}{}{how})", number(more))
+    });
+    let others = functions.len().saturating_sub(FUNCTIONS);
+    let others = (others > 0).then(|| format!("{others} more functions"));
+    let change = *head as f64 / *base as f64 - 1.0;
+    format!(
+        "executed once, `{benchmark}` takes {} instructions instead of {} ({}): {}",
+        number(*head),
+        number(*base),
+        percent(change),
         list(named.chain(others))
     )
 }

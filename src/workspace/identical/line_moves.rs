@@ -1,0 +1,96 @@
+//! Where the lines of changed sources that did not change themselves stand on the other side.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use similar::{DiffOp, TextDiff};
+
+use super::locations::MovedLocation;
+use super::moves::uses_places;
+use crate::model::side::Pair;
+
+/// Where the unchanged lines of changed sources stand. The sources are read when it is
+/// asked.
+#[derive(Debug, Default)]
+pub(crate) struct LineMoves {
+    /// The worktrees.
+    pub(crate) trees: Pair<PathBuf>,
+    /// The folder in these from which the compiler names sources.
+    pub(crate) workspace: PathBuf,
+    /// The files in which the trees differ, from the roots of these.
+    pub(crate) changed: Vec<String>,
+    /// By the names of the sources: from lines in the base to lines in the head.
+    pub(crate) lines: OnceCell<BTreeMap<String, BTreeMap<u32, u32>>>,
+}
+
+impl LineMoves {
+    /// Whether a location only moved with its line. Never where a source may do something
+    /// with the places of its code.
+    pub(crate) fn explains(&self, location: &MovedLocation) -> bool {
+        let ((base, column), (head, other_column)) = (location.base, location.head);
+        let lines = self.lines.get_or_init(|| self.read());
+        let moved = lines.get(&location.source).and_then(|lines| lines.get(&base));
+        column == other_column && moved == Some(&head)
+    }
+
+    fn read(&self) -> BTreeMap<String, BTreeMap<u32, u32>> {
+        if uses_places(&self.trees.head).unwrap_or(true) {
+            return BTreeMap::new();
+        }
+        let sources = self.changed.iter().filter(|path| path.ends_with(".rs"));
+        let lines = sources.filter_map(|path| {
+            let texts = Pair::try_both(|side| std::fs::read_to_string(self.trees[side].join(path)));
+            let Pair { base, head } = texts.ok()?;
+            let name = std::path::Path::new(path).strip_prefix(&self.workspace).ok()?;
+            Some((name.to_str()?.to_owned(), equal_lines(&base, &head)))
+        });
+        lines.collect()
+    }
+}
+
+/// The numbers of the lines that are the same in both texts, from 1.
+fn equal_lines(base: &str, head: &str) -> BTreeMap<u32, u32> {
+    let diff = TextDiff::from_lines(base, head);
+    let equal = diff.ops().iter().filter_map(|op| match *op {
+        DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
+        _ => None,
+    });
+    let lines = equal.flat_map(|(old, new, len)| {
+        (1..=len).map(move |line| ((old + line) as u32, (new + line) as u32))
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::system::write;
+
+    #[test]
+    fn a_location_moves_with_a_line_that_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let trees = Pair { base: folder.path().join("base"), head: folder.path().join("head") };
+        write(&trees.base.join("in/src/lib.rs"), "one\ntwo\nthree\nfour\n");
+        write(&trees.head.join("in/src/lib.rs"), "new\none\n2\nthree\nfour\n");
+        let moves = LineMoves {
+            trees: trees.clone(),
+            workspace: "in".into(),
+            changed: vec!["in/src/lib.rs".into(), "in/gone.rs".into(), "README.md".into()],
+            ..LineMoves::default()
+        };
+        let explains = |moves: &LineMoves, source: &str, base, head| {
+            moves.explains(&MovedLocation { source: source.to_owned(), base, head })
+        };
+        let source = "src/lib.rs";
+        assert!(explains(&moves, source, (1, 5), (2, 5)));
+        assert!(explains(&moves, source, (4, 1), (5, 1)));
+        assert!(!explains(&moves, source, (1, 5), (2, 6)), "another column");
+        assert!(!explains(&moves, source, (2, 5), (3, 5)), "the line has changed");
+        assert!(!explains(&moves, source, (1, 5), (3, 5)), "another line");
+        assert!(!explains(&moves, "src/main.rs", (1, 5), (2, 5)), "another source");
+        write(&trees.head.join("in/src/other.rs"), "fn f() -> u32 { line!() }\n");
+        let moves = LineMoves { lines: OnceCell::new(), ..moves };
+        assert!(!explains(&moves, source, (1, 5), (2, 5)), "a source asks for lines");
+    }
+}
