@@ -43,7 +43,9 @@ impl<'d> Objects<'d> {
         let mut functions: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
         let (mut data, mut exported) = (HashMap::new(), BTreeSet::new());
         for (number, file) in files.iter().enumerate() {
-            for function in file.functions() {
+            // What only its own file knows belongs to the functions that refer to it.
+            let is_named = |function: &Named| naming == Naming::Shown || !function.is_local;
+            for function in file.functions().filter(is_named) {
                 let name = naming.name(&function.name);
                 functions.entry(name).or_default().push(((number, function.piece), function));
             }
