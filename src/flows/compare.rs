@@ -187,7 +187,7 @@ fn changed_functions(
     });
     let mut notices = Vec::new();
     for ((name, programs), found) in ready.zip(discoveries) {
-        let own: Vec<_> = measured.by_ref().take(found.benchmarks.len()).collect();
+        let own: Vec<_> = measured.by_ref().take(found.results).collect();
         let regressed = own.into_iter().filter(|result| result.has_regressed());
         let entered: Vec<_> = regressed.map(|result| found.entered.get(&result.name)).collect();
         if !entered.is_empty()
@@ -218,7 +218,7 @@ fn all_benchmarks(
         match prepared.state {
             State::Ready(_) => {
                 let Some(found) = discoveries.next() else { continue };
-                for result in measured.by_ref().take(found.benchmarks.len()) {
+                for result in measured.by_ref().take(found.results) {
                     all.push(found.with_one_sided(result));
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };

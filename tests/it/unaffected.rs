@@ -90,6 +90,17 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     }
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("none of the code that changed"), "{page}");
+    // What is known of the program without a run has a result beside its benchmarks'.
+    let sized = "--metric wall_time,text_bytes --threshold text_bytes=50%";
+    for all in ["", "--measure-all"] {
+        let object = compare(&repo, &format!("{sized} {all}"));
+        let benchmarks = object["benchmarks"].as_array().unwrap();
+        let program = benchmarks.iter().find(|one| one["name"] == "work");
+        let program = program.unwrap_or_else(|| panic!("{object}"));
+        assert_eq!(program["metrics"][0]["name"], "text_bytes");
+        assert_eq!(program["metrics"][0]["verdict"], "no-regression");
+        assert_eq!(statuses(&object), if all.is_empty() { SECOND } else { BOTH });
+    }
     // Nothing that runs has changed.
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace("11", "13"));
     let object = compare(&repo, "");

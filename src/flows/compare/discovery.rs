@@ -34,6 +34,9 @@ pub(super) struct Discovery {
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
+    /// How many results there are of it: those of the benchmarks that are compared, and one
+    /// for what is known without a run, where that is none of theirs.
+    pub(super) results: usize,
     /// How many benchmarks a run of each side reports.
     pub(super) reported: Pair<usize>,
     /// What is known of the program without a run.
@@ -114,6 +117,7 @@ impl Discovery {
         let mut discovery = Discovery {
             benchmarks: Vec::new(),
             unaffected: Vec::new(),
+            results: 0,
             entered: BTreeMap::new(),
             one_sided: Vec::new(),
             one_sided_metrics: Vec::new(),
@@ -222,7 +226,7 @@ impl Discovery {
 
     /// Adds what is known without a run to the result of the program, or to a result
     /// of its own if the results are those of its benchmarks.
-    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+    fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
         if self.exact.is_empty() {
             return;
         }
@@ -232,6 +236,12 @@ impl Discovery {
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);
         }
+    }
+
+    /// Adds what is known without a run, and learns how many results there are.
+    pub(super) fn complete(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+        self.add_exact(program, results);
+        self.results = results.len();
     }
 
     /// How many benchmarks a run of all has, at least 1.

@@ -128,7 +128,7 @@ impl Session<'_, '_> {
         let mut rest = std::mem::take(&mut sampled.benchmarks).into_iter();
         for (program, discovery) in self.programs.iter().zip(&mut discoveries) {
             let mut own: Vec<_> = rest.by_ref().take(discovery.benchmarks.len()).collect();
-            discovery.add_exact(&program.execution.benchmark.name, &mut own);
+            discovery.complete(&program.execution.benchmark.name, &mut own);
             sampled.benchmarks.append(&mut own);
         }
         if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
