@@ -58,6 +58,7 @@
 //! - *row*: the values of one benchmark in one run.
 //! - *run*: one execution of a program.
 //! - *shard*: one machine's part of a comparison.
+//! - *unaffected*: a benchmark that runs no code that differs between the sides.
 //! - *verdict*: `no-regression`, `regression`, `inconclusive`.
 //! - *worktree*: a checkout of one side, in the cache.
 

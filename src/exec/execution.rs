@@ -256,19 +256,21 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs a program once, with the benchmarks that are selected, and watches what it does.
-    /// `tracer` is the call of the program that watches. `None` where that can't be.
+    /// `tracer` is the call of the program that watches. `None` where that can't be, or not
+    /// until the deadline.
     pub(crate) fn watch(
         &mut self,
         program: &mut SideProgram,
         tracer: &[OsString],
         breakpoints: &Breakpoints,
+        deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         let folder = program.folder.clone();
         let tracing = Tracing { tracer, folder: &folder };
         let Ok(command) = tracing.command(&program.command, breakpoints) else { return Ok(None) };
         let usual = std::mem::replace(&mut program.command, command);
-        let ran = self.run_process(Pass::Plain, program, None, context);
+        let ran = self.run_process(Pass::Plain, program, Some(deadline), context);
         program.command = usual;
         match ran {
             Ok(_) => Ok(tracing.watched().ok()),

@@ -126,7 +126,7 @@ impl World {
         let _ = std::fs::remove_file(self.partial());
         let (samples, page) = (self.samples(), self.repo.around().join("out.html"));
         let args = format!(
-            "--threshold 1% --layouts off --max-pairs {PAIRS} --samples {} --report {}",
+            "--threshold 1% --layouts off --measure-all --max-pairs {PAIRS} --samples {} --report {}",
             samples.display(),
             page.display()
         );

@@ -101,6 +101,11 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
         assert_eq!(program["metrics"][0]["verdict"], "no-regression");
         assert_eq!(statuses(&object), if all.is_empty() { SECOND } else { BOTH });
     }
+    // Built in another way it is another build, and 0 is none.
+    let one = compare(&repo, "--codegen-units 1 -v");
+    assert_eq!(statuses(&one), SECOND);
+    let none = repo.cbdr("compare main --codegen-units 0").run().code(2);
+    none.says("codegen-units").says("at least one is needed");
     // Nothing that runs has changed.
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace("11", "13"));
     let object = compare(&repo, "");

@@ -333,13 +333,14 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// What a side does when it runs a benchmark, or with none all of them, as far as that
-    /// can be watched. `tracer` is the call of the program that watches.
+    /// can be watched until the deadline. `tracer` is the call of the program that watches.
     pub(super) fn watch(
         &mut self,
         side: Side,
         benchmark: Option<&str>,
         tracer: &[OsString],
         breakpoints: &Breakpoints,
+        deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::SHORT };
@@ -350,7 +351,7 @@ impl<'a> ComparedProgram<'a> {
         };
         let Some(arguments) = arguments else { return Ok(None) };
         program.select(length, arguments);
-        self.execution.watch(program, tracer, breakpoints, context)
+        self.execution.watch(program, tracer, breakpoints, deadline, context)
     }
 
     /// The instructions of each function of a side that executes a benchmark once, by the

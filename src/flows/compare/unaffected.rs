@@ -73,9 +73,10 @@ impl Session<'_, '_> {
                 breakpoints: &breakpoints,
                 tracer: &request.trace,
                 changed_files: &moves.changed,
+                deadline,
                 context: *context,
             };
-            watcher.look_at(discovery, deadline, on_event).map_err(Stop::into_error)?;
+            watcher.look_at(discovery, on_event).map_err(Stop::into_error)?;
         }
         let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
         if benchmarks > 0 {
@@ -93,6 +94,7 @@ struct Watcher<'w, 'a> {
     tracer: &'w [std::ffi::OsString],
     /// Files that differ between the sides, from the root of the repository.
     changed_files: &'w [String],
+    deadline: Instant,
     context: Context<'w>,
 }
 
@@ -101,7 +103,6 @@ impl Watcher<'_, '_> {
     fn look_at(
         mut self,
         discovery: &mut Discovery,
-        deadline: Instant,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Stop> {
         let count = discovery.benchmarks.len();
@@ -135,7 +136,7 @@ impl Watcher<'_, '_> {
         }
         let mut unaffected = BTreeSet::new();
         for (done, place) in spread(count).enumerate() {
-            if Instant::now() >= deadline {
+            if Instant::now() >= self.deadline {
                 break;
             }
             on_event(Event::Watching { benchmark: done + 1, benchmarks: count });
@@ -159,8 +160,14 @@ impl Watcher<'_, '_> {
         let mut entered = BTreeSet::new();
         for side in Side::BOTH {
             let breakpoints = &self.breakpoints[side];
-            let watched =
-                self.program.watch(side, benchmark, self.tracer, breakpoints, self.context)?;
+            let watched = self.program.watch(
+                side,
+                benchmark,
+                self.tracer,
+                breakpoints,
+                self.deadline,
+                self.context,
+            )?;
             let Some(watched) = watched.filter(|watched| watched.unseen.is_none()) else {
                 return Ok(None);
             };

@@ -34,11 +34,14 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
          --config target.\"a-b\".linker=\"/l\" \
          --message-format=json-render-diagnostics"
     );
-    let options = BuildOptions { profile: Some("fast".into()), ..BuildOptions::default() };
+    let one = BuildOptions { codegen_units: Some(1), ..BuildOptions::default() };
+    let (rendered, ..) = call(TargetKind::Bench, &one, &[]);
+    assert!(rendered.contains(" --config=profile.bench.codegen-units=1 "), "{rendered}");
+    let options = BuildOptions { profile: Some("fast".into()), ..one };
     let (.., run) = call(TargetKind::Example, &options, &[]);
     assert_eq!(
         run,
-        "run --example=it --profile=fast --target-dir /t \
+        "run --example=it --profile=fast --config=profile.fast.codegen-units=1 --target-dir /t \
          --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] --"
     );
 }

@@ -204,7 +204,9 @@ fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
 
 /// The benchmarks, the worst first.
 fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
-    let mut benchmarks: Vec<&BenchmarkResult> = outcome.benchmarks.iter().collect();
+    let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
+    let mut benchmarks: Vec<_> = outcome.benchmarks.iter().filter(is_affected).collect();
+    let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
     benchmarks.sort_by_key(|b| b.metrics.iter().map(rank).min().unwrap_or(u8::MAX));
     let mut all: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
     all.sort_by_key(|metric| rank(metric));
@@ -227,6 +229,11 @@ fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
                 }
             } @else {
                 section { h2 { (name) } (content(outcome, recording, benchmark, &all)) }
+            }
+        }
+        @if let Some(names) = unaffected {
+            section {
+                p { "Unaffected, as none of the code that changed runs there: " (sentence(&names)) }
             }
         }
         @if left > 0 {
@@ -260,7 +267,7 @@ fn content(
         (Status::Compared, true) => "The same program on both sides: nothing was measured.",
         (Status::New, _) => "Only the head has it: there is no baseline.",
         (Status::Removed, _) => "Only the base has it.",
-        (Status::Unaffected, _) => "It runs none of the code that changed: nothing was measured.",
+        (Status::Unaffected, _) => "Unaffected.",
         (Status::Compared, false) => "",
     };
     html! {

@@ -143,9 +143,6 @@ fn difference(metric: &MetricResult) -> String {
 /// One row of the overview: a benchmark, and a metric of it where one gates.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
-/// How many unaffected benchmarks are named before the rest is only counted.
-const UNAFFECTED: usize = 5;
-
 /// The table of several benchmarks: a row for each metric that gates, and a line for all that
 /// are unaffected.
 fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<()> {
@@ -181,13 +178,10 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
     if !rows.is_empty() {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
     }
-    if unaffected.is_empty() {
-        return Ok(());
+    match words::unaffected(benchmarks, line) {
+        Some(names) => writeln!(out, "  unaffected: {names}"),
+        None => Ok(()),
     }
-    let named = unaffected.iter().take(UNAFFECTED).map(|benchmark| line(&benchmark.name));
-    let others = unaffected.len().saturating_sub(UNAFFECTED);
-    let others = (others > 0).then(|| format!("{others} more"));
-    writeln!(out, "  unaffected: {}", text::list(named.chain(others)))
 }
 
 /// The rows of a benchmark: at least one.

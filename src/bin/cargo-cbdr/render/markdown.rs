@@ -55,15 +55,19 @@ fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
     if !lines.is_empty() {
         writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n")))?;
     }
-    let empty = outcome.benchmarks.iter().filter(|b| b.metrics.is_empty());
+    let is_empty = |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
+    let empty = outcome.benchmarks.iter().filter(is_empty);
     for benchmark in empty.take(ROWS) {
         let what = match benchmark.status {
             Status::Compared => "is the same program on both sides",
             Status::New => "is new: there is no baseline",
             Status::Removed => "is gone from the head",
-            Status::Unaffected => "runs none of the code that changed",
+            Status::Unaffected => "is unaffected",
         };
         writeln!(out, "- {} {what}", code(&short(&benchmark.name)))?;
+    }
+    if let Some(names) = words::unaffected(&outcome.benchmarks, |name| code(&short(name))) {
+        writeln!(out, "- unaffected, as none of the code that changed runs there: {names}")?;
     }
     details(out, outcome)
 }

@@ -235,6 +235,22 @@ pub(crate) fn full_name(
     }
 }
 
+/// How many unaffected benchmarks are named before the rest is only counted.
+const UNAFFECTED: usize = 5;
+
+/// The names of the benchmarks that are unaffected, each as `shown`; none where there are
+/// none.
+pub(crate) fn unaffected(
+    benchmarks: &[BenchmarkResult],
+    shown: impl Fn(&str) -> String,
+) -> Option<String> {
+    let all: Vec<_> = benchmarks.iter().filter(|one| one.status == Status::Unaffected).collect();
+    let named = all.iter().take(UNAFFECTED).map(|benchmark| shown(&benchmark.name));
+    let others = all.len().saturating_sub(UNAFFECTED);
+    let others = (others > 0).then(|| format!("{others} more"));
+    (!all.is_empty()).then(|| text::list(named.chain(others)))
+}
+
 /// The line of one metric: its change, its interval, its threshold.
 pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let only = match metric.status {
