@@ -32,7 +32,12 @@ fn main() {
 
 /// What the first benchmark calls, and what is never called.
 const LIBRARY: &str = r#"
-#[inline(never)] pub fn one(x: u64) -> u64 { x.wrapping_mul(7) }
+#[inline(never)] pub fn one(x: u64) -> u64 {
+    // A program that is the same on both sides, and a file outside of the repository.
+    let _ = std::process::Command::new("true").status();
+    let _ = std::fs::read("/etc/hostname");
+    x.wrapping_mul(7)
+}
 #[inline(never)] pub fn idle(x: u64) -> u64 { x.wrapping_mul(11) }
 "#;
 
@@ -189,7 +194,9 @@ const WAYS: [(&str, &str, &str, &str); 10] = [
     (
         "program",
         "#[inline(never)] pub fn run(_: u64) -> u64 {
-             std::process::Command::new(\"true\").status().unwrap().code().unwrap() as u64 }",
+             let itself = std::env::current_exe().unwrap();
+             let status = std::process::Command::new(itself).arg(\"--help\").status();
+             status.unwrap().code().unwrap() as u64 }",
         "",
         "",
     ),

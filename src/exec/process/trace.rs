@@ -33,6 +33,8 @@ pub(crate) struct Watched {
     pub(crate) entered: BTreeSet<String>,
     /// The files and folders that it asked the system for, whether they are there or not.
     pub(crate) asked_for: BTreeSet<PathBuf>,
+    /// Those of them that it asked the system to execute.
+    pub(crate) executed: BTreeSet<PathBuf>,
     /// What it did that can't be watched, if anything.
     pub(crate) unseen: Option<String>,
 }

@@ -114,10 +114,17 @@ impl Watcher<'_, '_> {
         let only = only.and_then(Option::as_deref);
         if is_alone || self.breakpoints.as_ref().map(|one| one.places.len()) == Pair::default() {
             on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
-            if self.enters(only)?.is_some_and(|entered| entered.is_empty()) {
-                let all = discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
-                discovery.leave_out(&all);
-                return Ok(());
+            let all: BTreeSet<_> =
+                discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
+            match self.enters(only)? {
+                Some(entered) if entered.is_empty() => {
+                    discovery.leave_out(&all);
+                    return Ok(());
+                }
+                Some(entered) if count == 1 => {
+                    discovery.entered.extend(all.into_iter().map(|name| (name, entered.clone())));
+                }
+                _ => {}
             }
         }
         if is_alone {
@@ -197,6 +204,9 @@ impl Watcher<'_, '_> {
                     inside.components().any(|part| part == build) && path.is_file()
                 }
             }
+        }) || watched.executed.iter().map(|path| settled(path)).any(|path| {
+            // A program that was built, too.
+            path.starts_with(cache) && !path.starts_with(home.join(TREE)) && path.is_file()
         })
     }
 }

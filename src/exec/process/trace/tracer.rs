@@ -121,13 +121,9 @@ impl Tracer {
     fn stopped(&mut self, thread: libc::pid_t, status: i32) -> io::Result<i32> {
         let signal = libc::WSTOPSIG(status);
         let is_new = self.known.insert(thread);
-        match status >> 16 {
-            0 => {}
-            libc::PTRACE_EVENT_EXEC => {
-                self.unseen("it runs another program");
-                return Ok(0);
-            }
-            _ => return Ok(0),
+        // A new thread, process or program.
+        if status >> 16 != 0 {
+            return Ok(0);
         }
         Ok(match signal {
             AT_SYSTEM_CALL => {
@@ -193,10 +189,13 @@ impl Tracer {
         if !is_opened && path.is_dir() {
             return;
         }
-        match path.to_str() {
-            Some(_) => drop(self.watched.asked_for.insert(path)),
-            None => self.unseen("a file has a name that is not Unicode"),
+        if path.to_str().is_none() {
+            return self.unseen("a file has a name that is not Unicode");
         }
+        if [libc::SYS_execve, libc::SYS_execveat].contains(&call) {
+            self.watched.executed.insert(path.clone());
+        }
+        self.watched.asked_for.insert(path);
     }
 
     fn unseen(&mut self, what: &str) {
