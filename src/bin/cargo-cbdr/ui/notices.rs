@@ -357,7 +357,8 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
     let run = match run {
         0 => String::new(),
-        _ if run == changed.len() => ", and what regressed runs all of them".to_owned(),
+        1 if changed.len() == 1 => ", and it runs in what regressed".to_owned(),
+        _ if run == changed.len() => ", and all of them run in what regressed".to_owned(),
         _ => format!(", {run} of which run in what regressed"),
     };
     format!(
