@@ -1,5 +1,5 @@
 //! Why a benchmark has regressed: the functions that execute more instructions, counted by
-//! valgrind while the benchmark is executed once.
+//! valgrind while the benchmark is executed once in each of a few runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,13 @@ use crate::workspace::functions;
 
 /// How many regressions are explained, the largest first.
 const MOST: usize = 3;
+
+/// How often each side is executed. What random seeds change differs between these, too: of
+/// such functions all runs of one side lie beyond all of the other in one of ten.
+const RUNS: usize = 3;
+
+/// The instructions of functions, by the names that people read, in each of the runs.
+type Counts = BTreeMap<String, [u64; RUNS]>;
 
 impl Session<'_, '_> {
     /// Says of the largest regressions which functions execute more instructions.
@@ -57,19 +64,22 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// The instructions of the functions of both sides, by the names that people read.
+    /// The instructions of the functions of both sides.
     fn count(
         &mut self,
         program: usize,
         benchmark: Option<&str>,
         profiler: &Profiler,
-    ) -> Result<Option<Pair<BTreeMap<String, u64>>>, Error> {
-        let mut both = Pair::<BTreeMap<String, u64>>::default();
-        for side in Side::BOTH {
-            let counts = self.programs[program].profile(side, benchmark, profiler, self.context);
-            let Some(counts) = counts.map_err(Stop::into_error)? else { return Ok(None) };
-            for (name, instructions) in counts {
-                *both[side].entry(functions::shown(&name)).or_default() += instructions;
+    ) -> Result<Option<Pair<Counts>>, Error> {
+        let mut both = Pair::<Counts>::default();
+        for run in 0..RUNS {
+            for side in Side::BOTH {
+                let program = &mut self.programs[program];
+                let counts = program.profile(side, benchmark, profiler, self.context);
+                let Some(counts) = counts.map_err(Stop::into_error)? else { return Ok(None) };
+                for (name, instructions) in counts {
+                    both[side].entry(functions::shown(&name)).or_default()[run] += instructions;
+                }
             }
         }
         Ok(Some(both))
@@ -90,24 +100,65 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 fn explanation(
     benchmark: &str,
-    counts: &Pair<BTreeMap<String, u64>>,
+    counts: &Pair<Counts>,
     differing: Option<&BTreeSet<String>>,
 ) -> Explanation {
     let names: BTreeSet<&String> =
         Side::BOTH.into_iter().flat_map(|side| counts[side].keys()).collect();
-    let mut functions: Vec<CountedFunction> = names
-        .into_iter()
-        .map(|name| CountedFunction {
+    let of = |name: &String| {
+        Pair::both(|side| {
+            let mut runs = counts[side].get(name).copied().unwrap_or_default();
+            runs.sort_unstable();
+            runs
+        })
+    };
+    let changed = names.into_iter().map(|name| (name, of(name)));
+    let changed = changed
+        .filter(|(_, Pair { base, head })| base[RUNS - 1] < head[0] || head[RUNS - 1] < base[0]);
+    let mut functions: Vec<CountedFunction> = changed
+        .map(|(name, runs)| CountedFunction {
             name: name.clone(),
-            instructions: Pair::both(|side| counts[side].get(name).copied().unwrap_or_default()),
+            instructions: runs.map(|runs| runs[RUNS / 2]),
             differs: differing.map(|differing| differing.contains(name)),
         })
-        .filter(|function| function.instructions.base != function.instructions.head)
         .collect();
     functions.sort_by_key(|function| {
         let Pair { base, head } = function.instructions;
         std::cmp::Reverse(base.abs_diff(head))
     });
-    let instructions = Pair::both(|side| counts[side].values().sum());
+    let instructions = Pair::both(|side| {
+        let mut runs = [0_u64; RUNS];
+        for function in counts[side].values() {
+            runs.iter_mut().zip(function).for_each(|(sum, instructions)| *sum += instructions);
+        }
+        runs.sort_unstable();
+        runs[RUNS / 2]
+    });
     Explanation { benchmark: benchmark.to_owned(), instructions, functions }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_no_reason() {
+        let counts = |all: [(&str, [u64; RUNS]); 3]| -> Counts {
+            all.into_iter().map(|(name, runs)| (name.to_owned(), runs)).collect()
+        };
+        let both = Pair {
+            base: counts([("seeded", [900, 100, 500]), ("same", [7; 3]), ("more", [40, 41, 40])]),
+            head: counts([("seeded", [800, 950, 700]), ("same", [7; 3]), ("more", [50, 48, 49])]),
+        };
+        let differing = BTreeSet::from(["more".to_owned()]);
+        let Explanation { instructions, functions, .. } =
+            explanation("bench", &both, Some(&differing));
+        let more = CountedFunction {
+            name: "more".to_owned(),
+            instructions: Pair { base: 40, head: 49 },
+            differs: Some(true),
+        };
+        assert_eq!(functions, [more]);
+        assert_eq!(instructions, Pair { base: 547, head: 857 });
+    }
 }

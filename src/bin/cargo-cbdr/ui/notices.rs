@@ -369,7 +369,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
 }
 
 fn explained(explanation: &Explanation) -> String {
-    let Explanation { benchmark, instructions: Pair { base, head }, functions } = explanation;
+    let Explanation { benchmark, instructions: Pair { base, .. }, functions } = explanation;
     let number = |count: u64| value(count as f64, &Unit::Count);
     if functions.is_empty() {
         return format!(
@@ -392,12 +392,14 @@ fn explained(explanation: &Explanation) -> String {
     });
     let others = functions.len().saturating_sub(FUNCTIONS);
     let others = (others > 0).then(|| format!("{others} more functions"));
-    let change = *head as f64 / *base as f64 - 1.0;
+    // The totals hold what differs from run to run.
+    let sum = |side: Side| functions.iter().map(|function| function.instructions[side]).sum();
+    let (before, after): (u64, u64) = (sum(Side::Base), sum(Side::Head));
+    let more = if after < before { "fewer" } else { "more" };
     format!(
-        "executed once, `{benchmark}` takes {} instructions instead of {} ({}): {}",
-        number(*head),
+        "executed once, `{benchmark}` takes {} {more} instructions (of {}): {}",
+        number(after.abs_diff(before)),
         number(*base),
-        percent(change),
         list(named.chain(others))
     )
 }
