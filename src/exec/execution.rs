@@ -27,7 +27,7 @@ use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass, Profiler};
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
-use crate::exec::process::{Helper, Interrupt, RunError};
+use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, stand_in};
@@ -269,14 +269,8 @@ impl<'a> Execution<'a> {
         let folder = program.folder.clone();
         let tracing = Tracing { tracer, folder: &folder };
         let Ok(command) = tracing.command(&program.command, breakpoints) else { return Ok(None) };
-        let usual = std::mem::replace(&mut program.command, command);
-        let ran = self.run_process(Pass::Plain, program, Some(deadline), context);
-        program.command = usual;
-        match ran {
-            Ok(_) => Ok(tracing.watched().ok()),
-            Err(Stop::Interrupted) => Err(Stop::Interrupted),
-            Err(Stop::OutOfTime | Stop::Error(_)) => Ok(None),
-        }
+        let ran = self.run_instead(program, command, Some(deadline), context)?;
+        Ok(ran.then(|| tracing.watched().ok()).flatten())
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts the instructions
@@ -289,13 +283,26 @@ impl<'a> Execution<'a> {
     ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
+        let ran = self.run_instead(program, command, None, context)?;
+        Ok(ran.then(|| profiler.functions(&folder).ok()).flatten())
+    }
+
+    /// Runs another command once in place of a program's own. Whether that went well; only an
+    /// interrupt is an error.
+    fn run_instead(
+        &mut self,
+        program: &mut SideProgram,
+        command: Command,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<bool, Stop> {
         let usual = std::mem::replace(&mut program.command, command);
-        let ran = self.run_process(Pass::Plain, program, None, context);
+        let ran = self.run_process(Pass::Plain, program, deadline, context);
         program.command = usual;
         match ran {
-            Ok(_) => Ok(profiler.functions(&folder).ok()),
+            Ok(_) => Ok(true),
             Err(Stop::Interrupted) => Err(Stop::Interrupted),
-            Err(Stop::OutOfTime | Stop::Error(_)) => Ok(None),
+            Err(Stop::OutOfTime | Stop::Error(_)) => Ok(false),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::exec::execution::Context;
 use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
+use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
@@ -75,10 +75,7 @@ pub fn compare(
         notices.push(notice);
     })?;
     let Measured { sampled, discoveries, gates, prepare_seconds } = if programs.is_empty() {
-        let stopped_by = nothing_to_measure(&preparation);
-        let sampled = Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 };
-        let prepare_seconds = start.elapsed().as_secs_f64();
-        Measured { sampled, discoveries: Vec::new(), gates: Vec::new(), prepare_seconds }
+        Measured::nothing(nothing_to_measure(&preparation), Vec::new(), start)
     } else {
         let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
         let mut session = Session {

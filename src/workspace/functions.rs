@@ -28,8 +28,7 @@ pub(crate) use object_file::shown;
 /// # Errors
 /// Why they can't be compared.
 pub(crate) fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
-    let relink = Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))?;
-    let contents = Pair::try_both(|side| own_files(relink[side], relink[side.other()]))?;
+    let contents = own_files(&links(programs)?)?;
     let linked = Pair::try_both(|side| -> Result<BTreeSet<String>, String> {
         let Some(path) = &programs[side].executable else { return Ok(BTreeSet::new()) };
         Ok(Executable::read(&read(path)?).functions.keys().map(|name| shown(name)).collect())
@@ -73,9 +72,9 @@ pub(crate) fn breakpoints(
     programs: &Pair<Program>,
     moves: &LineMoves,
 ) -> Result<Pair<Breakpoints>, String> {
-    let relink = Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))?;
-    same_call(&relink)?;
-    let contents = Pair::try_both(|side| own_files(relink[side], relink[side.other()]))?;
+    let links = links(programs)?;
+    same_call(&links)?;
+    let contents = own_files(&links)?;
     let sides = contents.as_ref().map(|contents| objects(contents, Naming::Exact));
     if let Some(side) = Side::BOTH.into_iter().find(|side| sides[*side].1) {
         return Err(format!("a library of the {side} is of a form that is not known"));
@@ -102,6 +101,11 @@ pub(crate) fn breakpoints(
     })
 }
 
+/// How both executables were linked.
+fn links(programs: &Pair<Program>) -> Result<Pair<&Relink>, String> {
+    Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))
+}
+
 /// Checks that two executables were linked by the same call, but for the files that were
 /// kept of it.
 fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
@@ -122,15 +126,16 @@ fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
     }
 }
 
-/// What was kept of one side and the other has not, by contents.
-fn own_files(own: &Relink, other: &Relink) -> Result<Vec<Vec<u8>>, String> {
-    let others: BTreeSet<&String> =
-        other.inputs.iter().filter_map(|input| input.sha256.as_ref()).collect();
-    let own = own
-        .inputs
-        .iter()
-        .filter(|input| input.sha256.as_ref().is_some_and(|digest| !others.contains(digest)));
-    own.map(|input| read(&input.path)).collect()
+/// What was kept of each side and the other has not, by contents.
+fn own_files(links: &Pair<&Relink>) -> Result<Pair<Vec<Vec<u8>>>, String> {
+    Pair::try_both(|side| {
+        let others = links[side.other()].inputs.iter();
+        let others: BTreeSet<&String> = others.filter_map(|input| input.sha256.as_ref()).collect();
+        let is_own = |input: &&RelinkInput| {
+            input.sha256.as_ref().is_some_and(|digest| !others.contains(digest))
+        };
+        links[side].inputs.iter().filter(is_own).map(|input| read(&input.path)).collect()
+    })
 }
 
 /// The object files in files, and whether a file is of another form.

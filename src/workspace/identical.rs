@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection, SectionFlags};
 
 pub(crate) use line_moves::LineMoves;
-pub(crate) use locations::MovedLocation;
+pub(crate) use locations::{MovedLocation, place};
 pub(super) use moves::Moves;
 
 use crate::error::Error;

@@ -142,11 +142,10 @@ impl SideProgram {
 
     /// Makes the next run one that executes each benchmark once. Whether the harness can.
     pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
+        let Some(once) = self.harness.once() else { return false };
         self.command.argv.truncate(self.words);
-        let once = self.harness.once();
-        let can = once.is_some();
-        self.command.argv.extend(once.into_iter().flatten().chain(arguments));
-        can
+        self.command.argv.extend(once.into_iter().chain(arguments));
+        true
     }
 
     /// The command without the words that select benchmarks.

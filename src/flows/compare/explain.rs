@@ -39,6 +39,8 @@ impl Session<'_, '_> {
             regressed.extend(own.map(|(result, found)| (number, result, found.inner.clone())));
         }
         regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
+        // Reading object files takes a while: once for each program.
+        let mut differing_in = BTreeMap::new();
         for (number, result, inner) in regressed.into_iter().take(MOST) {
             let program = &mut self.programs[number];
             let path = program.path_variable();
@@ -52,7 +54,9 @@ impl Session<'_, '_> {
             };
             self.notice(match explained {
                 Some(counts) => {
-                    let differ = differing(&self.programs[number]);
+                    let differ = differing_in
+                        .entry(number)
+                        .or_insert_with(|| differing(&self.programs[number]));
                     Notice::Explained(explanation(&result.name, &counts, differ.as_ref()))
                 }
                 None => {

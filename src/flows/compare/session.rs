@@ -62,6 +62,22 @@ pub(super) struct Measured {
     pub(super) prepare_seconds: f64,
 }
 
+impl Measured {
+    /// That there was nothing to sample, in a comparison that began at `start`.
+    pub(super) fn nothing(
+        stopped_by: StoppedBy,
+        discoveries: Vec<Discovery>,
+        start: Instant,
+    ) -> Self {
+        Measured {
+            sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
+            discoveries,
+            gates: Vec::new(),
+            prepare_seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
 impl Session<'_, '_> {
     /// Warms up and samples, between the user's commands for the first and the last run.
     pub(super) fn run(
@@ -93,30 +109,17 @@ impl Session<'_, '_> {
         let mut discoveries = self.warm_up(options.request.filter.as_deref())?;
         self.leave_unaffected(&mut discoveries, options, settings.limits.time)?;
         let mut plan = self.plan(&discoveries, settings, options)?;
-        let is_unaffected = discoveries.iter().any(|found| !found.unaffected.is_empty());
-        if plan.tests() == 0 && is_unaffected && !discoveries.iter().any(Discovery::has_exact) {
-            let stopped_by = StoppedBy::Verdict;
-            return Ok(Measured {
-                sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
-                discoveries,
-                gates: Vec::new(),
-                prepare_seconds: self.start.elapsed().as_secs_f64(),
-            });
-        }
         if plan.tests() == 0 && !discoveries.iter().any(Discovery::has_exact) {
+            if discoveries.iter().any(|found| !found.unaffected.is_empty()) {
+                return Ok(Measured::nothing(StoppedBy::Verdict, discoveries, self.start));
+            }
             // All that could gate is on one side only. If that is the base, the head
             // measures nothing that could be judged.
             let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();
             if !removed.is_empty() && !discoveries.iter().any(Discovery::has_new) {
                 return Err(Kind::AllRemoved(removed).into());
             }
-            let stopped_by = StoppedBy::NoBaseline;
-            return Ok(Measured {
-                sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
-                discoveries,
-                gates: Vec::new(),
-                prepare_seconds: self.start.elapsed().as_secs_f64(),
-            });
+            return Ok(Measured::nothing(StoppedBy::NoBaseline, discoveries, self.start));
         }
         self.try_lengths(&mut plan)?;
         self.foresee(&mut plan, settings.policy.layouts)?;

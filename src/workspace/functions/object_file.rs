@@ -12,12 +12,13 @@ use object::{
     RelocationTarget, SectionFlags, SectionIndex, SectionKind, SymbolIndex, SymbolKind, elf,
 };
 
+use crate::workspace::identical::place;
+
 /// The size of a `core::panic::Location`, bytes. Where in it the name of the source is, its
-/// length, the line and the column.
+/// length, and the line and the column.
 const LOCATION: u64 = 24;
 const LENGTH: Range<usize> = 8..16;
-const LINE: Range<usize> = 16..20;
-const COLUMN: Range<usize> = 20..24;
+const PLACE: Range<usize> = 16..24;
 /// How the name of a source ends.
 const SOURCE: &str = ".rs";
 
@@ -320,8 +321,7 @@ impl<'d> ObjectFile<'d> {
         let relocations = self.relocations_of(piece.section)?;
         let [(0, relocation)] = relocations.as_slice() else { return None };
         let bytes = self.bytes(piece)?;
-        let number = |at: Range<usize>| Some(u32::from_le_bytes(bytes.get(at)?.try_into().ok()?));
-        let place = (number(LINE)?, number(COLUMN)?);
+        let place = place(bytes.get(PLACE)?)?;
         let length = u64::from_le_bytes(bytes.get(LENGTH)?.try_into().ok()?);
         let name = self.pointed_to(relocation)?.get(..usize::try_from(length).ok()?)?;
         let name = String::from_utf8(name.to_vec()).ok()?;

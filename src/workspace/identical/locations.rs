@@ -80,7 +80,7 @@ pub(super) fn moved(
 }
 
 /// The line and the column in eight bytes.
-fn place(bytes: &[u8]) -> Option<Place> {
+pub(crate) fn place(bytes: &[u8]) -> Option<Place> {
     let half = |half: &[u8]| Some(u32::from_le_bytes(half.try_into().ok()?));
     let (line, column) = bytes.split_at_checked(4)?;
     Some((half(line)?, half(column)?))
