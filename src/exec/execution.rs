@@ -12,9 +12,10 @@ mod repetitions;
 mod run;
 mod side;
 mod varying;
+mod watching;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -22,11 +23,12 @@ pub(crate) use hooks::Hook;
 pub(crate) use run::{Failure, Runs};
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
+pub(crate) use watching::Watching;
 
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass, Profiler};
-use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
+use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
@@ -255,35 +257,35 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Runs a program once, with the benchmarks that are selected, and watches what it does.
-    /// `tracer` is the call of the program that watches. `None` where that can't be, or not
-    /// until the deadline.
+    /// Runs a program once, with the benchmarks that are selected, and watches what it does;
+    /// or remembers that. `None` where it can't be watched, or not until the deadline.
     pub(crate) fn watch(
         &mut self,
         program: &mut SideProgram,
-        tracer: &[OsString],
-        breakpoints: &Breakpoints,
+        watching: &mut Watching,
         deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
-        let folder = program.folder.clone();
-        let tracing = Tracing { tracer, folder: &folder };
-        let Ok(command) = tracing.command(&program.command, breakpoints) else { return Ok(None) };
+        if let Some(watched) = watching.remembered(&program.command) {
+            return Ok(Some(watched.clone()));
+        }
+        let command = watching.command(&program.command);
         let ran = self.run_instead(program, command, Some(deadline), context)?;
-        Ok(ran.then(|| tracing.watched().ok()).flatten())
+        Ok(ran.then(|| watching.watched(&program.command)).flatten())
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts the instructions
-    /// of its functions. `None` where that can't be.
+    /// of its functions. `None` where that can't be, or not until the deadline.
     pub(crate) fn profile(
         &mut self,
         program: &mut SideProgram,
         profiler: &Profiler,
+        deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
-        let ran = self.run_instead(program, command, None, context)?;
+        let ran = self.run_instead(program, command, deadline, context)?;
         Ok(ran.then(|| profiler.functions(&folder).ok()).flatten())
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Program {
     /// The side's own folder in the cache, the name of which may be in what it
     /// prints.
     pub(crate) home: PathBuf,
+    /// A folder for what is learned of the program, which goes when its build goes.
+    pub(crate) records: Option<PathBuf>,
 }
 
 /// How an executable is linked again with its functions in another order.

@@ -26,6 +26,7 @@ use crate::exec::system::{Place, digest};
 use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
 use crate::flows::history::fingerprint::Fingerprint;
+use crate::model::explanation::Explain;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
@@ -286,8 +287,13 @@ impl Bisection<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
-        let options =
-            compare::Options { request, fail_fast: true, explain: false, seed, shard: None };
+        let options = compare::Options {
+            request,
+            fail_fast: true,
+            explain: Explain::Never,
+            seed,
+            shard: None,
+        };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });

@@ -9,12 +9,14 @@ mod program;
 mod session;
 mod unaffected;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::engine::remarks::remarks;
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
 use crate::flows::event::Event;
+use crate::model::explanation::Explain;
 use crate::model::gate::Gate;
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
@@ -33,8 +35,8 @@ pub struct Options {
     pub request: Request,
     /// Whether the first regression ends it.
     pub fail_fast: bool,
-    /// Whether to count in which functions a regression executes more instructions.
-    pub explain: bool,
+    /// When to count in which functions a regression executes more instructions.
+    pub explain: Explain,
     /// The seed of the order, below 2^53.
     pub seed: u64,
     /// The part of a comparison of several machines that this one is. It samples
@@ -74,23 +76,24 @@ pub fn compare(
         on_event(Event::Notice(&notice));
         notices.push(notice);
     })?;
-    let Measured { sampled, discoveries, gates, prepare_seconds } = if programs.is_empty() {
-        Measured::nothing(nothing_to_measure(&preparation), Vec::new(), start)
-    } else {
-        let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
-        let mut session = Session {
-            programs,
-            context,
-            known_repetitions: preparation.cache.file("repetitions-v1"),
-            known_lengths: preparation.cache.file("run-lengths-v1"),
-            on_event: &mut *on_event,
-            start,
-            notices: &mut notices,
-            names: names.collect(),
-            moves: &preparation.moves,
+    let Measured { sampled, explanations, discoveries, gates, prepare_seconds } =
+        if programs.is_empty() {
+            Measured::nothing(nothing_to_measure(&preparation), Vec::new(), start)
+        } else {
+            let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
+            let mut session = Session {
+                programs,
+                context,
+                known_repetitions: preparation.cache.file("repetitions-v1"),
+                known_lengths: preparation.cache.file("run-lengths-v1"),
+                on_event: &mut *on_event,
+                start,
+                notices: &mut notices,
+                names: names.collect(),
+                moves: &preparation.moves,
+            };
+            session.run(&preparation.settings, options)?
         };
-        session.run(&preparation.settings, options)?
-    };
     for notice in remarks(&sampled.benchmarks) {
         on_event(Event::Notice(&notice));
         notices.push(notice);
@@ -126,6 +129,7 @@ pub fn compare(
         seed: Some(options.seed),
         shard: Some(options.shard),
         removed,
+        explanations,
         selecting: selecting.flatten().map(str::to_owned).collect(),
         notices,
     };
@@ -195,11 +199,22 @@ fn changed_functions(
                 let mut all = entered.iter().flatten();
                 function.runs = Some(all.any(|entered| entered.contains(&function.name)));
             }
+            for function in &mut changed {
+                let crates = preparation.changed_crates.as_ref();
+                function.is_edited = crates.and_then(|crates| names_any(&function.name, crates));
+            }
             changed.sort_by_key(|function| function.runs == Some(false));
             notices.push(Notice::Functions { benchmark: name.clone(), changed });
         }
     }
     notices
+}
+
+/// Whether a function's name has one of these crates in it: generic functions have the names
+/// of those that they are made for, too. `None` of another language's functions.
+fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
+    let words = function.split(|c: char| !c.is_alphanumeric() && c != '_');
+    function.contains("::").then(|| words.into_iter().any(|word| crates.contains(word)))
 }
 
 /// The measured benchmarks, among those of which there is nothing to measure.

@@ -31,6 +31,11 @@ pub enum Event<'a> {
         /// How many benchmarks there are.
         benchmarks: usize,
     },
+    /// The instructions of what has regressed are being counted.
+    Explaining {
+        /// The benchmark.
+        benchmark: &'a str,
+    },
     /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
     /// to be.
     TryingLengths {

@@ -3,6 +3,7 @@
 
 pub mod dialect;
 pub mod estimator;
+pub mod explanation;
 pub mod gate;
 pub mod layouts;
 pub mod metric;

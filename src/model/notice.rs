@@ -20,28 +20,8 @@ pub struct ChangedFunction {
     pub bytes: Pair<Option<u64>>,
     /// Whether a benchmark that has regressed runs it; none where that is not known.
     pub runs: Option<bool>,
-}
-
-/// How many instructions a benchmark executes on both sides, once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// The benchmark.
-    pub benchmark: String,
-    /// All instructions of its process.
-    pub instructions: Pair<u64>,
-    /// Those of the functions in which they differ, those that differ most first.
-    pub functions: Vec<CountedFunction>,
-}
-
-/// The instructions of a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedFunction {
-    /// Its name, without the hashes of crates.
-    pub name: String,
-    /// How many of its own it executes.
-    pub instructions: Pair<u64>,
-    /// Whether its code differs between the sides, where that is known.
-    pub differs: Option<bool>,
+    /// Whether its source may have changed; none where that is not known.
+    pub is_edited: Option<bool>,
 }
 
 /// Something the user should know about a result.
@@ -79,14 +59,14 @@ pub enum Notice {
         /// those whose length changed most.
         changed: Vec<ChangedFunction>,
     },
-    /// Why a benchmark has regressed.
-    Explained(Explanation),
     /// Some benchmarks run no code that differs between the sides, and were not measured.
     Unaffected {
         /// How many.
         benchmarks: usize,
         /// How many there are.
         of: usize,
+        /// Whether no function and no constant of any program differs.
+        has_same_code: bool,
     },
     /// The base has no such benchmark, or does not build.
     NoBaseline {

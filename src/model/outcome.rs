@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::estimator::Estimator;
+use crate::model::explanation::Explanation;
 use crate::model::gate::{Gate, Waived};
 use crate::model::layouts::{Layouts, OverLayouts};
 use crate::model::metric::{Better, Metric, Unit};
@@ -451,6 +452,9 @@ pub struct Outcome {
     pub benchmarks: Vec<BenchmarkResult>,
     /// What gates on the base and is not measured on the head.
     pub removed: Vec<Removed>,
+    /// Why benchmarks have regressed, the largest regression first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
     /// What limited the sampling.
     #[serde(skip)]
     pub limits: Limits,
@@ -492,6 +496,7 @@ impl Outcome {
             rows: Some(rows),
             benchmarks: Vec::new(),
             removed: Vec::new(),
+            explanations: Vec::new(),
             limits: Limits::default(),
             selecting: Vec::new(),
             notices: Vec::new(),

@@ -59,8 +59,8 @@ pub(crate) struct Package {
     pub(crate) required: BTreeMap<Target, Vec<String>>,
     /// Its features, each with those that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
-    /// Whether it has a library, which its other targets then need.
-    pub(crate) has_library: bool,
+    /// The name of its library, where it has one, which its other targets then need.
+    pub(crate) library: Option<String>,
     /// Whether cargo means it, too, where it is called at the workspace's root and no
     /// package is named.
     pub(crate) is_default: bool,

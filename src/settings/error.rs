@@ -1,5 +1,7 @@
 //! What is wrong with a setting.
 
+use crate::model::side::Side;
+
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -60,6 +62,14 @@ pub enum Error {
         /// What to type.
         hint: String,
     },
+    /// An error of the tables of one side.
+    #[error("{error} (in the configuration of the {side})")]
+    OfSide {
+        /// The side.
+        side: Side,
+        /// What is wrong there.
+        error: Box<Error>,
+    },
     /// Settings of which a comparison has one, given differently.
     #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
     Disagree(String),
@@ -74,6 +84,14 @@ impl Error {
         Error::Bad { what, value: value.into(), why: why.into() }
     }
 
+    /// The same, said of a side.
+    pub(super) fn of(self, side: Side) -> Self {
+        match self {
+            error @ Error::Bad { .. } => Error::OfSide { side, error: Box::new(error) },
+            error => error,
+        }
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -83,6 +101,10 @@ impl Error {
             | Error::NoPackage { hint, .. }
             | Error::NoTarget { hint, .. }
             | Error::Undecided { hint, .. } => Some(hint.clone()),
+            Error::OfSide { side: Side::Head, error } => error.hint(),
+            Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
+                "mend it there, or let the head decide with `--policy-from head`".to_owned()
+            })),
             Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
         }
     }

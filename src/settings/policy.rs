@@ -201,6 +201,16 @@ pub(crate) fn resolve(
     let mut tables: Vec<Table> = Vec::new();
     for asked in &head_asked {
         let mut table = asked.of.table.clone();
+        // Also where the base decides: it would be in force once the head is merged.
+        let own = flags.clone().over(table.clone());
+        let check = |table: &Table| {
+            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice);
+            benchmark.and(options::limits(table)).err()
+        };
+        if let Some(error) = check(&own) {
+            let is_of_flags = check(&table).as_ref() != Some(&error);
+            return Err(if is_of_flags { error } else { error.of(Side::Head) });
+        }
         if let Some(policy) = policy_of(asked, base_table, &base_asked) {
             differing.extend(table.differences(&policy).into_iter().filter_map(|difference| {
                 let is_told =
@@ -217,12 +227,13 @@ pub(crate) fn resolve(
         .iter()
         .zip(&tables)
         .map(|(asked, table)| {
-            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice)?;
+            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice);
+            let benchmark = benchmark.map_err(|error| error.of(policy_from))?;
             Ok(Benchmark { is_found: asked.of.is_found, ..benchmark })
         })
         .collect::<Result<_, _>>()?;
     check_agreement(&tables)?;
-    let (policy, limits) = options::limits(&tables[0])?;
+    let (policy, limits) = options::limits(&tables[0]).map_err(|error| error.of(policy_from))?;
 
     let mut notices = Vec::new();
     differing.sort_unstable();

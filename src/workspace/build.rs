@@ -220,6 +220,7 @@ pub(super) fn runnable(
             .and_then(|link| link.relink(&artifact.links(), &setup.rustc, &context.tools.env)),
         identity: artifact.name(),
         home: context.cache.side_folder(side),
+        records: Some(artifact.records()),
     };
     Ok(Ok(Runnable { program, artifact: Some(artifact.clone()) }))
 }

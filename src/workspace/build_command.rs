@@ -115,7 +115,7 @@ impl CommandWorktree {
         command.argv.extend(benchmark.args.iter().map(Into::into));
         let (identity, home) = (setup.identity.clone(), context.cache.side_folder(setup.side()));
         let relink = Err("its executable is not one that cargo built".to_owned());
-        let program = Program { command, executable: None, relink, identity, home };
+        let program = Program { command, executable: None, relink, identity, home, records: None };
         Ok(Runnable { program, artifact: None })
     }
 }

@@ -12,6 +12,7 @@
 //!     base/t-SPEC -> live-SPEC or an artifact   where cargo is told to build
 //!     builds/KEY/{manifest.json, files/}    published artifacts
 //!     builds/KEY/links/                     what their executables were linked from
+//!     builds/KEY/watched/                   what their programs were seen to do
 //!     linker/HASH/NAME                      the linkers that cargo is told to call
 //! ```
 //!

@@ -56,7 +56,11 @@ impl Workspace {
             sources: package.targets.iter().filter_map(source).collect(),
             required: package.targets.iter().filter_map(required).collect(),
             features: package.features.clone(),
-            has_library: package.targets.iter().any(is_library),
+            library: package
+                .targets
+                .iter()
+                .find(|target| is_library(target))
+                .map(|found| found.name.clone()),
             // Before 1.71 cargo did not tell.
             is_default: defaults.is_missing() || defaults.contains(&package.id),
             path_dependencies: package.dependencies.iter().filter_map(path_dependency).collect(),

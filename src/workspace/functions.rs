@@ -10,7 +10,7 @@ mod object_file;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::exec::process::trace::Breakpoints;
@@ -51,7 +51,7 @@ fn different(
                 let is_linked = linked[side].is_empty() || linked[side].contains(name);
                 is_linked.then(|| all.iter().map(|(_, function)| function.piece.length()).sum())
             });
-            ChangedFunction { name: name.clone(), bytes, runs: None }
+            ChangedFunction { name: name.clone(), bytes, runs: None, is_edited: None }
         })
         .filter(|function| function.bytes != Pair::default())
         .collect();
@@ -62,16 +62,25 @@ fn different(
     changed
 }
 
-/// Where the changed functions of two programs are in their executables. A program that
-/// enters none of them does the same on both sides, as far as its code decides that. `moves`
-/// tells which locations in sources only moved.
+/// The functions of an executable, where they begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FunctionPlaces {
+    /// All of them.
+    pub(crate) all: Breakpoints,
+    /// Those that differ from the other side's, with the names that people know.
+    pub(crate) changed: BTreeMap<u64, String>,
+}
+
+/// Where the functions of two programs are in their executables. A program that enters none
+/// of those that changed does the same on both sides, as far as its code decides that.
+/// `moves` tells which locations in sources only moved.
 ///
 /// # Errors
 /// Why that can't be told: which else differs between the programs, or is not known.
-pub(crate) fn breakpoints(
+pub(crate) fn places(
     programs: &Pair<Program>,
     moves: &LineMoves,
-) -> Result<Pair<Breakpoints>, String> {
+) -> Result<Pair<FunctionPlaces>, String> {
     let links = links(programs)?;
     same_call(&links)?;
     let contents = own_files(&links)?;
@@ -93,11 +102,13 @@ pub(crate) fn breakpoints(
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
-        let places = changed.iter().flat_map(|name| {
+        let changed = changed.iter().flat_map(|name| {
             let addresses = executable.functions.get(*name).into_iter().flatten();
             addresses.map(|address| (*address, shown(name)))
         });
-        Ok(Breakpoints { entry, places: places.collect() })
+        let all = executable.functions.values().flatten().copied();
+        let all = Breakpoints { entry, places: all.collect() };
+        Ok(FunctionPlaces { all, changed: changed.collect() })
     })
 }
 

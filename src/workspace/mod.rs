@@ -10,6 +10,7 @@ mod build;
 mod build_command;
 pub mod cache;
 pub mod cargo;
+mod changed_crates;
 mod checkout;
 mod diagnose;
 mod environment;
@@ -21,6 +22,7 @@ pub mod git;
 mod identical;
 mod inputs;
 mod lock_file;
+pub mod names;
 mod overlay;
 mod relink;
 mod settings;
@@ -29,6 +31,7 @@ mod target_folder;
 mod tools;
 mod unstable;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -57,6 +60,7 @@ use crate::workspace::build::{Artifacts, Failing, Runnable};
 use crate::workspace::build_command::CommandWorktree;
 use crate::workspace::cache::{Artifact, Cache, Lock, RepositoryCache};
 use crate::workspace::cargo::Workspace;
+use crate::workspace::changed_crates::changed_crates;
 use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
@@ -145,6 +149,9 @@ pub(crate) struct Preparation {
     pub(crate) removed: Vec<Removed>,
     /// The files that differ between the sides, and where their lines stand.
     pub(crate) moves: LineMoves,
+    /// The names of the crates that differ between the sides in a file; none where that
+    /// can't be told.
+    pub(crate) changed_crates: Option<BTreeSet<String>>,
     /// The compiler of the head, where something was built.
     pub(crate) toolchain: Option<String>,
     pub(crate) notices: Vec<Notice>,
@@ -228,11 +235,13 @@ pub(crate) fn prepare(
     let setup = setup::set_up(&mut context, &user, Some(base), head)?;
     let benchmarks = build_sides(&mut context, &sides, &setup)?;
     context.prepared(start);
+    let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
     let Setup { settings, removed, head, .. } = setup;
     let toolchain = head.rustc.lines().next().unwrap_or_default().to_owned();
     Ok(Preparation {
         benchmarks,
         removed,
+        changed_crates,
         toolchain: Some(toolchain),
         _lock: Some(lock),
         ..context.finish(sides, settings)
@@ -586,6 +595,7 @@ impl<'a> PrepareContext<'a> {
             settings,
             benchmarks: Vec::new(),
             removed: Vec::new(),
+            changed_crates: None,
             toolchain: None,
             notices,
             cache,

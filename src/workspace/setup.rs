@@ -84,7 +84,7 @@ impl SideSetup {
     /// Whether the package in a folder has a library.
     pub(super) fn has_library(&self, folder: &Path) -> bool {
         let packages = self.workspace.iter().flat_map(|workspace| &workspace.packages);
-        packages.into_iter().any(|package| package.folder == folder && package.has_library)
+        packages.into_iter().any(|package| package.folder == folder && package.library.is_some())
     }
 
     /// The folder of the package of a benchmark's target, or why there is none.

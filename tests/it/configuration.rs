@@ -205,7 +205,8 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     let ran = refused("[package.metadata.cbdr]\nbench = \"work\"\ncommand = \"true\"");
     ran.says("error: [package.metadata.cbdr] names more than one of `bench`, `bin`, `example` and");
     let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
-    ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`\n");
+    ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`")
+        .says("(in the configuration of the head)");
     let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
     ran.says("error: bad harness `criteron`: it is plain, json, criterion,");
     let ran = refused(
@@ -213,7 +214,7 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     );
     ran.says("error: bad value in [package.metadata.cbdr]: `units`: unknown field `beter`");
     let ran = refused("[package.metadata.cbdr.units.rate]\nunit = \"B/s\"\nbetter = \"up\"");
-    ran.says("error: bad units `rate.better = up`: better is `lower` or `higher`\n");
+    ran.says("error: bad units `rate.better = up`: better is `lower` or `higher`");
     let ran = refused("[package.metadata.cbdr]\nbench = \"wrok\"");
     let ran = ran.says("error: the package `steady` has no bench `wrok`\n");
     ran.says("hint: did you mean `work`?\n");
@@ -300,6 +301,29 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     let ran = repo.cbdr(&args).run().code(102).never_says("the base's setting counts");
     let ran = ran.says("only the head has a table for cargo cbdr, so that its own decides");
     assert_eq!(ran.json()["confidence"], 0.51);
+}
+
+#[test]
+fn a_bad_value_on_the_head_is_an_error_before_it_is_merged() {
+    let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = \"3%\"");
+    let after = |merged: &str, branch: &str, old: &str, new: &str| {
+        repo.git(&["checkout", "-q", "main"]);
+        repo.git(&["merge", "-q", merged]);
+        repo.branch(branch);
+        repo.replace("Cargo.toml", old, new);
+        repo.commit(branch);
+    };
+    after("feature", "typo", "3%", "abc");
+    let ran = repo.cbdr("compare main").run().code(101);
+    ran.says("error: bad threshold `abc`").says("(in the configuration of the head)");
+    // What a flag says is no fault of the table.
+    let ran = repo.cbdr("compare main --confidence 9").run();
+    assert!(ran.code != Some(0) && !ran.stderr.contains("configuration of"), "{}", ran.stderr);
+    // A base that was merged all the same names itself and the way out.
+    after("typo", "mend", "abc", "3%");
+    let ran = repo.cbdr("compare main").run().code(101);
+    ran.says("(in the configuration of the base)").says("`--policy-from head`");
+    repo.cbdr("compare main --policy-from head --max-pairs 1").run().code(0);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Why a benchmark has regressed: the function that executes more instructions is named.
 
 use crate::meter::has_valgrind;
+use serde_json::Value;
+
 use crate::support::Repo;
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
@@ -43,14 +45,17 @@ fn repo(base: &str, head: &str) -> Repo {
     repo
 }
 
-/// What is said of the regression of that repository.
-fn explained(base: &str, head: &str) -> String {
-    let repo = repo(base, head);
+/// The functions of what has regressed in that repository, with whether their code differs.
+fn explained(repo: &Repo) -> Vec<(String, Option<bool>)> {
     let call = "compare main --harness json --layouts off --seed 5 --explain --format json";
     let object = repo.cbdr(call).run().code(100).json();
-    let notices = object["notices"].as_array().unwrap().iter();
-    let mut notices = notices.map(|notice| notice.as_str().unwrap().to_owned());
-    notices.find(|notice| notice.contains("instructions")).unwrap_or_else(|| panic!("{object}"))
+    let explanation = &object["explanations"][0];
+    assert_eq!(explanation["benchmark"], "work", "{object}");
+    let functions = explanation["functions"].as_array().unwrap().iter();
+    let more =
+        |one: &&Value| one["instructions"]["head"].as_u64() > one["instructions"]["base"].as_u64();
+    let more = functions.filter(more);
+    more.map(|one| (one["name"].as_str().unwrap().to_owned(), one["differs"].as_bool())).collect()
 }
 
 #[test]
@@ -63,19 +68,27 @@ fn the_function_that_executes_more_comes_first() {
         #[inline(never)] fn middle(x: u64) -> u64 { inner(x) + 1 }
         #[inline(never)] fn inner(x: u64) -> u64 {
             let mut all = x; for n in 0..1000 { all = std::hint::black_box(all ^ n); } all }";
-    let said = explained(library, &library.replace("1000", "9000"));
-    let first = said.split("): `").nth(1).unwrap_or_else(|| panic!("{said}"));
-    assert!(first.starts_with("deep::inner` (+"), "{said}");
-    assert!(said.contains("its code differs"), "{said}");
+    let repo = repo(library, &library.replace("1000", "9000"));
+    assert_eq!(explained(&repo)[0], ("deep::inner".to_owned(), Some(true)));
+    // With a page and in Markdown nobody has to ask.
+    let call = "compare main --harness json --layouts off --seed 5 --format";
+    let said = repo.cbdr(&format!("{call} markdown --report ../page.html")).run().code(100).stdout;
+    let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
+    assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| differs |"), "{said}");
+    let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
+    assert!(page.contains("<th><code>deep::inner</code></th>"), "{page}");
+    let said = repo.cbdr(&format!("{call} markdown --explain=never")).run().code(100).stdout;
+    assert!(!said.contains("instructions"), "{said}");
+    let said = repo.cbdr(&format!("{call} human --explain")).run().code(100).stdout;
+    let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
+    assert!(row.starts_with("  deep::inner ") && row.ends_with("  differs"), "{said}");
     // By a constant that makes a buffer smaller.
     let library = "static SIZE: usize = 4096;
         #[inline(never)] pub fn work(x: u64) -> u64 {
             let size = std::hint::black_box(&SIZE); (0..9999 / size).map(|n| fill(n as u64 + x)).sum() }
         #[inline(never)] fn fill(x: u64) -> u64 {
             let mut all = x; for n in 0..100 { all = std::hint::black_box(all ^ n); } all }";
-    let said = explained(library, &library.replace("4096", "64"));
-    let first = said.split("): `").nth(1).unwrap_or_else(|| panic!("{said}"));
-    assert!(first.starts_with("deep::fill` (+"), "{said}");
-    assert!(said.contains("its code is the same"), "{said}");
-    assert!(said.contains("`deep::work`"), "{said}");
+    let functions = explained(&self::repo(library, &library.replace("4096", "64")));
+    assert_eq!(functions[0], ("deep::fill".to_owned(), Some(false)));
+    assert!(functions.iter().any(|(name, _)| name == "deep::work"), "{functions:?}");
 }

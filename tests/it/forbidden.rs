@@ -4,17 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric};
+use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric, skipped};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
     branch_with("10_100_000")
-}
-
-/// Says why the rest of a test is left out here.
-#[expect(clippy::print_stderr, reason = "read with --nocapture")]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 /// A shell script in the folder around the repository.

@@ -4,9 +4,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cargo_cbdr::model::dialect::Dialect;
-use cargo_cbdr::model::estimator::Estimator;
-
 use crate::support::{Cbdr, Ran, path_with_binary};
 
 fn cbdr(args: &[&str]) -> Ran {
@@ -35,38 +32,6 @@ fn help_is_short_and_long_under_headings_and_works_through_cargo() {
     cargo.args(["cbdr", "help", "compare"]).env("PATH", path_with_binary());
     let output = cargo.output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), long);
-}
-
-#[test]
-fn every_shell_gets_completions_that_know_the_options() {
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = cbdr(&["completions", shell]).code(0).stdout;
-        assert!(script.contains("cargo-cbdr"), "{shell}");
-        assert!(script.contains("threshold") && script.contains("analyze"), "{shell}");
-        let accepted = match shell {
-            "bash" => accepts(&["bash", "-n"], &script),
-            "zsh" | "fish" => accepts(&[shell, "-n"], &script),
-            _ => None,
-        };
-        assert_ne!(accepted, Some(false), "{shell}");
-    }
-    let script = cbdr(&["completions", "fish"]).stdout;
-    for (option, words) in [
-        ("estimator", &Estimator::ALL.map(Estimator::name)[..]),
-        ("harness", &Dialect::ALL.map(Dialect::name)),
-        ("on-removed", &["pass", "fail"]),
-        ("toolchain", &["head", "base", "each"]),
-        ("repetitions", &["auto"]),
-        ("aslr", &["on", "off"]),
-        ("page-cache", &["warm", "cold"]),
-        ("bench-from", &["each", "head", "base"]),
-    ] {
-        let offer = script.split(&format!("subcommand compare\" -l {option} ")).nth(1).unwrap();
-        let offer = offer.split("\ncomplete ").next().unwrap();
-        let words = format!(" -a \"{}\\t''\"", words.join("\\t''\n"));
-        assert!(offer.contains(&words), "{option}: {offer}");
-    }
-    cbdr(&["completions", "csh"]).code(2).says("invalid value 'csh'");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod bisect;
 mod build_commands;
 mod cache;
 mod compare;
+mod completions;
 mod configuration;
 mod doctor;
 mod error_rates;

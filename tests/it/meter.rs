@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo, branch_with, metric};
+use crate::support::{Cbdr, Ran, Repo, branch_with, metric, skipped};
 
 fn names(object: &Value) -> Vec<&str> {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
@@ -20,11 +20,7 @@ fn in_path(program: &str) -> Option<PathBuf> {
 pub(crate) fn has_valgrind() -> bool {
     let found = in_path("valgrind").is_some();
     if !found {
-        use std::io::Write;
-        let mut err = std::io::stderr().lock();
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let _ =
-            writeln!(err, "SKIPPED: {test}: valgrind is not in the PATH (`.ci/run` installs it)");
+        skipped("valgrind is not in the PATH (`.ci/run` installs it)");
     }
     found
 }

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::live::heed_signals;
-use crate::support::{Cbdr, Ran, Random, Repo};
+use crate::support::{Cbdr, Ran, Random, Repo, skipped};
 
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -147,12 +147,6 @@ fn end(mut child: Child) -> (std::process::ExitStatus, String) {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     (child.wait().unwrap(), said)
-}
-
-/// Says why the rest of a test is left out here.
-#[expect(clippy::print_stderr, reason = "read with --nocapture")]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 const ALL: &str = "--samples OUT/x.csv --report OUT/x.html --export bencher=OUT/x.json";

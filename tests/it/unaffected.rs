@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::Repo;
+use crate::support::{Random, Repo, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -121,7 +121,7 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
 
 /// Ways in which a benchmark depends on what differs: its code, with a function `run`, and
 /// what of that is different on the head. Where nothing is, a file differs that it reads.
-const WAYS: [(&str, &str, &str, &str); 10] = [
+const WAYS: [(&str, &str, &str, &str); 11] = [
     (
         "vtable",
         "pub trait T { fn f(&self) -> u64; } pub struct A;
@@ -169,6 +169,13 @@ const WAYS: [(&str, &str, &str, &str); 10] = [
              if std::thread::available_parallelism().is_ok() { with(x) } else { 1 } }",
         "x * 9",
         "x * 17",
+    ),
+    (
+        "assembly",
+        "#[inline(never)] pub fn run(mut x: u64) -> u64 {
+             unsafe { std::arch::asm!(\"add {0}, 5\", inout(reg) x) }; x }",
+        "5",
+        "6",
     ),
     (
         "file",
@@ -229,4 +236,269 @@ fn whatever_way_changed_code_is_reached_it_is_seen() {
     for name in names {
         assert_eq!(status(&object, name), "compared", "{name}: {object}");
     }
+}
+
+/// A function in C and one in assembly, which are linked in by a build script.
+const BUILD_SCRIPT: &str = r#"
+fn run(program: &str, args: &[&str]) {
+    assert!(std::process::Command::new(program).args(args).status().unwrap().success());
+}
+fn main() {
+    let out = std::env::var("OUT_DIR").unwrap();
+    let (object, library) = (format!("{out}/work.o"), format!("{out}/libwork.a"));
+    run("cc", &["-c", "-O2", "work.c", "-o", &object]);
+    run("ar", &["rcs", &library, &object]);
+    println!("cargo::rerun-if-changed=work.c");
+    println!("cargo::rustc-link-search=native={out}");
+    println!("cargo::rustc-link-lib=static=work");
+}
+"#;
+
+/// C functions: one that has changed on the head, with one behind it that lies elsewhere then.
+const IN_C: &str = r#"
+#include <stdint.h>
+uint64_t first(uint64_t x) { return x * 9; }
+uint64_t second(uint64_t x) { return x * 7; }
+"#;
+
+/// Calls them, and assembly.
+const CALLS: &str = r#"
+extern "C" { fn first(x: u64) -> u64; fn second(x: u64) -> u64; fn assembled(x: u64) -> u64; }
+std::arch::global_asm!(".globl assembled", ".type assembled, @function", "assembled:",
+    "lea rax, [rdi + 5]", "ret", ".size assembled, . - assembled");
+pub fn in_c(x: u64) -> u64 { unsafe { first(x) } }
+pub fn after(x: u64) -> u64 { unsafe { second(x) } }
+pub fn in_assembly(x: u64) -> u64 { unsafe { assembled(x) } }
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn code_in_other_languages_counts_as_any_other() {
+    let repo = Repo::new("steady");
+    let works = ["in_c", "after", "in_assembly"];
+    let works = works.map(|name| format!("(\"{name}\", steady::{name}), "));
+    repo.write("benches/work.rs", &bench(&works.concat()));
+    repo.write("build.rs", BUILD_SCRIPT);
+    repo.write("work.c", IN_C);
+    repo.write("src/lib.rs", &format!("{LIBRARY}{CALLS}"));
+    repo.commit("base");
+    repo.branch("feature");
+    // Of the changed function the code is longer, so the others move.
+    repo.write("work.c", &IN_C.replace("x * 9", "x * 9 / (x % 5 + 1)"));
+    let measured = |object: &Value| {
+        let names = ["one", "in_c", "after", "in_assembly"].into_iter();
+        names.filter(|name| status(object, name) == "compared").collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(measured(&compare(&repo, "--max-pairs 1")), "in_c");
+    repo.write("work.c", IN_C);
+    repo.write("src/lib.rs", &format!("{LIBRARY}{CALLS}").replace("rdi + 5", "rdi + 6"));
+    // What is no section of its own is code that anything may run.
+    let all = measured(&compare(&repo, "--max-pairs 1"));
+    assert!(["in_assembly", "one in_c after in_assembly"].contains(&&*all), "{all}");
+}
+
+/// A second benchmark that runs what differs if a file or a variable says so.
+const ASKS: &str = r#"
+#[inline(never)] pub fn rare(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
+#[inline(never)] pub fn two(x: u64) -> u64 {
+    let asked = std::fs::read_to_string("FILE").unwrap_or_default();
+    let listed = std::fs::read_dir("FOLDER").map_or(0, |all| all.count());
+    let is_busy = asked == "busy" || listed > 1 || std::env::var_os("IS_BUSY").is_some();
+    if is_busy { rare(x) } else { x }
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_was_seen_before_counts_while_all_is_as_it_was() {
+    let repo = Repo::new("steady");
+    let (file, folder) = (repo.around().join("asked"), repo.around().join("listed"));
+    std::fs::create_dir(&folder).unwrap();
+    let asks = ASKS.replace("FILE", file.to_str().unwrap());
+    let asks = asks.replace("FOLDER", folder.to_str().unwrap());
+    repo.write("benches/work.rs", &bench("(\"two\", steady::two)"));
+    repo.write("src/lib.rs", &format!("{LIBRARY}{asks}"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &format!("{LIBRARY}{asks}").replace("mul(13)", "mul(17)"));
+    repo.commit("head");
+    let call = "compare main --harness libtest --seed 5 --layouts off --format json";
+    let compare = |more: &str, busy: bool| {
+        let call = repo.cbdr(&format!("{call} {more}"));
+        let call = if busy { call.env("IS_BUSY", "1") } else { call };
+        statuses(&call.run().code(0).json()).map(str::to_owned)
+    };
+    // The files of what was seen, and when they were written.
+    let kept = || -> Vec<_> {
+        let builds = std::fs::read_dir(repo.cached().join("builds")).unwrap();
+        let folders = builds.map(|build| build.unwrap().path().join("watched"));
+        let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        let mut all: Vec<_> = files
+            .map(|file| file.unwrap())
+            .map(|file| (file.path(), file.metadata().unwrap().modified().unwrap()))
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(compare("", false), NONE);
+    let first = kept();
+    assert_eq!(first.len(), 2, "one for each side");
+    assert_eq!(compare("", false), NONE);
+    assert_eq!(kept(), first, "nothing was watched again");
+    // A variable, a file that was not there, one in a folder, and back again.
+    assert_eq!(compare("", true), SECOND);
+    std::fs::write(&file, "busy").unwrap();
+    assert_eq!(compare("", false), SECOND);
+    std::fs::write(&file, "calm").unwrap();
+    assert_eq!(compare("", false), NONE);
+    std::fs::write(folder.join("a"), "").unwrap();
+    assert_eq!(compare("", false), NONE);
+    std::fs::write(folder.join("b"), "").unwrap();
+    assert_eq!(compare("", false), SECOND);
+    std::fs::remove_file(folder.join("b")).unwrap();
+    assert_eq!(compare("", false), NONE);
+    // A command before each run may do anything, so that nothing is kept of such runs.
+    let before = kept();
+    assert_eq!(compare("--prepare true", false), NONE);
+    assert_eq!(kept(), before);
+}
+
+/// A function of a random library: what it does, with a number, and the functions that it
+/// calls, which come before it.
+struct Piece {
+    way: u64,
+    constant: u64,
+    calls: [usize; 2],
+    inline: &'static str,
+}
+
+/// The ways in which one function depends on others and on a number: `K` is its own place in
+/// the library, `C` the number, `A` and `B` are calls.
+const PIECES: [&str; 12] = [
+    "pub fn fK(x: u64) -> u64 { A(x).wrapping_mul(C) ^ B(x) }",
+    "static TK: [u64; 4] = [C, C ^ 1, C ^ 2, C ^ 3];
+     pub fn fK(x: u64) -> u64 { TK[(black_box(x) % 4) as usize] ^ A(x) }",
+    "static TK: [fn(u64) -> u64; 2] = [A, B];
+     pub fn fK(x: u64) -> u64 { black_box(&TK)[(x % 2) as usize](x).wrapping_add(C) }",
+    "pub struct SK; impl Do for SK { fn go(&self, x: u64) -> u64 { A(x) ^ C } }
+     pub fn fK(x: u64) -> u64 { black_box(&SK as &dyn Do).go(x).wrapping_add(B(x)) }",
+    "pub fn fK(x: u64) -> u64 {
+         let closure = |y: u64| A(y).wrapping_mul(C); black_box(&closure as &dyn Fn(u64) -> u64)(x) }",
+    "pub fn fK(x: u64) -> u64 { black_box(\"text C\").bytes().map(u64::from).sum::<u64>() ^ A(x) }",
+    "static LK: LazyLock<u64> = LazyLock::new(|| A(C)); pub fn fK(x: u64) -> u64 { *LK ^ B(x) }",
+    "pub fn fK(x: u64) -> u64 {
+         match black_box(x) % 5 { 0 => C, 1 => A(x), 2 => x, 3 => B(x) ^ C, _ => 7 } }",
+    "pub fn fK(x: u64) -> u64 { (black_box(x) as f64 * C.5) as u64 ^ A(x) }",
+    "thread_local! { static VK: Cell<u64> = const { Cell::new(C) }; }
+     pub fn fK(x: u64) -> u64 { VK.with(|v| v.replace(v.get() ^ 1)) ^ A(x) }",
+    "pub fn fK(x: u64) -> u64 {
+         let mut all = vec![x, C, A(x)]; all.sort_by_key(|one| one.wrapping_mul(C)); all[1] }",
+    "pub fn fK(x: u64) -> u64 { std::thread::spawn(move || A(x) ^ C).join().unwrap() }",
+];
+
+fn random_library(random: &mut Random) -> Vec<Piece> {
+    let inline = ["", "#[inline] ", "#[inline(never)] "];
+    let one = |place: usize| Piece {
+        way: random.below(PIECES.len() as u64),
+        constant: random.below(1 << 20),
+        calls: [0; 2].map(|_| random.below(place.max(1) as u64) as usize),
+        inline: inline[random.below(3) as usize],
+    };
+    (0..30).map(one).collect()
+}
+
+fn written(library: &[Piece]) -> String {
+    let begin = "use std::cell::Cell; use std::hint::black_box; use std::sync::LazyLock;
+        pub trait Do { fn go(&self, x: u64) -> u64; }
+        #[inline(never)] pub fn one(x: u64) -> u64 { x }\n";
+    let piece = |(place, piece): (usize, &Piece)| {
+        let call = |which: usize| match place {
+            0 => "one".to_owned(),
+            _ => format!("f{}", piece.calls[which]),
+        };
+        let text = PIECES[piece.way as usize].replace('K', &place.to_string());
+        let text = text.replace('C', &piece.constant.to_string());
+        // `Cell` is the only other word that begins so.
+        let text = text.replace(&format!("{}ell", piece.constant), "Cell");
+        let text =
+            text.replace("A(", &format!("{}(", call(0))).replace("B(", &format!("{}(", call(1)));
+        let text = text.replace("[A, B]", &format!("[{}, {}]", call(0), call(1)));
+        text.replacen("pub fn", &format!("{}pub fn", piece.inline), 1) + "\n"
+    };
+    begin.to_owned() + &library.iter().enumerate().map(piece).collect::<String>()
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
+    let programs = setting("CBDR_RANDOM_PROGRAMS", 3);
+    let mut left_out = 0;
+    for seed in 0..programs {
+        let mut random = Random::new(900 + seed);
+        let mut library = random_library(&mut random);
+        let repo = Repo::new("steady");
+        let works = (0..library.len()).map(|place| format!("(\"f{place}\", steady::f{place}), "));
+        let bench = bench(&works.collect::<String>());
+        // What a benchmark finds is what it reports.
+        let bench = bench.replace(
+            "std::hint::black_box(work(std::hint::black_box(3)));",
+            "let found = work(std::hint::black_box(3));",
+        );
+        let bench =
+            bench.replace("100.0 + f64::from(noise) * 1e-6", "(1 + found % 999_983) as f64");
+        repo.write("benches/work.rs", &bench);
+        repo.write("src/lib.rs", &written(&library));
+        repo.commit("base");
+        repo.branch("feature");
+        let changed = random.below(library.len() as u64) as usize;
+        let piece = &mut library[changed];
+        match random.below(3) {
+            0 => piece.way = random.below(PIECES.len() as u64),
+            1 => piece.calls[0] = random.below(changed.max(1) as u64) as usize,
+            _ => piece.constant += 1,
+        }
+        repo.write("src/lib.rs", &written(&library));
+        let unaffected = compare(&repo, "--max-pairs 1");
+        let all = compare(&repo, "--max-pairs 1 --measure-all");
+        if all["verdict"] == "identical" {
+            continue;
+        }
+        let about = format!("program {seed}, whose f{changed} has changed");
+        for benchmark in all["benchmarks"].as_array().unwrap() {
+            let name = benchmark["name"].as_str().unwrap();
+            let found = &benchmark["metrics"][0];
+            if status(&unaffected, name) == "unaffected" {
+                left_out += 1;
+                assert_eq!(found["base"], found["head"], "{name} of {about}");
+            }
+        }
+    }
+    // Where code of the program itself differs by luck, all is measured.
+    assert!(left_out > 0);
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn a_dynamic_library_that_differs_is_seen() {
+    let repo = Repo::new("steady");
+    let needs = "[dependencies]\nshared = { path = \"shared\" }\n\n[[bench]]";
+    repo.replace("Cargo.toml", "[[bench]]", needs);
+    let locked = "name = \"steady\"\nversion = \"0.1.0\"\n";
+    let needs = format!("{locked}dependencies = [\n \"shared\",\n]\n");
+    repo.replace("Cargo.lock", locked, &needs);
+    let package = "[[package]]\nname = \"shared\"\nversion = \"0.1.0\"\n\n[[package]]";
+    repo.replace("Cargo.lock", "[[package]]", package);
+    repo.write(
+        "shared/Cargo.toml",
+        "[package]\nname = \"shared\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n\
+         [lib]\ncrate-type = [\"dylib\"]\n",
+    );
+    let work = "#[inline(never)] pub fn work(x: u64) -> u64 { x.wrapping_mul(9) }";
+    repo.write("shared/src/lib.rs", work);
+    repo.write("benches/work.rs", &bench("(\"two\", shared::work)"));
+    repo.write("src/lib.rs", LIBRARY);
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("shared/src/lib.rs", &work.replace('9', "13"));
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
 }

@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and nothing else.
 
+mod complete;
 mod generated;
 mod history;
 mod pipe;
@@ -22,6 +23,7 @@ use cargo_cbdr::settings::values::Time;
 
 use crate::ui::text;
 
+pub(crate) use complete::complete;
 pub(crate) use generated::{completions, man};
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
@@ -109,7 +111,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: Cache,
     },
-    /// Print what makes a shell complete the words of `cargo-cbdr`
+    /// Print a script that makes a shell complete `cargo cbdr`
     Completions {
         /// The shell
         #[arg(help_heading = OUTPUT)]
@@ -188,9 +190,11 @@ pub(crate) struct Compare {
     pub(crate) fail_fast: bool,
 
     /// Count with valgrind in which functions a regression executes more
-    /// instructions
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) explain: bool,
+    /// instructions; without this option, do so only for a report or Markdown
+    /// and for at most 15 s
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+        default_missing_value = "always", help_heading = OUTPUT)]
+    pub(crate) explain: Option<When>,
 
     #[command(flatten)]
     pub(crate) seed: Seed,
@@ -235,6 +239,15 @@ pub(crate) struct Seed {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
           help_heading = STOPPING)]
     pub(crate) seed: Option<u64>,
+}
+
+/// Whether to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// However long it takes.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 /// A side to take something from.

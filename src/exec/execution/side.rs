@@ -30,11 +30,13 @@ pub(crate) struct SideProgram {
     pub(super) folder: PathBuf,
     pub(super) hooks: RunHooks,
     /// How many words the command has without those that select benchmarks.
-    words: usize,
+    pub(super) words: usize,
     /// A name for what is run.
     pub(crate) identity: String,
     /// The side's own folder in the cache, which may be named in what it prints.
     pub(super) home: PathBuf,
+    /// A folder for what is learned of the program.
+    pub(super) records: Option<PathBuf>,
     /// Its names that change with every run.
     pub(crate) varying: VaryingNames,
     /// The file of the program, where it is no name to be looked up.
@@ -109,6 +111,7 @@ impl SideProgram {
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
+            records: program.records.clone(),
         })
     }
 

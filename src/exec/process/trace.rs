@@ -22,48 +22,68 @@ pub(crate) struct Breakpoints {
     /// Where the executable begins. It tells how far all addresses are moved when the
     /// program is loaded.
     pub(crate) entry: u64,
-    /// Where the functions begin, and their names.
-    pub(crate) places: Vec<(u64, String)>,
+    /// Where the functions begin.
+    pub(crate) places: BTreeSet<u64>,
 }
 
 /// What a program was seen to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Watched {
-    /// The functions that it entered, of those that were watched.
-    pub(crate) entered: BTreeSet<String>,
+    /// Where the functions begin that it entered, of those that were watched.
+    pub(crate) entered: BTreeSet<u64>,
     /// The files and folders that it asked the system for, whether they are there or not.
     pub(crate) asked_for: BTreeSet<PathBuf>,
-    /// Those of them that it asked the system to execute.
+    /// The programs that it has become, or that it ran.
     pub(crate) executed: BTreeSet<PathBuf>,
     /// What it did that can't be watched, if anything.
     pub(crate) unseen: Option<String>,
 }
 
-/// How programs are watched.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tracing<'a> {
+/// How a program is watched.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracing {
     /// The program, with its first argument, that calls [`trace`].
-    pub(crate) tracer: &'a [OsString],
-    /// A folder for what is told to the tracer and what it tells.
-    pub(crate) folder: &'a Path,
+    tracer: Vec<OsString>,
+    breakpoints: Breakpoints,
+    /// The file that tells them to it.
+    told: PathBuf,
+    /// The file in which it tells what it saw.
+    report: PathBuf,
 }
 
-impl Tracing<'_> {
-    /// The command that runs another one and watches it.
+impl Tracing {
+    /// Writes down the breakpoints, in a folder for what is told to the `tracer` and what it
+    /// tells.
     ///
     /// # Errors
-    /// When the breakpoints can't be written down.
-    pub(crate) fn command(
-        &self,
-        command: &Command,
+    /// When they can't be written.
+    pub(crate) fn new(
+        tracer: &[OsString],
         breakpoints: &Breakpoints,
-    ) -> io::Result<Command> {
-        std::fs::write(self.breakpoints(), serde_json::to_vec(breakpoints)?)?;
-        let _ = std::fs::remove_file(self.report());
-        let mut argv = self.tracer.to_vec();
-        argv.extend([self.breakpoints().into(), self.report().into()]);
-        argv.extend(command.argv.iter().cloned());
-        Ok(Command { argv, ..command.clone() })
+        folder: &Path,
+    ) -> io::Result<Self> {
+        let (told, report) = (folder.join("breakpoints"), folder.join("watched"));
+        std::fs::write(&told, serde_json::to_vec(breakpoints)?)?;
+        let (tracer, breakpoints) = (tracer.to_vec(), breakpoints.clone());
+        Ok(Tracing { tracer, breakpoints, told, report })
+    }
+
+    /// Watches these functions no more.
+    ///
+    /// # Errors
+    /// When the other breakpoints can't be written down.
+    pub(crate) fn leave_out(&mut self, functions: &BTreeSet<u64>) -> io::Result<()> {
+        self.breakpoints.places.retain(|place| !functions.contains(place));
+        std::fs::write(&self.told, serde_json::to_vec(&self.breakpoints)?)
+    }
+
+    /// The command that runs another one and watches it.
+    pub(crate) fn command(&self, command: &Command) -> Command {
+        // What an earlier one was seen to do is not what this one does.
+        let _ = std::fs::remove_file(&self.report);
+        let files = [&self.told, &self.report].map(OsString::from);
+        let argv = self.tracer.iter().chain(&files).chain(&command.argv);
+        Command { argv: argv.cloned().collect(), ..command.clone() }
     }
 
     /// What the program of the latest such command was seen to do.
@@ -71,15 +91,7 @@ impl Tracing<'_> {
     /// # Errors
     /// When nothing was written down.
     pub(crate) fn watched(&self) -> io::Result<Watched> {
-        Ok(serde_json::from_slice(&std::fs::read(self.report())?)?)
-    }
-
-    fn breakpoints(&self) -> PathBuf {
-        self.folder.join("breakpoints")
-    }
-
-    fn report(&self) -> PathBuf {
-        self.folder.join("entered")
+        Ok(serde_json::from_slice(&std::fs::read(&self.report)?)?)
     }
 }
 

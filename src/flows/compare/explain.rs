@@ -2,6 +2,7 @@
 //! valgrind while the benchmark is executed once in each of a few runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
@@ -9,7 +10,9 @@ use super::session::Session;
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::meter::Profiler;
-use crate::model::notice::{CountedFunction, Explanation, Notice};
+use crate::flows::event::Event;
+use crate::model::explanation::{CountedFunction, Explain, Explanation};
+use crate::model::notice::Notice;
 use crate::model::outcome::BenchmarkResult;
 use crate::model::side::{Pair, Side};
 use crate::workspace::functions;
@@ -21,16 +24,20 @@ const MOST: usize = 3;
 /// such functions all runs of one side lie beyond all of the other in one of ten.
 const RUNS: usize = 3;
 
+/// How long counting is cheap.
+const CHEAP: Duration = Duration::from_secs(15);
+
 /// The instructions of functions, by the names that people read, in each of the runs.
 type Counts = BTreeMap<String, [u64; RUNS]>;
 
 impl Session<'_, '_> {
-    /// Says of the largest regressions which functions execute more instructions.
+    /// Which functions of the largest regressions execute more instructions.
     pub(super) fn explain(
         &mut self,
+        when: Explain,
         discoveries: &[Discovery],
         results: &[BenchmarkResult],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<Explanation>, Error> {
         let mut results = results.iter();
         let mut regressed = Vec::new();
         for (number, found) in discoveries.iter().enumerate() {
@@ -39,47 +46,51 @@ impl Session<'_, '_> {
             regressed.extend(own.map(|(result, found)| (number, result, found.inner.clone())));
         }
         regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
+        let is_asked = when == Explain::Always;
+        let deadline = (!is_asked).then(|| Instant::now() + CHEAP);
         // Reading object files takes a while: once for each program.
         let mut differing_in = BTreeMap::new();
+        let mut explanations = Vec::new();
         for (number, result, inner) in regressed.into_iter().take(MOST) {
-            let program = &mut self.programs[number];
-            let path = program.path_variable();
-            let explained = match Profiler::find(path.as_deref()) {
-                Ok(profiler) => self.count(number, inner.as_deref(), &profiler)?,
-                Err(refusal) => {
-                    let (benchmark, why) = (result.name.clone(), refusal.to_string());
-                    self.notice(Notice::NotMeasured { benchmark, why, hint: refusal.hint });
-                    return Ok(());
+            let benchmark = result.name.clone();
+            let path = self.programs[number].path_variable();
+            let profiler = match Profiler::find(path.as_deref()) {
+                Ok(profiler) => profiler,
+                Err(refusal) if is_asked => {
+                    let (why, hint) = (refusal.to_string(), refusal.hint);
+                    self.notice(Notice::NotMeasured { benchmark, why, hint });
+                    break;
                 }
+                Err(_) => break,
             };
-            self.notice(match explained {
-                Some(counts) => {
-                    let differ = differing_in
-                        .entry(number)
-                        .or_insert_with(|| differing(&self.programs[number]));
-                    Notice::Explained(explanation(&result.name, &counts, differ.as_ref()))
-                }
-                None => {
-                    let why = "its instructions could not be counted".to_owned();
-                    Notice::NotMeasured { benchmark: result.name.clone(), why, hint: None }
-                }
-            });
+            (self.on_event)(Event::Explaining { benchmark: &benchmark });
+            let counts = self.count(number, inner.as_deref(), &profiler, deadline)?;
+            if let Some(counts) = counts {
+                let differing =
+                    differing_in.entry(number).or_insert_with(|| differing(&self.programs[number]));
+                explanations.push(explanation(&benchmark, &counts, differing.as_ref()));
+            } else if is_asked {
+                let why = "its instructions could not be counted".to_owned();
+                self.notice(Notice::NotMeasured { benchmark, why, hint: None });
+            }
         }
-        Ok(())
+        Ok(explanations)
     }
 
-    /// The instructions of the functions of both sides.
+    /// The instructions of the functions of both sides. `None` where they can't be counted,
+    /// or not until the deadline.
     fn count(
         &mut self,
         program: usize,
         benchmark: Option<&str>,
         profiler: &Profiler,
+        deadline: Option<Instant>,
     ) -> Result<Option<Pair<Counts>>, Error> {
         let mut both = Pair::<Counts>::default();
         for run in 0..RUNS {
             for side in Side::BOTH {
                 let program = &mut self.programs[program];
-                let counts = program.profile(side, benchmark, profiler, self.context);
+                let counts = program.profile(side, benchmark, profiler, deadline, self.context);
                 let Some(counts) = counts.map_err(Stop::into_error)? else { return Ok(None) };
                 for (name, instructions) in counts {
                     both[side].entry(functions::shown(&name)).or_default()[run] += instructions;

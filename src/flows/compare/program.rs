@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,9 @@ use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
-use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, VaryingNames, waived};
+use crate::exec::execution::{
+    Context, Execution, Hook, SideProgram, Stop, VaryingNames, Watching, waived,
+};
 use crate::exec::harness;
 use crate::exec::meter::{self, Profiler};
 use crate::exec::process::trace::{Breakpoints, Watched};
@@ -24,6 +27,7 @@ use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
+use crate::settings::options::Hooks;
 use crate::workspace::{Prepared, Source, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux takes a single
@@ -333,13 +337,12 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// What a side does when it runs a benchmark, or with none all of them, as far as that
-    /// can be watched until the deadline. `tracer` is the call of the program that watches.
+    /// can be watched until the deadline.
     pub(super) fn watch(
         &mut self,
         side: Side,
         benchmark: Option<&str>,
-        tracer: &[OsString],
-        breakpoints: &Breakpoints,
+        watching: &mut Watching,
         deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
@@ -351,22 +354,34 @@ impl<'a> ComparedProgram<'a> {
         };
         let Some(arguments) = arguments else { return Ok(None) };
         program.select(length, arguments);
-        self.execution.watch(program, tracer, breakpoints, deadline, context)
+        self.execution.watch(program, watching, deadline, context)
+    }
+
+    /// How the runs of a side are watched; `tracer` is the call of the program that does.
+    pub(super) fn watching(
+        &self,
+        side: Side,
+        tracer: &[OsString],
+        breakpoints: &Breakpoints,
+    ) -> io::Result<Watching> {
+        let is_repeatable = self.execution.benchmark.measuring.hooks == Hooks::default();
+        Watching::new(&self.sides[side], tracer, breakpoints, is_repeatable)
     }
 
     /// The instructions of each function of a side that executes a benchmark once, by the
-    /// names that linkers know. `None` where that can't be counted.
+    /// names that linkers know. `None` where that can't be counted, or not until the deadline.
     pub(super) fn profile(
         &mut self,
         side: Side,
         benchmark: Option<&str>,
         profiler: &Profiler,
+        deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
         let program = &mut self.sides[side];
         let arguments = benchmark.map_or(Some(Vec::new()), |name| program.only(&[name]));
         match arguments.is_some_and(|arguments| program.select_once(arguments)) {
-            true => self.execution.profile(program, profiler, context),
+            true => self.execution.profile(program, profiler, deadline, context),
             false => Ok(None),
         }
     }

@@ -16,6 +16,7 @@ use crate::exec::execution::{Context, Hook, Stop};
 use crate::exec::process::Interrupt;
 use crate::flows::event::Event;
 use crate::model::dialect::Dialect;
+use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::notice::{Advice, Notice};
@@ -53,6 +54,8 @@ pub(super) struct Session<'a, 'b> {
 /// What came of it.
 pub(super) struct Measured {
     pub(super) sampled: Sampled,
+    /// Why benchmarks have regressed.
+    pub(super) explanations: Vec<Explanation>,
     /// What each program was found to have.
     pub(super) discoveries: Vec<Discovery>,
     /// What decides, each with the name of its benchmark, except for what is known
@@ -71,6 +74,7 @@ impl Measured {
     ) -> Self {
         Measured {
             sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
+            explanations: Vec::new(),
             discoveries,
             gates: Vec::new(),
             prepare_seconds: start.elapsed().as_secs_f64(),
@@ -125,9 +129,10 @@ impl Session<'_, '_> {
         self.foresee(&mut plan, settings.policy.layouts)?;
         let prepare_seconds = self.start.elapsed().as_secs_f64();
         let mut sampled = self.sample(&plan, settings.policy.layouts)?;
-        if options.explain {
-            self.explain(&discoveries, &sampled.benchmarks)?;
-        }
+        let explanations = match options.explain {
+            Explain::Never => Vec::new(),
+            when => self.explain(when, &discoveries, &sampled.benchmarks)?,
+        };
         let mut rest = std::mem::take(&mut sampled.benchmarks).into_iter();
         for (program, discovery) in self.programs.iter().zip(&mut discoveries) {
             let mut own: Vec<_> = rest.by_ref().take(discovery.benchmarks.len()).collect();
@@ -140,7 +145,8 @@ impl Session<'_, '_> {
         let gates = plan.benchmarks.iter().flat_map(|benchmark| {
             benchmark.gates.iter().map(|gate| (benchmark.name.clone(), gate.clone()))
         });
-        Ok(Measured { sampled, gates: gates.collect(), discoveries, prepare_seconds })
+        let gates = gates.collect();
+        Ok(Measured { sampled, explanations, gates, discoveries, prepare_seconds })
     }
 
     /// Runs each side of each program unmeasured, and learns what a run measures and how

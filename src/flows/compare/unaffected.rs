@@ -7,7 +7,7 @@
 //! belong to the functions that refer to them (see `workspace::functions`). What cannot be
 //! seen is measured. `docs/unaffected.md` says what that means and where it ends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use super::lengths::spread;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop};
-use crate::exec::process::trace::{Breakpoints, Watched};
+use crate::exec::execution::{Context, Stop, Watching};
+use crate::exec::process::trace::Watched;
 use crate::exec::system::canonical;
 use crate::flows::event::Event;
 use crate::model::notice::Notice;
@@ -46,6 +46,7 @@ impl Session<'_, '_> {
             return Ok(());
         }
         let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
+        let mut has_same_code = true;
         let mut deadline = Instant::now() + limit.mul_f64(PART);
         for (number, discovery) in discoveries.iter_mut().enumerate() {
             let Session { programs, context, on_event, moves, .. } = self;
@@ -54,33 +55,40 @@ impl Session<'_, '_> {
                 continue;
             }
             let begin = Instant::now();
-            let breakpoints = match program.is_same_run {
-                true => functions::breakpoints(program.built, moves),
+            let places = match program.is_same_run {
+                true => functions::places(program.built, moves),
                 false => Err("the sides are called in different ways".to_owned()),
             };
-            let breakpoints = match breakpoints {
-                Ok(breakpoints) => breakpoints,
+            let watched = places.and_then(|places| {
+                let watching = Pair::try_both(|side| {
+                    let watching = program.watching(side, &request.trace, &places[side].all);
+                    watching.map_err(|error| format!("they can't be watched: {error}"))
+                });
+                Ok((watching?, places.map(|places| places.changed)))
+            });
+            let (watching, changed) = match watched {
+                Ok(watched) => watched,
                 Err(why) => {
                     let benchmark = &program.execution.benchmark.name;
                     on_event(Event::AllMeasured { benchmark, why: &why });
+                    has_same_code = false;
                     continue;
                 }
             };
             // Only runs count.
             deadline += begin.elapsed();
-            let watcher = Watcher {
-                program,
-                breakpoints: &breakpoints,
-                tracer: &request.trace,
-                changed_files: &moves.changed,
-                deadline,
-                context: *context,
-            };
-            watcher.look_at(discovery, on_event).map_err(Stop::into_error)?;
+            let changed_files = &moves.changed;
+            let context = *context;
+            let mut watcher =
+                Watcher { program, watching, changed, changed_files, deadline, context };
+            has_same_code &= watcher.has_same_code();
+            let looked = watcher.look_at(discovery, on_event);
+            watcher.watching.as_ref().map(Watching::keep);
+            looked.map_err(Stop::into_error)?;
         }
         let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
         if benchmarks > 0 {
-            self.notice(Notice::Unaffected { benchmarks, of: all });
+            self.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
         }
         Ok(())
     }
@@ -89,9 +97,9 @@ impl Session<'_, '_> {
 /// Watches the benchmarks of a program.
 struct Watcher<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
-    breakpoints: &'w Pair<Breakpoints>,
-    /// The program, with its first argument, that watches others.
-    tracer: &'w [std::ffi::OsString],
+    watching: Pair<Watching>,
+    /// The functions that differ between the sides: where they begin, and their names.
+    changed: Pair<BTreeMap<u64, String>>,
     /// Files that differ between the sides, from the root of the repository.
     changed_files: &'w [String],
     deadline: Instant,
@@ -101,7 +109,7 @@ struct Watcher<'w, 'a> {
 impl Watcher<'_, '_> {
     /// Takes the benchmarks out of a discovery that do the same on both sides.
     fn look_at(
-        mut self,
+        &mut self,
         discovery: &mut Discovery,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Stop> {
@@ -112,7 +120,7 @@ impl Watcher<'_, '_> {
         let has_more = count < discovery.most_reported() && self.program.can_leave();
         let only = names.first().filter(|_| count == 1 && has_more);
         let only = only.and_then(Option::as_deref);
-        if is_alone || self.breakpoints.as_ref().map(|one| one.places.len()) == Pair::default() {
+        if is_alone || self.has_same_code() {
             on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
             let all: BTreeSet<_> =
                 discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
@@ -131,15 +139,24 @@ impl Watcher<'_, '_> {
             return Ok(());
         }
         // What is entered before the first benchmark is entered by all.
-        let before = self.enters(Some(NO_BENCHMARK))?;
-        if before.as_ref().is_none_or(|entered| !entered.is_empty()) {
-            let why = match before.and_then(|entered| entered.into_iter().next()) {
-                Some(name) => format!("`{name}`, which differs, runs before any of them"),
-                None => "what the program does before any of them can't be seen".to_owned(),
-            };
+        let before = self.entered(Some(NO_BENCHMARK))?;
+        let why = match &before {
+            None => Some("what the program does before any of them can't be seen".to_owned()),
+            Some(before) => {
+                let differs = self.changed_of(before).pop_first();
+                differs.map(|name| format!("`{name}`, which differs, runs before any of them"))
+            }
+        };
+        if let Some(why) = why {
             let benchmark = &self.program.execution.benchmark.name;
             on_event(Event::AllMeasured { benchmark, why: &why });
             return Ok(());
+        }
+        if let Some(before) = before {
+            for side in Side::BOTH {
+                // It only takes longer if that can't be told.
+                let _ = self.watching[side].leave_out(&before[side]);
+            }
         }
         let mut unaffected = BTreeSet::new();
         for (done, place) in spread(count).enumerate() {
@@ -164,24 +181,38 @@ impl Watcher<'_, '_> {
     /// none all benchmarks do. `None` if it does something that can't be seen, or asks for a
     /// file that differs.
     fn enters(&mut self, benchmark: Option<&str>) -> Result<Option<BTreeSet<String>>, Stop> {
-        let mut entered = BTreeSet::new();
+        Ok(self.entered(benchmark)?.map(|entered| self.changed_of(&entered)))
+    }
+
+    /// Whether no function differs between the sides.
+    fn has_same_code(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.changed[side].is_empty())
+    }
+
+    /// The names of those of these functions that differ between the sides.
+    fn changed_of(&self, entered: &Pair<BTreeSet<u64>>) -> BTreeSet<String> {
+        let of = |side: Side| {
+            let changed = &self.changed[side];
+            entered[side].iter().filter_map(|place| changed.get(place).cloned())
+        };
+        Side::BOTH.into_iter().flat_map(of).collect()
+    }
+
+    /// Where the functions begin that a benchmark enters on each side, as
+    /// [`Watcher::enters`].
+    fn entered(&mut self, benchmark: Option<&str>) -> Result<Option<Pair<BTreeSet<u64>>>, Stop> {
+        let mut entered = Pair::default();
         for side in Side::BOTH {
-            let breakpoints = &self.breakpoints[side];
-            let watched = self.program.watch(
-                side,
-                benchmark,
-                self.tracer,
-                breakpoints,
-                self.deadline,
-                self.context,
-            )?;
+            let watching = &mut self.watching[side];
+            let watched =
+                self.program.watch(side, benchmark, watching, self.deadline, self.context)?;
             let Some(watched) = watched.filter(|watched| watched.unseen.is_none()) else {
                 return Ok(None);
             };
             if self.asks_for_change(side, &watched) {
                 return Ok(None);
             }
-            entered.extend(watched.entered);
+            entered[side] = watched.entered;
         }
         Ok(Some(entered))
     }

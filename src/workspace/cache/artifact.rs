@@ -20,6 +20,9 @@ use crate::workspace::relink::Link;
 /// linked again.
 const LINKS: &str = "links";
 
+/// The folder of what its programs were seen to do.
+const RECORDS: &str = "watched";
+
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactKey {
@@ -232,6 +235,11 @@ impl Artifact {
     /// The folder of what its executables were linked from.
     pub(crate) fn links(&self) -> PathBuf {
         self.path.join(LINKS)
+    }
+
+    /// The folder of what its programs were seen to do.
+    pub(crate) fn records(&self) -> PathBuf {
+        self.path.join(RECORDS)
     }
 
     /// The name of its folder, which is that of its key.

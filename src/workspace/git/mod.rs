@@ -288,6 +288,15 @@ impl Repo {
         &self.root
     }
 
+    /// The names of its branches and tags, those of its remotes included.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let Ok(references) = self.inner.references() else { return Vec::new() };
+        let names = references.flatten().filter(|reference| {
+            reference.is_branch() || reference.is_remote() || reference.is_tag()
+        });
+        names.filter_map(|reference| reference.shorthand().map(str::to_owned).ok()).collect()
+    }
+
     /// The git folder that all worktrees of the repository share.
     pub fn common_dir(&self) -> &Path {
         self.inner.commondir()

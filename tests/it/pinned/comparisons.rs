@@ -125,7 +125,7 @@ fn a_suite_in_every_format() {
     let scene = scene(&repo)
         .with("CONBENCH_PROJECT_REPOSITORY", "https://example.org/o/r")
         .with("CONBENCH_MACHINE_INFO_NAME", "a machine");
-    let compare = format!("compare main {BENCHMARK} --threshold 5% --seed 7");
+    let compare = format!("compare main {BENCHMARK} --threshold 5% --explain=never --seed 7");
     let mut outputs = Outputs::new("suite");
     let exports = "--export bencher=bencher.json --export github-action-benchmark=action.json \
                    --export github-action-benchmark-bigger=bigger.json \

@@ -286,6 +286,13 @@ impl Random {
     }
 }
 
+/// Says why the rest of a test is left out, also where tests' output is not shown.
+pub(crate) fn skipped(why: &str) {
+    use std::io::Write;
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {test}: {why}");
+}
+
 /// A number from the environment, for those who want more than is usual.
 pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())

@@ -9,12 +9,21 @@ use clap_mangen::Man;
 
 use super::Cli;
 
-/// The name of the executable, for shells; cargo's own completions don't know of
-/// subcommands that are not its own.
+/// The name of the executable.
 const EXECUTABLE: &str = "cargo-cbdr";
 
-/// The script that makes a shell complete our words.
+/// The script that makes a shell complete our words. Those of the usual shells ask the program,
+/// which knows the branches and targets, too, and complete `cargo cbdr` as well.
 pub(crate) fn completions(shell: Shell) -> io::Result<Vec<u8>> {
+    let script = match shell {
+        Shell::Bash => Some(include_str!("shells/bash.sh")),
+        Shell::Zsh => Some(include_str!("shells/zsh.sh")),
+        Shell::Fish => Some(include_str!("shells/fish.fish")),
+        _ => None,
+    };
+    if let Some(script) = script {
+        return Ok(script.as_bytes().to_vec());
+    }
     let mut script = Vec::new();
     let mut command = Cli::command().name(EXECUTABLE).bin_name(EXECUTABLE);
     clap_complete::generate(shell, &mut command, EXECUTABLE, &mut script);

@@ -2,6 +2,7 @@
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
@@ -9,7 +10,7 @@ use cargo_cbdr::workspace::Request;
 
 use super::observe::{Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, From};
+use crate::cli::{Compare, Format, From, When};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
@@ -63,7 +64,11 @@ fn options(args: &Compare) -> Result<Options, Failure> {
     Ok(Options {
         request,
         fail_fast: args.fail_fast,
-        explain: args.explain,
+        explain: match args.explain {
+            Some(When::Always) => Explain::Always,
+            None if args.report.is_some() || args.format == Format::Markdown => Explain::WhereCheap,
+            Some(When::Never) | None => Explain::Never,
+        },
         seed,
         shard: args.shard,
     })

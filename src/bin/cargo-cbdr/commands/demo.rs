@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::environment;
+use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
@@ -49,8 +50,13 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         env: environment(),
         ..request_in(repository, flags)?
     };
-    let options =
-        Options { request, fail_fast: false, explain: false, seed: random_seed(), shard: None };
+    let options = Options {
+        request,
+        fail_fast: false,
+        explain: Explain::Never,
+        seed: random_seed(),
+        shard: None,
+    };
     let result = observed(&options, None, None, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;

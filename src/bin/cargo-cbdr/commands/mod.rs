@@ -35,6 +35,9 @@ const LINK: &str = "__link";
 /// The word by which this program is made to watch another one.
 const TRACE: &str = "__trace";
 
+/// The word by which a shell asks how a command line can go on.
+const COMPLETE: &str = "__complete";
+
 /// Does what the command line says.
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
@@ -47,6 +50,9 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         // It would be a child, and its end taken for that of the program.
         drop(helper);
         return Ok(Exit::Watched(cargo_cbdr::exec::process::trace::trace(args)?));
+    }
+    if first.as_ref().is_some_and(|first| first == COMPLETE) {
+        return Ok(written(cli::complete(args))?);
     }
     if first.is_some_and(|first| first == CAPTURE) {
         cargo_cbdr::workspace::write_down(

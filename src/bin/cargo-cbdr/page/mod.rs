@@ -15,6 +15,7 @@ use cargo_cbdr::samples::Recording;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
+use crate::render::explanation::{self, Table};
 use crate::render::scale::ChangeScale;
 use crate::render::words::{self, facts, rank};
 use crate::ui::text;
@@ -31,6 +32,7 @@ pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
         (verdict(outcome))
         (notices(outcome))
         (glance(outcome))
+        (explanations(outcome))
         (sections(outcome, recording))
         (method(outcome))
     };
@@ -123,7 +125,7 @@ fn notices(outcome: &Outcome) -> Markup {
 
 /// All metrics in a table, each interval on one scale.
 fn glance(outcome: &Outcome) -> Markup {
-    let all: Vec<(&BenchmarkResult, &MetricResult)> = outcome.metrics().collect();
+    let all = words::worst_first(outcome);
     let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
     let scale = ChangeScale::of(&results);
@@ -158,6 +160,40 @@ fn glance(outcome: &Outcome) -> Markup {
                     span.swatch.zero {} "no change"
                 }
                 p.small { (sentence(&words::meaning(outcome))) }
+            }
+        }
+    }
+}
+
+/// Which functions of what has regressed execute more instructions.
+fn explanations(outcome: &Outcome) -> Markup {
+    html! {
+        @for Table { title, rows, rest } in outcome.explanations.iter().map(explanation::table) {
+            section {
+                p { (sentence(&title)) }
+                @if !rows.is_empty() {
+                    table.glance {
+                        thead {
+                            tr {
+                                @for (at, heading) in explanation::HEADINGS.iter().enumerate() {
+                                    th.number[(1..=3).contains(&at)] { (heading) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for [function, base, head, change, code] in &rows {
+                                tr {
+                                    th { code { (line(function)) } }
+                                    td.number data-name="base" { (base) }
+                                    td.number data-name="head" { (head) }
+                                    td.number data-name="change" { (change) }
+                                    td data-name="its code" { (code) }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if let Some(rest) = rest { p.small { (rest) } }
             }
         }
     }
@@ -205,11 +241,10 @@ fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
 /// The benchmarks, the worst first.
 fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
     let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
-    let mut benchmarks: Vec<_> = outcome.benchmarks.iter().filter(is_affected).collect();
+    let benchmarks = words::benchmarks_worst_first(outcome).into_iter().filter(is_affected);
     let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
-    benchmarks.sort_by_key(|b| b.metrics.iter().map(rank).min().unwrap_or(u8::MAX));
     let mut all: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
-    all.sort_by_key(|metric| rank(metric));
+    all.sort_by(|one, other| words::by_severity(one, other));
     let left = all.len().saturating_sub(DRAWN);
     all.truncate(DRAWN);
     let folds = outcome.gates().count() > OPEN;
@@ -261,17 +296,21 @@ fn content(
     let shown = |metric: &&MetricResult| drawn.iter().any(|other| std::ptr::eq(*other, *metric));
     let (mut gates, others): (Vec<_>, Vec<_>) =
         benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
-    gates.sort_by_key(|metric| rank(metric));
+    gates.sort_by(|one, other| words::by_severity(one, other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
+    let why = words::no_baseline(outcome, &benchmark.name);
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
-        (Status::Compared, true) => "The same program on both sides: nothing was measured.",
-        (Status::New, _) => "Only the head has it: there is no baseline.",
-        (Status::Removed, _) => "Only the base has it.",
-        (Status::Unaffected, _) => "Unaffected.",
-        (Status::Compared, false) => "",
+        (Status::Compared, true) => "The same program on both sides: nothing was measured.".into(),
+        (Status::New, _) => match why {
+            Some(why) => format!("There is no baseline: {why}."),
+            None => "Only the head has it: there is no baseline.".to_owned(),
+        },
+        (Status::Removed, _) => "Only the base has it.".to_owned(),
+        (Status::Unaffected, _) => "Unaffected.".to_owned(),
+        (Status::Compared, false) => String::new(),
     };
     html! {
-        @if !what.is_empty() { p { (what) } }
+        @if !what.is_empty() { p { (sentence(&what)) } }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
         @if !folded.is_empty() {
             details {

@@ -33,7 +33,8 @@ pub(super) fn write_summary(mut file: &File, outcome: &Outcome) -> io::Result<()
 pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
-    for (benchmark, metric) in outcome.gates() {
+    let worst_first = words::worst_first(outcome).into_iter();
+    for (benchmark, metric) in worst_first.filter(|(_, metric)| metric.gates) {
         let level = match metric.verdict {
             Some(Verdict::Regression) => "error",
             Some(Verdict::Inconclusive) => doubt(outcome.policy.on_inconclusive),

@@ -12,31 +12,57 @@ pub(crate) struct Column<'a> {
     /// Whether it holds words, and not numbers.
     is_text: bool,
     is_shown: bool,
+    /// When it is left out of a table that is too wide: those with the largest number go
+    /// first, and those with 0 never.
+    leaves: u8,
 }
 
 impl<'a> Column<'a> {
     /// A column of words.
     pub(crate) fn text(heading: &'a str) -> Self {
-        Column { heading, is_text: true, is_shown: true }
+        Column { heading, is_text: true, is_shown: true, leaves: 0 }
     }
 
     /// A column of numbers.
     pub(crate) fn numbers(heading: &'a str) -> Self {
-        Column { heading, is_text: false, is_shown: true }
+        Column { heading, is_text: false, is_shown: true, leaves: 0 }
     }
 
     /// The same, left out unless `is_shown`.
     pub(crate) fn shown_if(self, is_shown: bool) -> Self {
         Column { is_shown, ..self }
     }
+
+    /// The same, left out of a table that is too wide, the largest number first.
+    pub(crate) fn leaves(self, leaves: u8) -> Self {
+        Column { leaves, ..self }
+    }
 }
 
 /// A row of cells, and how it looks.
 pub(crate) type TableRow<const N: usize> = ([String; N], Option<Style>);
 
+/// The least width of the first column of a table that is too wide, as long as others can
+/// leave.
+const NAME: usize = 24;
+
+/// The least width of the first column.
+const SHORT: usize = 8;
+
 /// Prints the headings and the rows, whatever stands in their cells. Each column is
-/// as wide as its widest cell; words stand to the left, numbers to the right.
+/// as wide as its widest cell; words stand to the left, numbers to the right. On a terminal
+/// the table is no wider than that: what may leave does, and names are cut in the middle.
 pub(crate) fn print<const N: usize>(
+    out: &mut impl Write,
+    columns: &[Column<'_>; N],
+    rows: impl Iterator<Item = TableRow<N>>,
+) -> io::Result<()> {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    print_within(terminal.map(|(width, _)| width.0.into()), out, columns, rows)
+}
+
+fn print_within<const N: usize>(
+    most: Option<usize>,
     out: &mut impl Write,
     columns: &[Column<'_>; N],
     rows: impl Iterator<Item = TableRow<N>>,
@@ -46,12 +72,17 @@ pub(crate) fn print<const N: usize>(
     let rows: Vec<TableRow<N>> =
         rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
     let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
+    let mut widths: [Option<usize>; N] =
+        std::array::from_fn(|at| columns[at].is_shown.then(|| width(at)));
+    if let Some(most) = most {
+        fit(columns, &mut widths, most);
+    }
     for (cells, style) in &rows {
         let mut line = String::from("  ");
         for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
+            let Some(width) = width else { continue };
+            let cell = shortened(cell, width);
             line += &match column.is_text {
-                _ if !column.is_shown => String::new(),
                 true => format!("{cell:<width$}  "),
                 false => format!("{cell:>width$}  "),
             };
@@ -62,4 +93,103 @@ pub(crate) fn print<const N: usize>(
         }
     }
     Ok(())
+}
+
+/// Makes a table no wider than `most` characters, if that can be: takes columns out, and
+/// makes the first one narrower.
+fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N], most: usize) {
+    // Two blanks stand before each column.
+    let excess = |widths: &[Option<usize>; N]| {
+        widths.iter().flatten().map(|width| width + 2).sum::<usize>().saturating_sub(most)
+    };
+    loop {
+        let excess = excess(widths);
+        let shown = |at: &usize| widths[*at].is_some();
+        let leaving = (0..N).filter(shown).map(|at| columns[at].leaves).max().unwrap_or(0);
+        let least = if leaving > 0 { NAME } else { SHORT };
+        if let Some(Some(first)) = widths.first_mut()
+            && (leaving == 0 || *first >= least + excess)
+        {
+            *first = first.saturating_sub(excess).max(least.min(*first));
+            return;
+        }
+        if leaving == 0 {
+            return;
+        }
+        for (column, width) in columns.iter().zip(&mut *widths) {
+            if column.leaves == leaving {
+                *width = None;
+            }
+        }
+    }
+}
+
+/// A text of at most `most` characters, from whose middle what is too long is cut.
+fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let begin = most.saturating_sub(1) - end;
+    let head = text.chars().take(begin);
+    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(most: Option<usize>) -> Vec<String> {
+        let columns = [
+            Column::text("benchmark"),
+            Column::numbers("pairs").leaves(2),
+            Column::numbers("base").leaves(1),
+            Column::numbers("head").leaves(1),
+            Column::numbers("change"),
+            Column::numbers("never").shown_if(false),
+        ];
+        let row = |name: &str| {
+            (
+                ["", "1234", "10.00 ms", "11.00 ms", "+10.0%", "x"].map(str::to_owned),
+                name.to_owned(),
+            )
+        };
+        let names = ["a::very::long::module::path::of_a_benchmark", "short"];
+        let rows = names.map(row).map(|(mut cells, name)| {
+            cells[0] = name;
+            (cells, None)
+        });
+        let mut out = Vec::new();
+        print_within(most, &mut out, &columns, rows.into_iter()).unwrap();
+        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_what_is_in_it() {
+        let all = printed(None);
+        assert_eq!(
+            all[1],
+            "  a::very::long::module::path::of_a_benchmark   1234  10.00 ms  11.00 ms  +10.0%"
+        );
+        assert_eq!(printed(Some(80)), all);
+        assert!(all[0].ends_with("change"), "{all:?}");
+    }
+
+    #[test]
+    fn what_is_too_wide_is_cut_in_its_names_and_loses_columns_in_their_order() {
+        let first = |most| printed(Some(most)).swap_remove(1);
+        assert_eq!(
+            first(70),
+            "  a::very::long::m…::of_a_benchmark   1234  10.00 ms  11.00 ms  +10.0%"
+        );
+        assert_eq!(first(56), "  a::very::long…_a_benchmark  10.00 ms  11.00 ms  +10.0%");
+        assert_eq!(first(40), "  a::very::long::…of_a_benchmark  +10.0%");
+        assert_eq!(first(12), "  a::v…ark  +10.0%");
+        for most in 20..90 {
+            for line in printed(Some(most)) {
+                assert!(line.chars().count() <= most, "{most}: {line}");
+            }
+        }
+    }
 }

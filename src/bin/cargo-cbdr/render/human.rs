@@ -6,6 +6,7 @@ use anstyle::Style;
 use cargo_cbdr::model::outcome::{BenchmarkResult, Method, MetricResult, Outcome, Status, Verdict};
 
 use super::escape::line;
+use super::explanation::{self, Table};
 use super::grid::{self, Column};
 use super::words;
 use crate::ui::{text, verdict_style};
@@ -23,6 +24,7 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
         [] | [_] => {}
         several => overview(&mut out, several)?,
     }
+    explanations(&mut out, outcome)?;
     if !outcome.benchmarks.is_empty() {
         for line in words::meaning_in_lines(outcome) {
             writeln!(out, "  {line}")?;
@@ -36,6 +38,29 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
         None if outcome.rows.is_none() => writeln!(out, "{}", words::reason(outcome)),
         None => Ok(()),
     }
+}
+
+/// Prints why benchmarks have regressed.
+fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    for explanation in &outcome.explanations {
+        let Table { title, rows, rest } = explanation::table(explanation);
+        writeln!(out, "{}", line(&title))?;
+        let [function, base, head, change, code] = explanation::HEADINGS;
+        let columns = [
+            Column::text(function),
+            Column::numbers(base),
+            Column::numbers(head),
+            Column::numbers(change),
+            Column::text(code),
+        ];
+        if !rows.is_empty() {
+            grid::print(out, &columns, rows.into_iter().map(|row| (row, None)))?;
+        }
+        if let Some(rest) = rest {
+            writeln!(out, "  {rest}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints how often each verdict came out of many comparisons.
@@ -94,13 +119,13 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let columns = [
         Column::text("metric"),
-        Column::numbers(&base),
-        Column::numbers(&head),
+        Column::numbers(&base).leaves(1),
+        Column::numbers(&head).leaves(1),
         Column::numbers("change"),
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
         Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("mean").shown_if(words::shows_mean(benchmark)),
-        Column::numbers("difference").shown_if(looked_at_once),
+        Column::numbers("mean").shown_if(words::shows_mean(benchmark)).leaves(3),
+        Column::numbers("difference").shown_if(looked_at_once).leaves(2),
         Column::text("verdict"),
     ];
     let rows = benchmark.metrics.iter().map(|metric| {
@@ -143,12 +168,16 @@ fn difference(metric: &MetricResult) -> String {
 /// One row of the overview: a benchmark, and a metric of it where one gates.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
-/// The table of several benchmarks: a row for each metric that gates, and a line for all that
+/// The table of several benchmarks: a row for each metric that gates, the worst first, and a line for all that
 /// are unaffected.
 fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<()> {
     let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;
     let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
-    let rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
+    let mut rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
+    rows.sort_by(|(_, one), (_, other)| match (one, other) {
+        (Some(one), Some(other)) => words::by_severity(one, other),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    });
     let gating = || rows.iter().filter_map(|(_, metric)| *metric);
     let metrics = distinct(gating().map(|result| result.name.clone()));
     let limits = distinct(gating().filter_map(MetricResult::limit).map(text::percent));
@@ -166,13 +195,13 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
     let columns = [
         Column::text("benchmark"),
         Column::text("metric").shown_if(metrics.len() > 1),
-        Column::numbers("pairs"),
-        Column::numbers("base"),
-        Column::numbers("head"),
+        Column::numbers("pairs").leaves(3),
+        Column::numbers("base").leaves(2),
+        Column::numbers("head").leaves(2),
         Column::numbers("change"),
         Column::numbers("interval"),
         Column::numbers("over layouts").shown_if(words::has_layouts(benchmarks)),
-        Column::numbers("threshold").shown_if(limits.len() > 1),
+        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(1),
         Column::text("verdict"),
     ];
     if !rows.is_empty() {

@@ -2,9 +2,11 @@
 
 use std::fmt::{self, Write};
 
+use cargo_cbdr::model::explanation::Explanation;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 
 use super::escape::{code, prose, quantity, xml};
+use super::explanation::{self, Table};
 use super::{scale, words};
 use crate::ui::text;
 
@@ -49,7 +51,7 @@ fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
     if outcome.metrics().next().is_some() {
         table(out, outcome)?;
     }
-    let gates = worst_first(outcome).into_iter().filter(|(_, m)| m.gates);
+    let gates = words::worst_first(outcome).into_iter().filter(|(_, m)| m.gates);
     let named = gates.take(LINES).map(|(b, m)| (short(&words::full_name(outcome, b, m)), m));
     let lines = scale::lines(&named.collect::<Vec<_>>());
     if !lines.is_empty() {
@@ -58,18 +60,40 @@ fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
     let is_empty = |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
     let empty = outcome.benchmarks.iter().filter(is_empty);
     for benchmark in empty.take(ROWS) {
-        let what = match benchmark.status {
-            Status::Compared => "is the same program on both sides",
-            Status::New => "is new: there is no baseline",
-            Status::Removed => "is gone from the head",
-            Status::Unaffected => "is unaffected",
+        let what = match (benchmark.status, words::no_baseline(outcome, &benchmark.name)) {
+            (Status::New, Some(why)) => format!("has no baseline: {}", prose(&cut(why, NOTICE))),
+            (Status::New, None) => "is new: there is no baseline".to_owned(),
+            (Status::Compared, _) => "is the same program on both sides".to_owned(),
+            (Status::Removed, _) => "is gone from the head".to_owned(),
+            (Status::Unaffected, _) => "is unaffected".to_owned(),
         };
         writeln!(out, "- {} {what}", code(&short(&benchmark.name)))?;
     }
     if let Some(names) = words::unaffected(&outcome.benchmarks, |name| code(&short(name))) {
         writeln!(out, "- unaffected, as none of the code that changed runs there: {names}")?;
     }
+    for explanation in &outcome.explanations {
+        explain(out, explanation)?;
+    }
     details(out, outcome)
+}
+
+/// Which functions execute more instructions.
+fn explain(out: &mut String, explanation: &Explanation) -> fmt::Result {
+    let Table { title, rows, rest } = explanation::table(explanation);
+    writeln!(out, "<p>{}</p>\n", prose(&cut(&title, NOTICE)))?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "| {} |\n| :-- | --: | --: | --: | :-- |", explanation::HEADINGS.join(" | "))?;
+    for [function, base, head, change, its_code] in &rows {
+        let (base, head) = (quantity(base), quantity(head));
+        writeln!(out, "| {} | {base} | {head} | {change} | {its_code} |", code(&short(function)))?;
+    }
+    if let Some(rest) = rest {
+        writeln!(out, "\n{rest}")?;
+    }
+    writeln!(out)
 }
 
 fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
@@ -80,7 +104,7 @@ fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
         "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
          | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
     )?;
-    let all = worst_first(outcome);
+    let all = words::worst_first(outcome);
     for (benchmark, metric) in all.iter().take(ROWS) {
         row(out, benchmark, metric, shows_mean)?;
     }
@@ -89,17 +113,6 @@ fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
         writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
     }
     writeln!(out)
-}
-
-type Named<'a> = (&'a BenchmarkResult, &'a MetricResult);
-
-/// All metrics. Where there are many, those that matter most come first.
-fn worst_first<'a>(outcome: &'a Outcome) -> Vec<Named<'a>> {
-    let mut all: Vec<Named<'a>> = outcome.metrics().collect();
-    if all.len() > LINES {
-        all.sort_by_key(|(_, metric)| words::rank(metric));
-    }
-    all
 }
 
 /// A name of reasonable length, on one line.

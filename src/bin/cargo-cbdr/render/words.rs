@@ -1,6 +1,9 @@
 //! The words of a result, which are the same in all formats.
 
+use std::cmp::Ordering;
+
 use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Removed, Status, StoppedBy, Verdict,
 };
@@ -235,6 +238,14 @@ pub(crate) fn full_name(
     }
 }
 
+/// Why the base has no such benchmark to compare with, where it has one that does not build.
+pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a str> {
+    outcome.notices.iter().find_map(|notice| match notice {
+        Notice::NoBaseline { benchmark, why } if benchmark == name => Some(why.as_str()),
+        _ => None,
+    })
+}
+
 /// How many unaffected benchmarks are named before the rest is only counted.
 const UNAFFECTED: usize = 5;
 
@@ -335,6 +346,41 @@ pub(crate) fn rank(result: &MetricResult) -> u8 {
         Some(_) => 2,
         None => 3,
     }
+}
+
+/// Puts the metric first that matters more: by verdict, and of what does not pass the one
+/// that is worse.
+pub(crate) fn by_severity(one: &MetricResult, other: &MetricResult) -> Ordering {
+    let worse = |result: &MetricResult| match (rank(result), result.better) {
+        (0 | 1, Better::Lower) => result.summary.change.unwrap_or(f64::INFINITY),
+        (0 | 1, Better::Higher) => -result.summary.change.unwrap_or(f64::NEG_INFINITY),
+        _ => 0.0,
+    };
+    rank(one).cmp(&rank(other)).then_with(|| worse(other).total_cmp(&worse(one)))
+}
+
+/// All metrics, those that matter most first.
+pub(crate) fn worst_first(outcome: &Outcome) -> Vec<(&BenchmarkResult, &MetricResult)> {
+    let mut all: Vec<_> = outcome.metrics().collect();
+    all.sort_by(|(_, one), (_, other)| by_severity(one, other));
+    all
+}
+
+/// All benchmarks, by their metrics that matter most.
+pub(crate) fn benchmarks_worst_first(outcome: &Outcome) -> Vec<&BenchmarkResult> {
+    let mut all: Vec<_> = outcome
+        .benchmarks
+        .iter()
+        .map(|benchmark| {
+            let metrics = benchmark.metrics.iter();
+            (metrics.min_by(|one, other| by_severity(one, other)), benchmark)
+        })
+        .collect();
+    all.sort_by(|(one, _), (other, _)| match (one, other) {
+        (Some(one), Some(other)) => by_severity(one, other),
+        _ => other.is_some().cmp(&one.is_some()),
+    });
+    all.into_iter().map(|(_, benchmark)| benchmark).collect()
 }
 
 /// What was compared and how, a name and a value each; the last one is the call

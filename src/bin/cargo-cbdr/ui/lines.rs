@@ -152,12 +152,20 @@ fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
-/// The metrics that have a line: all, or else as many undecided ones as there is `room` for.
+/// The metrics that have a line: first those that are a regression, the worst first, then all
+/// others, or else as many undecided ones as there is `room` for.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
-    if gating.len() <= room {
-        return gating.to_vec();
+    let is_regression =
+        |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
+    let (mut first, mut others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_regression);
+    let size = |metric: &MetricResult| metric.summary.change.map_or(0.0, f64::abs);
+    first.sort_by(|(_, one), (_, other)| size(other).total_cmp(&size(one)));
+    if gating.len() > room {
+        others.retain(|(_, metric)| is_open(metric));
+        // Some of the undecided ones are to be seen, too.
+        first.truncate(room.saturating_sub(others.len()).max(room / 2));
     }
-    gating.iter().filter(|(_, metric)| is_open(metric)).take(room).copied().collect()
+    first.into_iter().chain(others).take(room).collect()
 }
 
 /// How many of many metrics have which verdict.
@@ -270,8 +278,8 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
     let mut drawn = String::new();
     for place in 0..width {
         drawn += &match place {
-            _ if place == middle => "│".to_owned(),
             _ if Some(place) == estimate => format!("{style}●{style:#}"),
+            _ if place == middle => "│".to_owned(),
             _ if (from..=to).contains(&place) => format!("{style}━{style:#}"),
             _ => format!("{DIM}·{DIM:#}"),
         };
@@ -352,6 +360,9 @@ mod tests {
             "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
              12 pairs, 3.2s/5m, ~8s left"
         );
+        // An estimate that equals the threshold is drawn.
+        let equal = drawn(&snapshot(Some(-0.03), 0.02, Some(0.03)), 110);
+        assert!(equal.contains('●') && !equal.contains('│'), "{equal}");
     }
 
     #[test]
@@ -368,7 +379,10 @@ mod tests {
             benchmark.metrics[0].verdict = Some(verdict);
         }
         let all = gating(&many);
-        assert_eq!(shown(&all, 8).len(), 4);
+        let lines = shown(&all, 8);
+        assert_eq!(lines.len(), 5, "the regression, and what is open");
+        assert_eq!(lines[0].1.verdict, Some(Verdict::Regression));
+        assert_eq!(shown(&all, 2).len(), 2);
         let expected = "12 verdicts: 1 regression, 7 no-regression, 4 open; up to 12 pairs, \
                         3.2s/5m, ~8s left";
         assert_eq!(count_line(&many, &all), expected);

@@ -209,6 +209,9 @@ impl Ui {
                     self.live.show(vec![line]);
                 }
             }
+            Event::Explaining { benchmark } => {
+                self.status("Counting", &format!("the instructions of `{benchmark}`"));
+            }
             Event::TryingLengths { group, groups } => {
                 if self.is_live() {
                     self.live.show(vec![format!("  trying run lengths: {group} of {groups}")]);

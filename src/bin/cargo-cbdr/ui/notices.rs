@@ -1,17 +1,15 @@
 //! The words of notices.
 
 use cargo_cbdr::model::gate::Waived;
-use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, ChangedFunction, CountedFunction, DifferentKey, Explanation, Notice, Remark,
-    RunDiffers, RunNotice, Unlikely,
+    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 
-use super::text::{self, count, interval, line, list, percent, roughly, value};
+use super::text::{self, count, interval, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
@@ -54,8 +52,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
         }
         Notice::Functions { benchmark, changed } => functions(benchmark, changed),
-        Notice::Explained(explanation) => explained(explanation),
-        Notice::Unaffected { benchmarks, of } => unaffected(*benchmarks, *of),
+        Notice::Unaffected { benchmarks, of, has_same_code } => {
+            unaffected(*benchmarks, *of, *has_same_code)
+        }
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
@@ -343,8 +342,10 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     }
     let run = changed.iter().filter(|function| function.runs == Some(true)).count();
     let named = changed.iter().take(FUNCTIONS);
-    let named = named.map(|ChangedFunction { name, bytes, .. }| {
+    let named = named.map(|ChangedFunction { name, bytes, is_edited, .. }| {
         let how = match (bytes.base, bytes.head) {
+            (None, _) if *is_edited == Some(false) => "inlined on the base".to_owned(),
+            (_, None) if *is_edited == Some(false) => "inlined on the head".to_owned(),
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
             (Some(_), Some(_)) => "as long as before".to_owned(),
             (Some(_), None) => "on the base only".to_owned(),
@@ -361,50 +362,36 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         _ if run == changed.len() => ", and all of them run in what regressed".to_owned(),
         _ => format!(", {run} of which run in what regressed"),
     };
+    let others_code = changed.iter().filter(|function| function.is_edited == Some(false)).count();
+    let which = match others_code {
+        0 => String::new(),
+        1 if changed.len() == 1 => "; it is".to_owned(),
+        all if all == changed.len() => "; all of them are".to_owned(),
+        1 => "; 1 of them is".to_owned(),
+        some => format!("; {some} of them are"),
+    };
+    let luck = match which.as_str() {
+        "" => String::new(),
+        which => format!(
+            "{which} in crates that have not changed, so the compiler only divided or inlined them \
+             in another way; `--codegen-units 1` can prevent that"
+        ),
+    };
     format!(
-        "{} of `{benchmark}` {differ} between the sides{run}: {}",
+        "{} of `{benchmark}` {differ} between the sides{run}: {}{luck}",
         count(changed.len() as u64, "function"),
         list(named.chain(others))
     )
 }
 
-fn explained(explanation: &Explanation) -> String {
-    let Explanation { benchmark, instructions: Pair { base, .. }, functions } = explanation;
-    let number = |count: u64| value(count as f64, &Unit::Count);
-    if functions.is_empty() {
+fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
+    let all = "to measure all, add `--measure-all`";
+    if has_same_code {
         return format!(
-            "`{benchmark}` executes the same {} instructions on both sides, function by function: \
-             what differs is how long they take, as with memory, caches or predicted branches",
-            number(*base)
+            "every function and constant is the same on both sides, so that only their placement \
+             differs, and nothing was measured; {all}"
         );
     }
-    let named = functions.iter().take(FUNCTIONS).map(|function| {
-        let CountedFunction { name, instructions: Pair { base, head }, differs } = function;
-        let (sign, more) = if head > base { ('+', head - base) } else { ('-', base - head) };
-        let how = match (differs, base, head) {
-            (_, 0, _) => ", on the head only",
-            (_, _, 0) => ", on the base only",
-            (Some(true), ..) => ", its code differs",
-            (Some(false), ..) => ", its code is the same",
-            (None, ..) => "",
-        };
-        format!("`{name}` ({sign}{}{how})", number(more))
-    });
-    let others = functions.len().saturating_sub(FUNCTIONS);
-    let others = (others > 0).then(|| format!("{others} more functions"));
-    // The totals hold what differs from run to run.
-    let sum = |side: Side| functions.iter().map(|function| function.instructions[side]).sum();
-    let (before, after): (u64, u64) = (sum(Side::Base), sum(Side::Head));
-    let more = if after < before { "fewer" } else { "more" };
-    format!(
-        "executed once, `{benchmark}` takes {} {more} instructions (of {}): {}",
-        number(after.abs_diff(before)),
-        number(*base),
-        list(named.chain(others))
-    )
-}
-
-fn unaffected(benchmarks: usize, of: usize) -> String {
     let which = match (benchmarks, of) {
         (1, 1) => "the benchmark runs".to_owned(),
         _ if benchmarks == of => format!("all {of} benchmarks run"),
@@ -412,10 +399,7 @@ fn unaffected(benchmarks: usize, of: usize) -> String {
         _ => format!("{benchmarks} of {of} benchmarks run"),
     };
     let were = if benchmarks == 1 { "was" } else { "were" };
-    format!(
-        "{which} none of the code that changed and {were} not measured; to measure all, add \
-         `--measure-all`"
-    )
+    format!("{which} none of the code that changed and {were} not measured; {all}")
 }
 
 /// How many files are named before the rest is only counted.

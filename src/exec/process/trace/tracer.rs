@@ -1,5 +1,6 @@
 //! The tracer, on Linux for x86-64.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,18 +18,21 @@ const BREAKPOINT: u8 = 0xcc;
 
 /// What the kernel is asked to tell of, and that the program ends with the tracer.
 const OPTIONS: i32 = libc::PTRACE_O_EXITKILL
-    | libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC;
 
-/// The mark of a stop at a system call, beside SIGTRAP.
-const AT_SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
+/// The first number of a system call in the x32 interface, in which it means another one.
+const X32: u32 = 0x4000_0000;
+
+/// The processor's mark in a system call, from `linux/audit.h`.
+const X86_64: u32 = 0xc000_003e;
 
 /// The system calls that name a file: which argument the folder is from which the name
 /// counts, if one is, and which the name.
-const NAMING: [(i64, Option<usize>, usize); 18] = [
+const NAMING: [(i64, Option<usize>, usize); 16] = [
     (libc::SYS_open, None, 0),
     (libc::SYS_creat, None, 0),
     (libc::SYS_stat, None, 0),
@@ -36,7 +40,6 @@ const NAMING: [(i64, Option<usize>, usize); 18] = [
     (libc::SYS_access, None, 0),
     (libc::SYS_readlink, None, 0),
     (libc::SYS_chdir, None, 0),
-    (libc::SYS_execve, None, 0),
     (libc::SYS_truncate, None, 0),
     (libc::SYS_openat, Some(0), 1),
     (libc::SYS_openat2, Some(0), 1),
@@ -45,18 +48,24 @@ const NAMING: [(i64, Option<usize>, usize); 18] = [
     (libc::SYS_faccessat, Some(0), 1),
     (libc::SYS_faccessat2, Some(0), 1),
     (libc::SYS_readlinkat, Some(0), 1),
-    (libc::SYS_execveat, Some(0), 1),
     (libc::SYS_name_to_handle_at, Some(0), 1),
 ];
+
+/// How much of a program's memory is read at once, bytes.
+const BLOCK: u64 = 1 << 16;
 
 /// The longest name of a file, bytes.
 const LONGEST_NAME: usize = 4096;
 
 /// Runs a program to its end with breakpoints. Returns what it did, and its exit code.
 pub(super) fn run(mut command: Command, breakpoints: &Breakpoints) -> io::Result<(Watched, i32)> {
-    // SAFETY: the closure makes nothing but a system call, which takes plain numbers.
+    // SAFETY: the closure makes nothing but system calls.
     unsafe {
-        command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)).map(|_| ()));
+        let filter = filter();
+        command.pre_exec(move || {
+            check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))?;
+            stop_at(&filter)
+        });
     }
     let child = command.spawn()?;
     let pid = child.id() as libc::pid_t;
@@ -90,8 +99,12 @@ pub(super) fn run(mut command: Command, breakpoints: &Breakpoints) -> io::Result
 
 /// The tracer of a program.
 struct Tracer {
-    /// The breakpoints: what was there before, and the names of the functions.
-    places: BTreeMap<u64, (u8, Vec<String>)>,
+    /// The breakpoints, and what was there before.
+    places: BTreeMap<u64, u8>,
+    /// How far the program's addresses are from those in its executable.
+    moved: u64,
+    /// The memory of each thread that has met a breakpoint since it runs its program.
+    memory: BTreeMap<libc::pid_t, File>,
     /// The threads and processes that were seen.
     known: HashSet<libc::pid_t>,
     watched: Watched,
@@ -102,34 +115,51 @@ impl Tracer {
     fn set(pid: libc::pid_t, breakpoints: &Breakpoints) -> io::Result<Self> {
         let moved = entry(pid)?.wrapping_sub(breakpoints.entry);
         let memory = memory(pid)?;
-        let mut places: BTreeMap<u64, (u8, Vec<String>)> = BTreeMap::new();
-        for (address, name) in &breakpoints.places {
-            let at = address.wrapping_add(moved);
-            if let Some((_, names)) = places.get_mut(&at) {
-                names.push(name.clone());
-                continue;
+        let mut places = BTreeMap::new();
+        let mut rest = breakpoints.places.iter().map(|place| place.wrapping_add(moved)).peekable();
+        while let Some(&first) = rest.peek() {
+            let mut block = Vec::new();
+            while let Some(at) = rest.next_if(|at| at - first < BLOCK) {
+                block.push((at - first) as usize);
             }
-            let mut byte = [0];
-            memory.read_exact_at(&mut byte, at)?;
-            memory.write_all_at(&[BREAKPOINT], at)?;
-            places.insert(at, (byte[0], vec![name.clone()]));
+            let mut bytes = vec![0; block.last().map_or(0, |last| last + 1)];
+            memory.read_exact_at(&mut bytes, first)?;
+            for at in block {
+                places.insert(first + at as u64, std::mem::replace(&mut bytes[at], BREAKPOINT));
+            }
+            memory.write_all_at(&bytes, first)?;
         }
-        Ok(Tracer { places, known: HashSet::from([pid]), watched: Watched::default() })
+        let known = HashSet::from([pid]);
+        let memory = BTreeMap::from([(pid, memory)]);
+        Ok(Tracer { places, moved, memory, known, watched: Watched::default() })
     }
 
     /// Sees why a thread has stopped. Returns the signal that it is to get.
     fn stopped(&mut self, thread: libc::pid_t, status: i32) -> io::Result<i32> {
         let signal = libc::WSTOPSIG(status);
         let is_new = self.known.insert(thread);
-        // A new thread, process or program.
-        if status >> 16 != 0 {
-            return Ok(0);
+        match status >> 16 {
+            0 => {}
+            libc::PTRACE_EVENT_SECCOMP => {
+                self.system_call(thread);
+                return Ok(0);
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                // A new program has another memory.
+                self.memory.clear();
+                match std::fs::read_link(format!("/proc/{thread}/exe")) {
+                    Ok(program) => {
+                        self.watched.asked_for.insert(program.clone());
+                        self.watched.executed.insert(program);
+                    }
+                    Err(_) => self.unseen("it runs a program that is not known"),
+                }
+                return Ok(0);
+            }
+            // A new thread or process.
+            _ => return Ok(0),
         }
         Ok(match signal {
-            AT_SYSTEM_CALL => {
-                self.system_call(thread);
-                0
-            }
             libc::SIGTRAP if self.is_at_breakpoint(thread)? => 0,
             // New threads and processes stop once.
             libc::SIGSTOP if is_new => 0,
@@ -141,9 +171,13 @@ impl Tracer {
     fn is_at_breakpoint(&mut self, thread: libc::pid_t) -> io::Result<bool> {
         let mut registers = registers(thread)?;
         let at = registers.rip.wrapping_sub(1);
-        let Some((byte, names)) = self.places.get(&at) else { return Ok(false) };
-        self.watched.entered.extend(names.iter().cloned());
-        memory(thread)?.write_all_at(&[*byte], at)?;
+        let Some(byte) = self.places.get(&at) else { return Ok(false) };
+        self.watched.entered.insert(at.wrapping_sub(self.moved));
+        let memory = match self.memory.entry(thread) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(memory(thread)?),
+        };
+        memory.write_all_at(&[*byte], at)?;
         registers.rip = at;
         // SAFETY: the pointer is to a live local of the type that the call reads.
         check(unsafe {
@@ -159,10 +193,7 @@ impl Tracer {
         if call == libc::SYS_io_uring_setup {
             self.unseen("it uses io_uring");
         }
-        // The system calls stop a program twice; at the second time they have a result.
-        let begins = registers.rax as i64 == i64::from(-libc::ENOSYS);
-        let Some((_, folder, name)) = NAMING.iter().find(|(known, ..)| *known == call && begins)
-        else {
+        let Some((_, folder, name)) = NAMING.iter().find(|(known, ..)| *known == call) else {
             return;
         };
         let arguments = [registers.rdi, registers.rsi];
@@ -192,9 +223,6 @@ impl Tracer {
         if path.to_str().is_none() {
             return self.unseen("a file has a name that is not Unicode");
         }
-        if [libc::SYS_execve, libc::SYS_execveat].contains(&call) {
-            self.watched.executed.insert(path.clone());
-        }
         self.watched.asked_for.insert(path);
     }
 
@@ -220,10 +248,58 @@ fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, i32)> {
     }
 }
 
-/// Lets a thread go on until its next system call. One that is gone is no error.
+/// Which system calls stop a program (seccomp(2)): those that name a file, and those that
+/// can't be watched. What calls the kernel in another way than programs for this processor do
+/// is ended: what it does can't be told.
+fn filter() -> Vec<libc::sock_filter> {
+    let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset);
+    let end = |action| statement(libc::BPF_RET | libc::BPF_K, action);
+    let jump = |when, value, to, or| libc::sock_filter {
+        code: (libc::BPF_JMP | when | libc::BPF_K) as u16,
+        jt: to,
+        jf: or,
+        k: value,
+    };
+    let calls = NAMING.iter().map(|(call, ..)| *call).chain([libc::SYS_io_uring_setup]);
+    let calls: Vec<u32> = calls.map(|call| call as u32).collect();
+    let left = |place: usize| (calls.len() - place) as u8;
+    // The offsets are those in `struct seccomp_data`.
+    let mut filter = vec![load(4), jump(libc::BPF_JEQ, X86_64, 0, left(0) + 3), load(0)];
+    filter.push(jump(libc::BPF_JGE, X32, left(0) + 1, 0));
+    let stops = calls.iter().enumerate();
+    filter.extend(stops.map(|(place, call)| jump(libc::BPF_JEQ, *call, left(place) + 1, 0)));
+    filter.extend([libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS].map(end));
+    filter.push(end(libc::SECCOMP_RET_TRACE));
+    filter
+}
+
+fn statement(code: u32, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
+}
+
+/// Makes the calling process stop at system calls. A process without privileges has to
+/// promise first that it will never have more.
+fn stop_at(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the pointer is to a live local, and what it points to lives as long.
+    let set = || unsafe {
+        let mode = libc::SECCOMP_MODE_FILTER;
+        check(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program).into()).map(drop)
+    };
+    match set() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // SAFETY: the call takes plain numbers.
+            check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())?;
+            set()
+        }
+        set => set,
+    }
+}
+
+/// Lets a thread go on until its next stop. One that is gone is no error.
 fn go_on(thread: libc::pid_t, signal: i32) -> io::Result<()> {
     // SAFETY: the call takes plain numbers.
-    let done = check(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, signal) });
+    let done = check(unsafe { libc::ptrace(libc::PTRACE_CONT, thread, 0, signal) });
     match done {
         Err(error) if error.raw_os_error() != Some(libc::ESRCH) => Err(error),
         _ => Ok(()),

@@ -1,0 +1,164 @@
+//! Watches what runs of a program do, or remembers what they were seen to do.
+//!
+//! What a run does follows from the program, its arguments, its environment and the files
+//! that it asks for. What was seen is kept beside the build, and counts again while all of
+//! these are as they were: the build and its worktree are checked before every comparison,
+//! files elsewhere have a fingerprint. Kernel files that tell of the process itself have
+//! none, and where commands of the user's run before each run, nothing is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::SideProgram;
+use crate::exec::machine;
+use crate::exec::process::Command;
+use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
+use crate::exec::system::{digest, digest_file, make_private_dir, stamp};
+
+/// What belongs to the running process and not to the machine, or is no file.
+const VOLATILE: [&str; 2] = ["/proc", "/dev"];
+
+/// Files of the kernel, whose times say nothing.
+const OF_KERNEL: &str = "/sys";
+
+/// Watches the runs of one side's program.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    tracing: Tracing,
+    /// The file of what was seen, and none where nothing is kept.
+    path: Option<PathBuf>,
+    seen: Seen,
+    has_new: bool,
+    /// The functions that every run enters.
+    entered_before: BTreeSet<u64>,
+    /// Folders whose files need no fingerprint: those of the runs, and what is checked before.
+    known: [PathBuf; 2],
+}
+
+/// What runs of a program were seen to do that were made in the same way.
+#[derive(Debug, Serialize, Deserialize)]
+struct Seen {
+    /// A digest of that way.
+    key: String,
+    /// By their arguments.
+    runs: BTreeMap<String, SeenRun>,
+}
+
+/// What one run was seen to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SeenRun {
+    watched: Watched,
+    /// The files that it asked for, with what they are recognised by; none of what was
+    /// not there.
+    files: BTreeMap<PathBuf, Option<String>>,
+}
+
+impl Watching {
+    /// `tracer` is the call of the program that watches. What is seen is kept for other
+    /// days only where a run `is_repeatable`.
+    ///
+    /// # Errors
+    /// When the breakpoints can't be written down.
+    pub(crate) fn new(
+        program: &SideProgram,
+        tracer: &[OsString],
+        breakpoints: &Breakpoints,
+        is_repeatable: bool,
+    ) -> io::Result<Self> {
+        let tracing = Tracing::new(tracer, breakpoints, &program.folder)?;
+        let known = [
+            program.folder.parent().unwrap_or(&program.folder).to_owned(),
+            program.home.parent().unwrap_or(&program.home).to_owned(),
+        ];
+        let records = program.records.as_ref().filter(|_| is_repeatable);
+        let Command { cwd, env, stdin, isolation, .. } = &program.command;
+        let words = &program.command.argv[..program.words];
+        let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
+        let call = call.replace(&*known[0].to_string_lossy(), "");
+        let given = stdin.as_deref().and_then(fingerprint);
+        let threads = std::thread::available_parallelism().ok();
+        let (version, machine) = (env!("CARGO_PKG_VERSION"), machine::identity());
+        let key = format!("{version}\n{machine}\n{threads:?}\n{call}\n{given:?}\n{breakpoints:?}");
+        let key = digest(key.as_bytes());
+        // One file for each program, however often its environment is another one.
+        let name = digest(format!("{words:?}").as_bytes());
+        let path = records.map(|folder| folder.join(format!("{}.json", &name[..16])));
+        let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
+        let kept = kept.and_then(|text| serde_json::from_slice(&text).ok());
+        let kept = kept.filter(|kept: &Seen| kept.key == key);
+        let seen = kept.unwrap_or(Seen { key, runs: BTreeMap::new() });
+        Ok(Watching { tracing, path, seen, has_new: false, entered_before: BTreeSet::new(), known })
+    }
+
+    /// Takes it as known that every run from now on enters these functions.
+    ///
+    /// # Errors
+    /// When the other breakpoints can't be written down.
+    pub(crate) fn leave_out(&mut self, entered: &BTreeSet<u64>) -> io::Result<()> {
+        self.entered_before.extend(entered);
+        self.tracing.leave_out(&self.entered_before)
+    }
+
+    /// What runs of a command that is watched.
+    pub(super) fn command(&self, command: &Command) -> Command {
+        self.tracing.command(command)
+    }
+
+    /// What a run of the command was seen to do on another day, if it would do the same.
+    pub(super) fn remembered(&self, command: &Command) -> Option<&Watched> {
+        let run = self.seen.runs.get(&self.arguments(command))?;
+        let is_same = run.files.iter().all(|(path, then)| fingerprint(path) == *then);
+        is_same.then_some(&run.watched)
+    }
+
+    /// What the latest run, of this command, was seen to do.
+    pub(super) fn watched(&mut self, command: &Command) -> Option<Watched> {
+        let mut watched = self.tracing.watched().ok()?;
+        watched.entered.extend(&self.entered_before);
+        if !watched.executed.is_empty() {
+            // Where programs are looked for was not seen.
+            return Some(watched);
+        }
+        let has_none = |path: &&PathBuf| {
+            let known = self.known.iter().map(PathBuf::as_path);
+            known.chain(VOLATILE.map(Path::new)).any(|folder| path.starts_with(folder))
+        };
+        let files = watched.asked_for.iter().filter(|path| !has_none(path));
+        let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
+        let run = SeenRun { watched: watched.clone(), files };
+        self.seen.runs.insert(self.arguments(command), run);
+        self.has_new = true;
+        Some(watched)
+    }
+
+    /// Keeps what was seen. That it can't be kept is no trouble.
+    pub(crate) fn keep(&self) {
+        let Some(path) = self.path.as_ref().filter(|_| self.has_new) else { return };
+        let Some(folder) = path.parent() else { return };
+        let keep = || {
+            make_private_dir(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(&serde_json::to_vec(&self.seen)?)?;
+            file.persist(path).map_err(io::Error::from)
+        };
+        let _ = keep();
+    }
+
+    /// The arguments that tell runs of the program from each other.
+    fn arguments(&self, command: &Command) -> String {
+        format!("{:?}", command.argv).replace(&*self.known[0].to_string_lossy(), "")
+    }
+}
+
+/// What a file or folder is recognised by; none where it is not there.
+fn fingerprint(path: &Path) -> Option<String> {
+    let about = path.metadata().ok()?;
+    if about.is_file() && path.starts_with(OF_KERNEL) {
+        return Some(digest_file(path).unwrap_or_default());
+    }
+    Some(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(&about)))
+}
