@@ -269,7 +269,12 @@ fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
             Some(0) => {}
             code => {
                 assert_eq!(code, Some(101), "{count}: {ran:#?}");
-                ran.says("Too many open files");
+                // Which file is the one too many depends on the threads; of its own files
+                // libgit2 sometimes says that they are not there instead.
+                let of_git = ["no longer exists", "doesn't exist on the repository"];
+                if !of_git.iter().any(|text| ran.stderr.contains(text)) {
+                    ran.says("Too many open files");
+                }
             }
         }
     }
