@@ -69,7 +69,9 @@ pub struct Experiment {
     benchmarks: Vec<BenchmarkState>,
     /// The group of the latest turn.
     latest: Option<usize>,
-    /// The tests in which the latest pair has shown a regression.
+    /// The tests that the latest pair has decided.
+    decided: Vec<(BenchmarkId, usize)>,
+    /// Those of them that are regressions.
     found: Vec<(BenchmarkId, usize)>,
     /// The tests that were set aside after the latest pair.
     set_aside: Vec<(BenchmarkId, usize)>,
@@ -108,6 +110,7 @@ impl Experiment {
             groups: groups.collect(),
             benchmarks,
             latest: None,
+            decided: Vec::new(),
             found: Vec::new(),
             set_aside: Vec::new(),
             reserved: 0.0,
@@ -163,6 +166,7 @@ impl Experiment {
     /// measured if both sides have a row.
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
+        self.decided.clear();
         self.found.clear();
         self.set_aside.clear();
         let range = self.plan.groups[turn.group].benchmarks.clone();
@@ -172,8 +176,12 @@ impl Experiment {
                 rows.iter().find(|row| row.benchmark == id && row.side == side)
             };
             if let (Some(base), Some(head)) = (row(Side::Base), row(Side::Head)) {
-                let found = benchmark.push(base, head, turn.first).into_iter();
-                self.found.extend(found.map(|test| (BenchmarkId(number), test)));
+                for (test, verdict) in benchmark.push(base, head, turn.first) {
+                    self.decided.push((BenchmarkId(number), test));
+                    if verdict == Verdict::Regression {
+                        self.found.push((BenchmarkId(number), test));
+                    }
+                }
             }
         }
         let group = &mut self.groups[turn.group];
@@ -455,21 +463,20 @@ impl BenchmarkState {
         BenchmarkState { name, measurement_time, tests, pairs: 0, undecided, result }
     }
 
-    /// Takes a pair, and returns the tests that it has shown to be regressions.
-    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<usize> {
-        let mut found = Vec::new();
+    /// Takes a pair, and returns the tests that it has decided, with their verdicts.
+    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<(usize, Verdict)> {
+        let mut decided = Vec::new();
         for (number, (metric, test)) in self.tests.iter_mut().enumerate() {
             if let (Some(base), Some(head)) = (base.get(*metric), head.get(*metric)) {
                 let was_known = test.verdict().is_some();
                 test.push(base, head, first);
-                if !was_known && test.verdict() == Some(Verdict::Regression) {
-                    found.push(number);
-                }
+                decided
+                    .extend(test.verdict().filter(|_| !was_known).map(|verdict| (number, verdict)));
             }
         }
         self.pairs += 1;
         self.result = OnceCell::new();
-        found
+        decided
     }
 
     fn is_open(&self) -> bool {
@@ -538,6 +545,17 @@ impl<'a> Progress<'a> {
         group: usize,
     ) -> impl Iterator<Item = &'a BenchmarkResult> + Clone {
         self.experiment.of_group(group).iter().map(BenchmarkState::result)
+    }
+
+    /// The name of a row's benchmark, and how many pairs of it there are.
+    pub fn pairs_of(&self, row: &Row) -> (&'a str, u64) {
+        let benchmark = &self.experiment.benchmarks[row.benchmark.0];
+        (&benchmark.name, benchmark.pairs)
+    }
+
+    /// What the latest pair has decided.
+    pub fn decided(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(&self.experiment.decided)
     }
 
     /// The regressions that the latest pair has shown.

@@ -45,7 +45,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedBenchmark {
     /// Its name in the outputs.
-    pub(crate) name: String,
+    pub name: String,
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
     /// The metrics that gate.

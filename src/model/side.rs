@@ -30,7 +30,7 @@ impl Side {
 
     /// `base` or `head`: its name in every output, and of its folder (the two
     /// are of one length, so that the paths are).
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Side::Base => "base",
             Side::Head => "head",

@@ -52,6 +52,73 @@ fn write_suite(repo: &Repo, format: &str, benchmarks: &[(&str, f64)]) {
 const SAME: [(&str, f64); 3] = [("inner::first", 100.0), ("second", 2000.0), ("third", 30.0)];
 
 #[test]
+fn each_event_is_a_line_of_json_and_the_last_one_is_the_result() {
+    let repo = suite();
+    write_suite(&repo, "libtest", &[("inner::first", 100.0), ("second", 3000.0), ("third", 30.0)]);
+    let samples = repo.around().join("out.csv");
+    let args = "compare main --seed 3 --layouts off --message-format json";
+    let args = format!("{args} --samples {}", samples.display());
+    let ran = repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(100);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |reason: &str| -> Vec<&Value> {
+        lines.iter().filter(|line| line["reason"] == reason).collect()
+    };
+    let result = lines.last().unwrap();
+    assert_eq!((&result["reason"], &result["schema"]), (&json!("result"), &json!(1)));
+    assert_eq!(result["verdict"], "regression");
+    assert_eq!(lines[0]["reason"], "sides");
+    for side in ["base", "head"] {
+        assert_eq!(lines[0][side]["commit"], result[side]["commit"]);
+        assert!(of("building").iter().any(|line| line["side"] == side), "{}", ran.stdout);
+    }
+    assert!(of("prepared")[0]["seconds"].as_f64().unwrap() > 0.0);
+    let sampling = of("sampling");
+    assert_eq!(sampling[0]["benchmarks"], json!(["inner::first", "second", "third"]));
+    assert_eq!((&sampling[0]["seed"], &sampling[0]["layouts"]), (&json!(3), &json!(false)));
+    // Each benchmark's pairs are numbered, and there are as many as the result says.
+    for benchmark in result["benchmarks"].as_array().unwrap() {
+        let pairs = of("pair");
+        let pairs = pairs.iter().filter(|pair| pair["benchmark"] == benchmark["name"]);
+        let numbers: Vec<u64> = pairs.clone().map(|pair| pair["pair"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (1..=benchmark["pairs"].as_u64().unwrap()).collect::<Vec<_>>());
+        // The verdict came with a pair, once, and is that of the result.
+        let verdicts = of("verdict");
+        let found: Vec<_> =
+            verdicts.iter().filter(|line| line["benchmark"] == benchmark["name"]).collect();
+        let gate = benchmark["metrics"].as_array().unwrap();
+        let gate = gate.iter().find(|metric| metric["gates"] == true).unwrap();
+        assert_eq!(found.len(), 1, "{benchmark}");
+        assert_eq!((&found[0]["verdict"], &found[0]["metric"]), (&gate["verdict"], &gate["name"]));
+        assert_eq!((&found[0]["final"], &found[0]["pairs"]), (&json!(true), &benchmark["pairs"]));
+        for end in ["change", "lower", "upper"] {
+            assert_eq!(found[0][end], gate[end], "{end}");
+        }
+    }
+    // The pairs are the samples, in their order.
+    let csv = std::fs::read_to_string(samples).unwrap();
+    let labels: Vec<&str> =
+        csv.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    let pairs = of("pair");
+    let expected: Vec<String> = pairs
+        .iter()
+        .flat_map(|pair| {
+            let name = pair["benchmark"].as_str().unwrap();
+            let (first, other) =
+                if pair["first"] == "base" { ("base", "head") } else { ("head", "base") };
+            [format!("{name}/{first}"), format!("{name}/{other}")]
+        })
+        .collect();
+    let sorted = |mut labels: Vec<String>| {
+        labels.sort();
+        labels
+    };
+    // Where a run measures several benchmarks, its rows stand together.
+    assert_eq!(sorted(labels.iter().map(|label| (*label).to_owned()).collect()), sorted(expected));
+    repo.cbdr("compare main --message-format json --format json").run().code(2);
+}
+
+#[test]
 fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     let repo = suite();
     // The third is at its threshold and stays to the end.

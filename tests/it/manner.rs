@@ -33,3 +33,33 @@ fn verbose_says_where_things_are_and_a_wrong_form_is_refused() {
     ran.says("error: CBDR_PROGRESS is `loud`: plain, live and none are possible");
     repo.cbdr("compare main -q -v").run().code(2);
 }
+
+#[test]
+fn colours_are_used_as_asked_and_as_cargo_is_told() {
+    let repo = changed();
+    let coloured = |option: &str, cargo: &str| {
+        let cbdr = repo.cbdr(&format!("compare main --max-pairs 1 {option}"));
+        let ran = cbdr.env("CARGO_TERM_COLOR", cargo).run().code(0);
+        let has_colour = |text: &str| text.contains('\x1b');
+        assert_eq!(has_colour(&ran.stdout), has_colour(&ran.stderr), "{ran:#?}");
+        has_colour(&ran.stdout)
+    };
+    // The tests set NO_COLOR, which neither of both asks.
+    assert!(coloured("--color always", "never"));
+    assert!(coloured("", "always"));
+    assert!(!coloured("--color never", "always"));
+    assert!(!coloured("--color auto", "always"));
+    assert!(!coloured("", "auto"));
+    repo.cbdr("compare main --color sometimes").run().code(2).says("[possible values: auto, ");
+}
+
+#[test]
+fn cargos_variable_for_quiet_counts_unless_more_is_asked_for() {
+    let repo = changed();
+    let compare = |option: &str| {
+        let cbdr = repo.cbdr(&format!("compare main --max-pairs 1 {option}"));
+        cbdr.env("CARGO_TERM_QUIET", "true").run().code(0)
+    };
+    assert_eq!(compare("").stderr, "");
+    compare("--verbose").says("Measuring wall_time");
+}

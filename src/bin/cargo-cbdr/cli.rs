@@ -70,6 +70,12 @@ pub(crate) struct DisplayFlags {
     #[arg(long, global = true, value_name = "FORM", value_enum, hide_possible_values = true,
           help_heading = OUTPUT)]
     pub(crate) progress: Option<ProgressForm>,
+
+    /// When to use colours: auto, always or never; CARGO_TERM_COLOR says the
+    /// same [default: auto]
+    #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true,
+          help_heading = OUTPUT)]
+    pub(crate) color: Option<Color>,
 }
 
 /// What to do.
@@ -203,6 +209,12 @@ pub(crate) struct Compare {
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
     pub(crate) format: Format,
 
+    /// With `json`: print each event (building, pair, verdict and more) as a
+    /// line of JSON on standard output, and the result as the last one
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = MessageFormat::Human,
+          conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
+    pub(crate) message_format: MessageFormat,
+
     /// Measure as machine I of N, to the limit and without a verdict, which
     /// `analyze --combine` gives of the N files
     #[arg(long, value_name = "I/N", requires = "samples", conflicts_with_all = ["repeat", "fail_fast"],
@@ -275,6 +287,33 @@ impl ProgressForm {
     /// The one of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         ProgressForm::from_str(name, false).ok()
+    }
+}
+
+/// What is printed while something runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MessageFormat {
+    /// Nothing but what people read, on standard error.
+    Human,
+    /// Also a line of JSON for each event.
+    Json,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless the environment says otherwise.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Color::from_str(name, false).ok()
     }
 }
 

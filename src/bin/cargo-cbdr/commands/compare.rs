@@ -8,9 +8,9 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::Request;
 
-use super::observe::{Observed, observed, random_seed};
+use super::observe::{Kept, Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, Format, From, When};
+use crate::cli::{Compare, Format, From, MessageFormat, When};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
@@ -29,11 +29,16 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     let outputs = Outputs::new(args.format, wanted, context.interrupt)?;
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);
-    let result = observed(&options, samples, runs, context, &mut ui);
+    let prints_events = args.message_format == MessageFormat::Json;
+    let kept = Kept { samples, recording: runs, prints_events };
+    let result = observed(&options, kept, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let given = outputs.write(&outcome, &recording);
-    let printed = render::print(args.format, &outcome);
+    let printed = match args.message_format {
+        MessageFormat::Human => render::print(args.format, &outcome),
+        MessageFormat::Json => render::json::print_result(&outcome),
+    };
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(context.interrupt));

@@ -13,7 +13,7 @@ use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::observe::{Observed, observed, random_seed};
+use super::observe::{Kept, Observed, observed, random_seed};
 use super::request::request_in;
 use crate::exit::Exit;
 use crate::render;
@@ -57,7 +57,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         seed: random_seed(),
         shard: None,
     };
-    let result = observed(&options, None, None, context, &mut ui);
+    let result = observed(&options, Kept::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let printed = writeln!(out).and_then(|()| render::human::print(&outcome));

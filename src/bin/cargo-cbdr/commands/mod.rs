@@ -72,8 +72,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
         }
     };
-    let display = &cli.display;
-    verbosity::choose(display.quiet, display.verbose, display.progress)?;
+    verbosity::choose(&cli.display)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     let context = Context { helper: &helper, interrupt: &interrupt };
@@ -114,10 +113,19 @@ fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The environment that we were called in. Who wants quiet wants it of cargo,
+/// The environment that we were called in. Who wants quiet, or colours, wants it of cargo,
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
     let mut env = cargo_cbdr::exec::process::environment();
+    let color = match anstream::ColorChoice::global() {
+        anstream::ColorChoice::Always => Some("always"),
+        anstream::ColorChoice::Never => Some("never"),
+        _ => None,
+    };
+    if let Some(color) = color {
+        env.retain(|(name, _)| name != "CARGO_TERM_COLOR");
+        env.push(("CARGO_TERM_COLOR".into(), color.into()));
+    }
     if verbosity::verbosity().is_quiet {
         env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
         env.push(("CARGO_TERM_QUIET".into(), "true".into()));

@@ -9,6 +9,7 @@ use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::{Recording, csv};
 
+use crate::render::events;
 use crate::samples::SamplesFiles;
 use crate::ui::{Failure, Ui};
 
@@ -20,18 +21,31 @@ pub(super) struct Observed {
     pub(super) written: Result<(), Failure>,
 }
 
-/// Compares, shows what happens and keeps the samples: in files, and in
-/// `recording` where somebody needs them afterwards.
+/// What becomes of a comparison's runs and events, besides being shown.
+#[derive(Default)]
+pub(super) struct Kept<'a> {
+    /// The CSV file of the samples.
+    pub(super) samples: Option<&'a Path>,
+    /// The samples for whoever needs them afterwards.
+    pub(super) recording: Option<&'a mut Recording>,
+    /// Whether each event is printed as a line of JSON.
+    pub(super) prints_events: bool,
+}
+
+/// Compares, shows what happens and keeps the samples.
 pub(super) fn observed(
     options: &Options,
-    samples: Option<&Path>,
-    mut recording: Option<&mut Recording>,
+    kept: Kept<'_>,
     context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<Observed, Failure> {
+    let Kept { samples, mut recording, prints_events } = kept;
     let mut files = SamplesFiles::new(samples, context.interrupt)?;
     let result = cargo_cbdr::compare(options, context, &mut |event: Event<'_>| {
         ui.show(&event);
+        if prints_events {
+            events::print(&event);
+        }
         match (&mut recording, &event) {
             (Some(recording), Event::Sampling(plan)) => {
                 recording.begin(plan.metrics.iter().cloned());

@@ -39,6 +39,19 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     print_line(&Document::of(outcome))
 }
 
+/// The last of the events: the result.
+#[derive(Serialize)]
+struct ResultEvent<'a> {
+    reason: &'static str,
+    #[serde(flatten)]
+    result: Document<'a>,
+}
+
+/// Prints the object as the last of the events.
+pub(crate) fn print_result(outcome: &Outcome) -> io::Result<()> {
+    print_line(&ResultEvent { reason: "result", result: Document::of(outcome) })
+}
+
 /// Prints one object for many comparisons.
 pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let times = human::times(outcomes);

@@ -6,6 +6,7 @@ pub(crate) mod bisect;
 mod conbench;
 pub(crate) mod doctor;
 pub(crate) mod escape;
+pub(crate) mod events;
 pub(crate) mod explanation;
 mod export;
 mod github;

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
+use anstream::ColorChoice;
+
 use super::Failure;
-use crate::cli::ProgressForm;
+use crate::cli::{Color, DisplayFlags, ProgressForm};
 
 /// The variable that chooses as `--progress` does.
 const VARIABLE: &str = "CBDR_PROGRESS";
@@ -28,22 +30,35 @@ pub(crate) fn verbosity() -> Verbosity {
     CHOSEN.get().copied().unwrap_or_default()
 }
 
-/// Sets the verbosity from the flags; `progress` is `--progress`.
+/// Sets the verbosity and the colours from the flags, and where there are none from the
+/// variables; cargo's count, too.
 ///
 /// # Errors
 /// When the variable holds a word that the flag does not take.
-pub(crate) fn choose(
-    quiet: bool,
-    verbose: bool,
-    progress: Option<ProgressForm>,
-) -> Result<(), Failure> {
-    let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+pub(crate) fn choose(flags: &DisplayFlags) -> Result<(), Failure> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let is = |name: &str, word: &str| variable(name).is_some_and(|value| value == word);
+    if let Some(choice) = color_choice(flags.color, variable("CARGO_TERM_COLOR")) {
+        choice.write_global();
+    }
+    let is_dumb = is("TERM", "dumb") || is("CARGO_TERM_PROGRESS_WHEN", "never");
     let is_terminal = std::io::stderr().is_terminal() && !is_dumb;
-    let progress = progress_form(progress, variable, is_terminal)?;
-    let progress = if quiet { ProgressForm::None } else { progress };
-    let _ = CHOSEN.set(Verbosity { is_quiet: quiet, is_verbose: verbose, progress });
+    let progress = progress_form(flags.progress, variable(VARIABLE), is_terminal)?;
+    let is_quiet = flags.quiet || !flags.verbose && is("CARGO_TERM_QUIET", "true");
+    let progress = if is_quiet { ProgressForm::None } else { progress };
+    let _ = CHOSEN.set(Verbosity { is_quiet, is_verbose: flags.verbose, progress });
     Ok(())
+}
+
+/// What the flag says, else cargo's variable; where neither says anything the terminal and
+/// the usual variables decide.
+fn color_choice(flag: Option<Color>, variable: Option<OsString>) -> Option<ColorChoice> {
+    let named = |value: OsString| Color::named(&value.to_string_lossy());
+    match flag.or_else(|| variable.and_then(named))? {
+        Color::Auto => None,
+        Color::Always => Some(ColorChoice::Always),
+        Color::Never => Some(ColorChoice::Never),
+    }
 }
 
 /// What the flag says, else the variable. Only a terminal that can do it is drawn over.
@@ -67,6 +82,21 @@ fn progress_form(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_flag_for_colours_wins_over_cargos_variable() {
+        for (flag, variable, expected) in [
+            (None, None, None),
+            (None, Some("always"), Some(ColorChoice::Always)),
+            (None, Some("never"), Some(ColorChoice::Never)),
+            (None, Some("sometimes"), None),
+            (Some(Color::Auto), Some("always"), None),
+            (Some(Color::Never), Some("always"), Some(ColorChoice::Never)),
+            (Some(Color::Always), Some("never"), Some(ColorChoice::Always)),
+        ] {
+            assert_eq!(color_choice(flag, variable.map(OsString::from)), expected, "{variable:?}");
+        }
+    }
 
     #[test]
     fn the_flag_wins_over_the_variable_and_the_terminal_over_both() {
