@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Removed, Status, StoppedBy, Verdict,
@@ -55,8 +55,8 @@ fn decided_by(outcome: &Outcome) -> String {
 /// What decided a comparison that took so long.
 fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
     let number = deciding(outcome).count();
-    let changed = || deciding(outcome).next().map(changed).unwrap_or_default();
     match (verdict, number) {
+        (Verdict::Regression, _) => format!("{}, after {spent}", regressions(outcome)),
         (Verdict::Inconclusive, _) => {
             let open = match outcome.gates().count() {
                 1 => "the interval still holds the threshold".to_owned(),
@@ -70,16 +70,13 @@ fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
             "no benchmark runs any of the code that changed".to_owned()
         }
         (_, 0) => String::new(),
-        (Verdict::Regression, 2) => {
-            format!("{}, and another one is above its threshold (after {spent})", changed())
-        }
-        (Verdict::Regression, 3..) => {
-            format!("{}, and {} more are above theirs (after {spent})", changed(), number - 1)
-        }
         (Verdict::NoRegression, 2..) => {
             format!("all {number} changes are below their thresholds (after {spent})")
         }
-        _ => format!("{} (after {spent})", changed()),
+        _ => {
+            let changed = deciding(outcome).next().map(changed).unwrap_or_default();
+            format!("{changed} (after {spent})")
+        }
     }
 }
 
@@ -94,8 +91,72 @@ fn decided_by_samples(outcome: &Outcome, verdict: Verdict) -> String {
             };
             format!("the interval still holds the threshold; {end}")
         }
+        (Verdict::Regression, Some(_)) => regressions(outcome),
         (_, Some(first)) => changed(first),
     }
+}
+
+/// What has regressed: of one metric all that matters, of several their names and changes,
+/// the worst first.
+fn regressions(outcome: &Outcome) -> String {
+    const MOST: usize = 5;
+    let mut worst: Vec<_> = deciding(outcome).collect();
+    worst.sort_by(|(_, one), (_, other)| by_severity(one, other));
+    if let [only] = worst.as_slice() {
+        return regression(outcome, *only);
+    }
+    let shown = |(benchmark, metric): &(&BenchmarkResult, &MetricResult)| {
+        let change = metric.summary.change.map_or("from zero".to_owned(), text::percent);
+        (line(subject(benchmark)), line(&metric.name), change)
+    };
+    let is_one_each = worst.iter().all(|(benchmark, metric)| {
+        is_time(metric) && benchmark.metrics.iter().filter(|metric| metric.gates).count() == 1
+    });
+    let all = outcome.gates().count();
+    let named = worst.iter().take(MOST).map(|one| match (is_one_each, shown(one)) {
+        (true, (benchmark, _, change)) => format!("{benchmark} {change}"),
+        (false, (benchmark, metric, change)) => format!("{metric} of {benchmark} {change}"),
+    });
+    let rest = worst.len().saturating_sub(MOST);
+    let rest = (rest > 0).then(|| format!("{rest} more"));
+    let count = worst.len();
+    let what = if is_one_each { "benchmarks are slower" } else { "metrics have got worse" };
+    format!("{count} of {all} {what}: {}", text::list(named.chain(rest)))
+}
+
+/// The one regression: `parse is 24.6% slower than main (wall_time 47.4 ms → 55.1 ms; allowed: 2.00%)`.
+fn regression(outcome: &Outcome, one: (&BenchmarkResult, &MetricResult)) -> String {
+    let (benchmark, metric) = one;
+    let Some(change) = metric.summary.change.filter(|_| metric.better == Better::Lower) else {
+        return changed(one);
+    };
+    let base = match (&benchmark.labels, &outcome.sides) {
+        (Some(labels), _) => line(&labels.base),
+        (None, Some(sides)) => line(&sides.base.rev),
+        (None, None) => "base".to_owned(),
+    };
+    let (subject, name, change) =
+        (line(subject(benchmark)), line(&metric.name), text::size(change));
+    let [_, from, to, ..] = cells(metric);
+    let allowed = text::size(metric.limit().unwrap_or_default());
+    let over = change_in_layouts(metric).map_or(String::new(), |over| format!("{over}; "));
+    if is_time(metric) {
+        let details = format!("{over}{name} {from} → {to}; allowed: {allowed}");
+        format!("{subject} is {change} slower than {base} ({details})")
+    } else {
+        let details = format!("{over}{from} → {to}; allowed: {allowed}");
+        format!("{name} of {subject} is {change} more than that of {base} ({details})")
+    }
+}
+
+/// Whether more of a metric is slower.
+fn is_time(metric: &MetricResult) -> bool {
+    metric.unit == Unit::Seconds && metric.better == Better::Lower
+}
+
+/// What a benchmark is called: where labels are compared, by that of the head.
+fn subject(benchmark: &BenchmarkResult) -> &str {
+    benchmark.labels.as_ref().map_or(&benchmark.name, |labels| &labels.head)
 }
 
 /// What stands in place of a verdict, which is that of all shards.
@@ -114,8 +175,7 @@ fn deciding(outcome: &Outcome) -> impl Iterator<Item = (&BenchmarkResult, &Metri
 }
 
 fn changed((benchmark, metric): (&BenchmarkResult, &MetricResult)) -> String {
-    let subject = benchmark.labels.as_ref().map_or(&benchmark.name, |labels| &labels.head);
-    format!("{} of {} {}", line(&metric.name), line(subject), against_threshold(metric))
+    format!("{} of {} {}", line(&metric.name), line(subject(benchmark)), against_threshold(metric))
 }
 
 /// Why a comparison came to no verdict.
@@ -158,13 +218,16 @@ fn against_threshold(result: &MetricResult) -> String {
     }
 }
 
-/// What the change is over layouts: ` (+2.10% over 14 layouts)`.
+/// What the change is over layouts, in brackets: ` (+2.10% over 14 layouts)`.
 fn over_layouts(result: &MetricResult) -> String {
-    let over = result.layouts.filter(|over| over.number > 0);
-    over.map_or(String::new(), |over| {
-        let change = over.summary.change.map_or("?".to_owned(), text::percent);
-        format!(" ({change} over {})", text::layouts(over.number, over.placing))
-    })
+    change_in_layouts(result).map_or(String::new(), |over| format!(" ({over})"))
+}
+
+/// What the change is over layouts: `+2.10% over 14 layouts`.
+fn change_in_layouts(result: &MetricResult) -> Option<String> {
+    let over = result.layouts.filter(|over| over.number > 0)?;
+    let change = over.summary.change.map_or("?".to_owned(), text::percent);
+    Some(format!("{change} over {}", text::layouts(over.number, over.placing)))
 }
 
 /// How much was removed: `1 benchmark removed`; none where nothing was.
