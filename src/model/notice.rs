@@ -236,7 +236,40 @@ pub enum Notice {
     OneLook,
 }
 
+/// How much a notice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Something to look at.
+    Warning,
+    /// Something to know: nothing is wrong.
+    Note,
+    /// Of interest to few.
+    Detail,
+}
+
 impl Notice {
+    /// How much it matters.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Notice::Metric { remark: Remark::Earlier { .. }, .. } => Weight::Detail,
+            Notice::NothingToCompare { .. }
+            | Notice::Identical { .. }
+            | Notice::Unaffected { .. }
+            | Notice::Functions { .. }
+            | Notice::New { .. }
+            | Notice::Required { .. }
+            | Notice::Advice(_)
+            | Notice::OneLook
+            | Notice::Run(
+                RunNotice::BenchFrom { .. }
+                | RunNotice::NamesVary { .. }
+                | RunNotice::Repeated { .. },
+            )
+            | Notice::Metric { remark: Remark::Placement { .. }, .. } => Weight::Note,
+            _ => Weight::Warning,
+        }
+    }
+
     /// Whether it says how a branch changes its own gate, or what measures it.
     pub fn is_about_settings(&self) -> bool {
         matches!(

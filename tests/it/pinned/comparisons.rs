@@ -20,12 +20,13 @@ sed -n \"$((runs % 100 + 1))p\" values.txt
 pub(super) const BENCHMARK: &str = "--command 'sh bench.sh' --harness json --metric wall_time";
 
 /// What is unstable in the outputs of a comparison.
-const UNSTABLE: [Unstable; 30] = [
+const UNSTABLE: [Unstable; 31] = [
     // How long it took: in JSON, behind the verdict, in Markdown, JUnit and on
     // the page.
     ("\"elapsed_seconds\":", ",", "SECONDS"),
     ("\"prepare_seconds\":", ",", "SECONDS"),
     ("(after ", ")", "TIME"),
+    (", after ", "s", "N"),
     (" pairs in ", ";", "TIME"),
     (" pairs in ", ". Of many", "TIME"),
     ("<li>time: <code>", "</code>", "TIMES"),

@@ -71,11 +71,12 @@ fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
         }
         (_, 0) => String::new(),
         (Verdict::NoRegression, 2..) => {
-            format!("all {number} changes are below their thresholds (after {spent})")
+            let faster = faster(outcome).map_or(String::new(), |faster| format!("; {faster}"));
+            format!("all {number} changes are below their thresholds{faster} (after {spent})")
         }
         _ => {
-            let changed = deciding(outcome).next().map(changed).unwrap_or_default();
-            format!("{changed} (after {spent})")
+            let passed = deciding(outcome).next().map(|one| passed(outcome, one));
+            format!("{} (after {spent})", passed.unwrap_or_default())
         }
     }
 }
@@ -92,7 +93,30 @@ fn decided_by_samples(outcome: &Outcome, verdict: Verdict) -> String {
             format!("the interval still holds the threshold; {end}")
         }
         (Verdict::Regression, Some(_)) => regressions(outcome),
-        (_, Some(first)) => changed(first),
+        (_, Some(first)) => passed(outcome, first),
+    }
+}
+
+/// What passed: how much faster it is, where that is sure.
+fn passed(outcome: &Outcome, one: (&BenchmarkResult, &MetricResult)) -> String {
+    let (benchmark, metric) = one;
+    match metric.summary.change.filter(|_| is_better(metric) && is_time(metric)) {
+        Some(change) => {
+            let [_, from, to, ..] = cells(metric);
+            let (subject, base) = (line(subject(benchmark)), base_name(outcome, benchmark));
+            let (change, name) = (text::size(change), line(&metric.name));
+            format!("{subject} is {change} faster than {base} ({name} {from} → {to})")
+        }
+        None => changed(one),
+    }
+}
+
+/// What a benchmark is compared with.
+fn base_name(outcome: &Outcome, benchmark: &BenchmarkResult) -> String {
+    match (&benchmark.labels, &outcome.sides) {
+        (Some(labels), _) => line(&labels.base),
+        (None, Some(sides)) => line(&sides.base.rev),
+        (None, None) => "base".to_owned(),
     }
 }
 
@@ -130,11 +154,7 @@ fn regression(outcome: &Outcome, one: (&BenchmarkResult, &MetricResult)) -> Stri
     let Some(change) = metric.summary.change.filter(|_| metric.better == Better::Lower) else {
         return changed(one);
     };
-    let base = match (&benchmark.labels, &outcome.sides) {
-        (Some(labels), _) => line(&labels.base),
-        (None, Some(sides)) => line(&sides.base.rev),
-        (None, None) => "base".to_owned(),
-    };
+    let base = base_name(outcome, benchmark);
     let (subject, name, change) =
         (line(subject(benchmark)), line(&metric.name), text::size(change));
     let [_, from, to, ..] = cells(metric);
@@ -147,6 +167,39 @@ fn regression(outcome: &Outcome, one: (&BenchmarkResult, &MetricResult)) -> Stri
         let details = format!("{over}{from} → {to}; allowed: {allowed}");
         format!("{name} of {subject} is {change} more than that of {base} ({details})")
     }
+}
+
+/// Which benchmarks have got faster, where some have.
+fn faster(outcome: &Outcome) -> Option<String> {
+    const MOST: usize = 5;
+    let mut all: Vec<_> = outcome.gates().filter(|(_, metric)| is_better(metric)).collect();
+    all.sort_by(|(_, one), (_, other)| {
+        let gain = |metric: &MetricResult| metric.summary.change.unwrap_or_default().abs();
+        gain(other).total_cmp(&gain(one))
+    });
+    let word = if all.iter().all(|(_, metric)| is_time(metric)) { "faster" } else { "better" };
+    let named = all.iter().take(MOST).map(|(benchmark, metric)| {
+        let change = metric.summary.change.map_or("?".to_owned(), text::percent);
+        format!("{} {change}", line(subject(benchmark)))
+    });
+    let rest = all.len().saturating_sub(MOST);
+    let rest = (rest > 0).then(|| format!("{rest} more"));
+    (!all.is_empty()).then(|| format!("{} {word}: {}", all.len(), text::list(named.chain(rest))))
+}
+
+/// Whether a metric passes, and its whole interval is on the good side of no change.
+fn is_better(metric: &MetricResult) -> bool {
+    let summary = &metric.summary;
+    metric.verdict == Some(Verdict::NoRegression)
+        && match metric.better {
+            Better::Lower => summary.upper.is_some_and(|upper| upper < 0.0),
+            Better::Higher => summary.lower.is_some_and(|lower| lower > 0.0),
+        }
+}
+
+/// What a metric is that has got better.
+fn better_word(metric: &MetricResult) -> &'static str {
+    if is_time(metric) { "faster" } else { "better" }
 }
 
 /// Whether more of a metric is slower.
@@ -377,6 +430,7 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
         text::interval(summary.lower, summary.upper),
         result.mean.and_then(|mean| mean.change).map_or("-".to_owned(), text::percent),
         match (result.verdict, result.status) {
+            (Some(_), _) if is_better(result) => better_word(result).to_owned(),
             (Some(verdict), _) => verdict.to_string(),
             (None, Status::Compared) => String::new(),
             (None, status) => status.to_string(),

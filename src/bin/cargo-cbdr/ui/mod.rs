@@ -13,6 +13,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::error::system_hint;
 use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
 use cargo_cbdr::{Error, workspace};
 
@@ -173,8 +174,21 @@ impl Ui {
 
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
+        self.message("warning", WARNING, what);
+    }
+
+    /// Prints a notice as what it is: a warning or a note.
+    fn notice(&mut self, notice: &Notice) {
+        match notice.weight() {
+            Weight::Detail if !self.verbosity.is_verbose => {}
+            Weight::Warning => self.warn(&notices::notice(notice)),
+            Weight::Note | Weight::Detail => self.message("note", HINT, &notices::notice(notice)),
+        }
+    }
+
+    fn message(&mut self, kind: &str, style: Style, what: &str) {
         if !self.verbosity.is_quiet {
-            self.live.print(&format!("{WARNING}warning{WARNING:#}: {}", text::line(what)));
+            self.live.print(&format!("{style}{kind}{style:#}: {}", text::line(what)));
         }
     }
 
@@ -252,7 +266,7 @@ impl Ui {
                 self.live.draw(progress);
             }
             Event::Sampled(progress) => self.live.draw_last(progress),
-            Event::Notice(notice) => self.warn(&notices::notice(notice)),
+            Event::Notice(notice) => self.notice(notice),
         }
     }
 
@@ -292,7 +306,7 @@ impl Ui {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
                 self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
-            workspace::Event::Notice(notice) => self.warn(&notices::notice(notice)),
+            workspace::Event::Notice(notice) => self.notice(notice),
         }
     }
 
