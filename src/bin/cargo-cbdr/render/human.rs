@@ -9,6 +9,7 @@ use super::escape::line;
 use super::explanation::{self, Table};
 use super::grid::{self, Column};
 use super::words;
+use crate::ui::verbosity::verbosity;
 use crate::ui::{text, verdict_style};
 
 /// Prints tables, what they mean, and the verdict if there is one.
@@ -99,7 +100,7 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
     })
 }
 
-/// The metrics of a benchmark.
+/// The metrics of a benchmark: those that gate, where some do, and with `--verbose` the others.
 fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
     let pairs = text::count(benchmark.pairs, "pair");
     let (base, head) = match &benchmark.labels {
@@ -115,6 +116,9 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         }
         None => writeln!(out, "{}: {pairs}; {}", line(&benchmark.name), thresholds(benchmark))?,
     }
+    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
+    let is_shown = |metric: &MetricResult| metric.gates || !any_gates || verbosity().is_verbose;
+    let shown = benchmark.metrics.iter().filter(|metric| is_shown(metric));
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let columns = [
@@ -124,11 +128,11 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         Column::numbers("change"),
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
         Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("mean").shown_if(words::shows_mean(benchmark)).leaves(3),
+        Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(3),
         Column::numbers("difference").shown_if(looked_at_once).leaves(2),
         Column::text("verdict"),
     ];
-    let rows = benchmark.metrics.iter().map(|metric| {
+    let rows = shown.clone().map(|metric| {
         let [name, base, head, change, interval, mean, verdict] = words::cells(metric);
         let verdict = metric.judgement.map_or(verdict, |judgement| judgement.to_string());
         let over = words::change_over_layouts(metric);
@@ -136,7 +140,14 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         let cells = [name, base, head, change, interval, over, mean, difference, verdict];
         (cells, metric.verdict.map(verdict_style))
     });
-    grid::print(out, &columns, rows)
+    grid::print(out, &columns, rows)?;
+    match benchmark.metrics.len() - shown.count() {
+        0 => Ok(()),
+        hidden => {
+            let hidden = text::count(hidden as u64, "more metric");
+            writeln!(out, "  {hidden} with --verbose")
+        }
+    }
 }
 
 /// The thresholds of a benchmark's metrics.

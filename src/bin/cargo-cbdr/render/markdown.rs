@@ -97,7 +97,7 @@ fn explain(out: &mut String, explanation: &Explanation) -> fmt::Result {
 }
 
 fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
-    let shows_mean = outcome.benchmarks.iter().any(words::shows_mean);
+    let shows_mean = words::shows_mean(outcome.benchmarks.iter().flat_map(|one| &one.metrics));
     let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
     writeln!(
         out,

@@ -449,10 +449,10 @@ pub(super) fn has_layouts(benchmarks: &[BenchmarkResult]) -> bool {
     benchmarks.iter().flat_map(|one| &one.metrics).any(|metric| metric.layouts.is_some())
 }
 
-/// Whether the plain mean says something else than the estimator.
-pub(super) fn shows_mean(benchmark: &BenchmarkResult) -> bool {
+/// Whether the plain mean of one of these says something else than the estimator.
+pub(super) fn shows_mean<'a>(metrics: impl IntoIterator<Item = &'a MetricResult>) -> bool {
     let other = |m: &MetricResult| m.mean.is_some_and(|mean| mean.change != m.summary.change);
-    benchmark.metrics.iter().any(other)
+    metrics.into_iter().any(other)
 }
 
 /// Where a metric stands when those that matter most come first.
