@@ -231,7 +231,8 @@ fn all_benchmarks(
             State::Ready(_) => {
                 let Some(found) = discoveries.next() else { continue };
                 for result in measured.by_ref().take(found.results) {
-                    all.push(found.with_one_sided(result));
+                    let shown = prepared.benchmark.shown.clone();
+                    all.push(BenchmarkResult { shown, ..found.with_one_sided(result) });
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
                 let unaffected = found.unaffected.iter();

@@ -328,6 +328,9 @@ pub struct BenchmarkResult {
     pub method: Option<Method>,
     /// Its metrics.
     pub metrics: Vec<MetricResult>,
+    /// The names of those that were asked for besides the ones that gate.
+    #[serde(skip)]
+    pub shown: Vec<String>,
     /// What was found of some of them over layouts, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layouts: BTreeMap<String, OverLayouts>,
@@ -345,6 +348,7 @@ impl BenchmarkResult {
             labels: None,
             method: None,
             metrics,
+            shown: Vec::new(),
             layouts,
         }
     }

@@ -63,3 +63,16 @@ fn cargos_variable_for_quiet_counts_unless_more_is_asked_for() {
     assert_eq!(compare("").stderr, "");
     compare("--verbose").says("Measuring wall_time");
 }
+
+#[test]
+fn the_table_has_what_gates_and_what_is_asked_for() {
+    let repo = changed();
+    let rows = |option: &str| {
+        let ran = repo.cbdr(&format!("compare main --max-pairs 2 {option}")).run().code(0);
+        let has = |name: &str| ran.stdout.contains(&format!("\n  {name} "));
+        (has("wall_time"), has("max_rss"), has("sys_time"), ran.stdout.contains("more metrics"))
+    };
+    assert_eq!(rows(""), (true, false, false, true));
+    assert_eq!(rows("--show max_rss"), (true, true, false, true));
+    assert_eq!(rows("--verbose"), (true, true, true, false));
+}

@@ -100,24 +100,27 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
     })
 }
 
-/// The metrics of a benchmark: those that gate, where some do, and with `--verbose` the others.
+/// The metrics of a benchmark: those that gate, where some do, and those that were asked for,
+/// and with `--verbose` the others.
 fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
     let pairs = text::count(benchmark.pairs, "pair");
     let (base, head) = match &benchmark.labels {
         Some(labels) => (line(&labels.base), line(&labels.head)),
         None => ("base".to_owned(), "head".to_owned()),
     };
+    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     match benchmark.labels {
         Some(_) => {
             let pairs = if benchmark.pairs > 0 { format!(": {pairs}") } else { String::new() };
-            let gates = benchmark.metrics.iter().any(|metric| metric.gates);
-            let limits = if gates { format!("; {}", thresholds(benchmark)) } else { String::new() };
+            let limits =
+                if any_gates { format!("; {}", thresholds(benchmark)) } else { String::new() };
             writeln!(out, "{head} against {base}{pairs}{limits}")?;
         }
         None => writeln!(out, "{}: {pairs}; {}", line(&benchmark.name), thresholds(benchmark))?,
     }
-    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
-    let is_shown = |metric: &MetricResult| metric.gates || !any_gates || verbosity().is_verbose;
+    let shows_all = !any_gates || verbosity().is_verbose;
+    let is_shown =
+        |metric: &MetricResult| shows_all || metric.gates || benchmark.shown.contains(&metric.name);
     let shown = benchmark.metrics.iter().filter(|metric| is_shown(metric));
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));

@@ -56,7 +56,6 @@ fn decided_by(outcome: &Outcome) -> String {
 fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
     let number = deciding(outcome).count();
     match (verdict, number) {
-        (Verdict::Regression, _) => format!("{}, after {spent}", regressions(outcome)),
         (Verdict::Inconclusive, _) => {
             let open = match outcome.gates().count() {
                 1 => "the interval still holds the threshold".to_owned(),
@@ -70,6 +69,7 @@ fn decided_here(outcome: &Outcome, verdict: Verdict, spent: &str) -> String {
             "no benchmark runs any of the code that changed".to_owned()
         }
         (_, 0) => String::new(),
+        (Verdict::Regression, _) => format!("{}, after {spent}", regressions(outcome)),
         (Verdict::NoRegression, 2..) => {
             let faster = faster(outcome).map_or(String::new(), |faster| format!("; {faster}"));
             format!("all {number} changes are below their thresholds{faster} (after {spent})")
@@ -123,7 +123,6 @@ fn base_name(outcome: &Outcome, benchmark: &BenchmarkResult) -> String {
 /// What has regressed: of one metric all that matters, of several their names and changes,
 /// the worst first.
 fn regressions(outcome: &Outcome) -> String {
-    const MOST: usize = 5;
     let mut worst: Vec<_> = deciding(outcome).collect();
     worst.sort_by(|(_, one), (_, other)| by_severity(one, other));
     if let [only] = worst.as_slice() {
@@ -137,15 +136,13 @@ fn regressions(outcome: &Outcome) -> String {
         is_time(metric) && benchmark.metrics.iter().filter(|metric| metric.gates).count() == 1
     });
     let all = outcome.gates().count();
-    let named = worst.iter().take(MOST).map(|one| match (is_one_each, shown(one)) {
+    let named = worst.iter().map(|one| match (is_one_each, shown(one)) {
         (true, (benchmark, _, change)) => format!("{benchmark} {change}"),
         (false, (benchmark, metric, change)) => format!("{metric} of {benchmark} {change}"),
     });
-    let rest = worst.len().saturating_sub(MOST);
-    let rest = (rest > 0).then(|| format!("{rest} more"));
     let count = worst.len();
     let what = if is_one_each { "benchmarks are slower" } else { "metrics have got worse" };
-    format!("{count} of {all} {what}: {}", text::list(named.chain(rest)))
+    format!("{count} of {all} {what}: {}", first_few(named))
 }
 
 /// The one regression: `parse is 24.6% slower than main (wall_time 47.4 ms → 55.1 ms; allowed: 2.00%)`.
@@ -171,20 +168,17 @@ fn regression(outcome: &Outcome, one: (&BenchmarkResult, &MetricResult)) -> Stri
 
 /// Which benchmarks have got faster, where some have.
 fn faster(outcome: &Outcome) -> Option<String> {
-    const MOST: usize = 5;
     let mut all: Vec<_> = outcome.gates().filter(|(_, metric)| is_better(metric)).collect();
     all.sort_by(|(_, one), (_, other)| {
         let gain = |metric: &MetricResult| metric.summary.change.unwrap_or_default().abs();
         gain(other).total_cmp(&gain(one))
     });
     let word = if all.iter().all(|(_, metric)| is_time(metric)) { "faster" } else { "better" };
-    let named = all.iter().take(MOST).map(|(benchmark, metric)| {
+    let named = all.iter().map(|(benchmark, metric)| {
         let change = metric.summary.change.map_or("?".to_owned(), text::percent);
         format!("{} {change}", line(subject(benchmark)))
     });
-    let rest = all.len().saturating_sub(MOST);
-    let rest = (rest > 0).then(|| format!("{rest} more"));
-    (!all.is_empty()).then(|| format!("{} {word}: {}", all.len(), text::list(named.chain(rest))))
+    (!all.is_empty()).then(|| format!("{} {word}: {}", all.len(), first_few(named)))
 }
 
 /// Whether a metric passes, and its whole interval is on the good side of no change.
@@ -362,8 +356,13 @@ pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a st
     })
 }
 
-/// How many unaffected benchmarks are named before the rest is only counted.
-const UNAFFECTED: usize = 5;
+/// The first five names, and how many more there are.
+fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
+    const FEW: usize = 5;
+    let rest = names.len().saturating_sub(FEW);
+    let rest = (rest > 0).then(|| format!("{rest} more"));
+    text::list(names.take(FEW).chain(rest))
+}
 
 /// The names of the benchmarks that are unaffected, each as `shown`; none where there are
 /// none.
@@ -372,10 +371,8 @@ pub(crate) fn unaffected(
     shown: impl Fn(&str) -> String,
 ) -> Option<String> {
     let all: Vec<_> = benchmarks.iter().filter(|one| one.status == Status::Unaffected).collect();
-    let named = all.iter().take(UNAFFECTED).map(|benchmark| shown(&benchmark.name));
-    let others = all.len().saturating_sub(UNAFFECTED);
-    let others = (others > 0).then(|| format!("{others} more"));
-    (!all.is_empty()).then(|| text::list(named.chain(others)))
+    let names = all.iter().map(|benchmark| shown(&benchmark.name));
+    (!all.is_empty()).then(|| first_few(names))
 }
 
 /// The line of one metric: its change, its interval, its threshold.
