@@ -127,7 +127,9 @@ enum AsBuilt {
 }
 
 fn running() -> Running {
-    Running::new(Estimator::Robust, Better::Lower, levels())
+    let mut running = Running::new(Estimator::Robust, Better::Lower, levels());
+    running.watch(THRESHOLD);
+    running
 }
 
 fn levels() -> Levels {

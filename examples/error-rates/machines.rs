@@ -120,6 +120,9 @@ impl Shards {
     }
 
     fn running(&self) -> Running {
-        Running::new(self.estimator, Better::Lower, Levels::new(1.0 - LEVEL, 1))
+        let levels = Levels::new(1.0 - LEVEL, 1);
+        let mut running = Running::new(self.estimator, Better::Lower, levels);
+        running.watch(THRESHOLD);
+        running
     }
 }

@@ -22,6 +22,8 @@ pub struct Size {
 
 pub const LEVELS: [f64; 3] = [0.05, 0.01, 0.001];
 pub const CHANGES: [f64; 3] = [0.0, 0.5 * THRESHOLD, 1.5 * THRESHOLD];
+/// A slowdown that is seen at once.
+pub const LARGE: f64 = 0.1;
 pub const QUESTIONS: [usize; 3] = [1, 4, 50];
 pub const SLOT: f64 = 0.02;
 
@@ -108,6 +110,12 @@ impl Size {
                     cells.extend(LEVELS.map(|level| self.at_threshold(rule, noise, level)));
                 }
             }
+            for noise in Noise::HELD_OUT {
+                cells.push(self.at_threshold(rule, noise, 0.05));
+                let changes = [CHANGES[0], CHANGES[1], LARGE];
+                cells.extend(changes.map(|change| self.until_verdict(rule, noise, change)));
+            }
+            cells.push(self.until_verdict(rule, Noise::Normal(0.03), LARGE));
             for noise in slot_noises() {
                 cells.push(self.with_slot(rule, noise));
             }

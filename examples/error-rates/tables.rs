@@ -8,8 +8,8 @@ use cargo_cbdr::stats::sequential::t_squared;
 
 use super::noise::Noise;
 use super::plan::{
-    CHANGES, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Simulated, Size, claimed,
-    noises, question_noises, question_rules, rules, slot_noises,
+    CHANGES, LARGE, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Simulated, Size,
+    claimed, noises, question_noises, question_rules, rules, slot_noises,
 };
 use super::trial::{Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
 use super::two_point::ever_wrong;
@@ -114,6 +114,7 @@ pub fn full(size: &Size, results: &Results, horizon: u64) -> String {
     );
     elsewhere(&mut out, size, results);
     to_verdict(&mut out, size, results);
+    held_out(&mut out, size, results);
     slots_and_questions(&mut out, size, results);
     shapes(&mut out, size, results);
     exact(&mut out, horizon);
@@ -189,6 +190,31 @@ fn to_verdict(out: &mut String, size: &Size, results: &Results) {
             format!("{mean:.1} ± {error:.1}: {:.2}", mean / bound)
         });
         row(out, std::iter::once(rule.name()).chain(ratios));
+    }
+}
+
+fn held_out(out: &mut String, size: &Size, results: &Results) {
+    let names: Vec<String> = rules().iter().map(|rule| rule.name()).collect();
+    let title = "Recordings that no constant was chosen on: wrong verdicts at the threshold, %, \
+                 promised 5 % (alarms / all-clears)";
+    head(out, title, &[words(&["noise"]), names.clone()].concat());
+    for noise in Noise::HELD_OUT {
+        let rates = rules().into_iter().map(|rule| {
+            let tally = results.of(&size.at_threshold(rule, noise, 0.05));
+            format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
+        });
+        row(out, std::iter::once(noise.name()).chain(rates));
+    }
+    let title =
+        "Mean pairs to a verdict at no change / half the threshold / five times the threshold";
+    head(out, title, &[words(&["noise"]), names].concat());
+    for noise in std::iter::once(Noise::Normal(0.03)).chain(Noise::HELD_OUT) {
+        let means = rules().into_iter().map(|rule| {
+            let changes = [CHANGES[0], CHANGES[1], LARGE];
+            let mean = |change| pairs(&results.of(&size.until_verdict(rule, noise, change)));
+            changes.map(mean).join(" / ")
+        });
+        row(out, std::iter::once(noise.name()).chain(means));
     }
 }
 

@@ -24,7 +24,10 @@ const BLOCK: usize = 5;
 
 /// A new comparison, by the rule that decides by default.
 pub fn comparison() -> Running {
-    Running::new(Estimator::Robust, Better::Lower, Levels::new(CONFIDENCE, TESTS))
+    let levels = Levels::new(CONFIDENCE, TESTS);
+    let mut running = Running::new(Estimator::Robust, Better::Lower, levels);
+    running.watch(THRESHOLD);
+    running
 }
 
 /// Draws recorded pairs, in blocks from random places; of each two pairs one has the

@@ -8,7 +8,7 @@ use crate::model::words::words;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// The typical change (by the evidence of signs and mean together), guarded by
+    /// The typical change (by bets on the direction of each pair's change), guarded by
     /// the mean's change: quick where single runs are far off, and
     /// not blind to them.
     #[default]

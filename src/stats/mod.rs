@@ -13,6 +13,8 @@
 //! probability of a wrong verdict still stays below the level.
 //!
 //! - [`moments`] keeps running sums about the mean.
+//! - `betting` has the evidence of the default estimator, bets on the direction of each
+//!   pair's change, and the theorem behind it.
 //! - [`sequential`] turns sums into evidence, and evidence into the set of ratios
 //!   that are not refuted.
 //! - [`ratio`] has such sets: the solutions of a quadratic inequality, which may be
@@ -36,6 +38,7 @@
 //! A *ratio* is head over base. A *change* is the ratio minus one, as a fraction
 //! (0.02 is 2 %). A *level* is the probability of a wrong verdict of one kind.
 
+mod betting;
 pub mod empirical;
 pub mod estimator;
 pub mod fixed;

@@ -122,22 +122,6 @@ pub(crate) fn ln_sign_evidence(above: f64, below: f64) -> f64 {
     fair + ln_beta(above + 0.5, below + 0.5) - ln_beta(0.5, 0.5)
 }
 
-/// The weight of the signs in [`ln_average`].
-const ON_SIGNS: f64 = 0.4;
-
-/// The logarithm of the weighted average of two pieces of evidence, of the signs and
-/// of the mean, from their logarithms. `None` counts as no evidence at all.
-pub(crate) fn ln_average(signs: Option<f64>, mean: Option<f64>) -> f64 {
-    let part = |ln: Option<f64>, part: f64| ln.map_or(f64::NEG_INFINITY, |ln| ln + part.ln());
-    let signs = part(signs, ON_SIGNS);
-    let mean = part(mean, 1.0 - ON_SIGNS);
-    let most = signs.max(mean);
-    if most.is_infinite() {
-        return most;
-    }
-    most + ((signs - most).exp() + (mean - most).exp()).ln()
-}
-
 /// The least number of equal signs among `signs` that decides at `level`; `None` if
 /// not even all of them would.
 pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
@@ -165,16 +149,6 @@ pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
 /// never do.
 pub(crate) fn least_signs(level: f64) -> Option<u64> {
     least(level, |signs| signs_needed(signs, level).is_some())
-}
-
-/// The least number of pairs with which the average of both kinds of evidence can
-/// decide at `level`.
-pub(crate) fn least_average(level: f64) -> Option<u64> {
-    let needed = ln_needed(level)?;
-    least(level, |pairs| {
-        let signs = ln_sign_evidence(pairs as f64, 0.0);
-        ln_average(Some(signs), Some(ln_evidence(pairs, 1.0, needed))) >= needed
-    })
 }
 
 /// The least positive number of pairs that `can` decide at `level`.
@@ -248,26 +222,12 @@ mod tests {
         assert_eq!(least_signs(0.05), Some(6));
         assert!(least_pairs(1e-300).is_some() && least_signs(1e-300).is_some());
         for level in [0.0, 0.5, 0.7, -1.0, f64::NAN] {
-            assert_eq!((ln_needed(level), least_average(level)), (None, None));
+            assert_eq!(ln_needed(level), None);
             assert_eq!((least_pairs(level), least_signs(level)), (None, None));
             assert_eq!(t_squared(100, level), None);
         }
         assert_eq!(t_squared(0, 0.05), None);
         assert_eq!(signs_needed(0, 0.05), None);
-    }
-
-    #[test]
-    fn the_least_average_is_the_first_at_which_both_bets_together_win() {
-        for level in LEVELS {
-            let needed = ln_needed(level).unwrap();
-            let won = |n: u64| {
-                let signs = 0.4 * ln_sign_evidence(n as f64, 0.0).exp();
-                signs + 0.6 * ln_evidence(n, 1.0, needed).exp()
-            };
-            let naive = (1..).find(|n| won(*n) >= 0.5 / level);
-            assert_eq!(least_average(level), naive, "{level}");
-        }
-        assert_eq!(least_average(0.05), Some(7));
     }
 
     #[test]
@@ -308,27 +268,6 @@ mod tests {
             let share = two_point::ever_wrong(1000, boundary) / level;
             assert!(share <= 1.0 && share > 0.5, "{level}: {share}");
         }
-    }
-
-    #[test]
-    fn the_average_is_called_wrong_as_rarely_as_promised() {
-        for level in [0.3, 0.15, 0.05, 0.04, 0.01, 0.001] {
-            let needed = ln_needed(level).unwrap();
-            let decides = |n: u64, k: u64| {
-                let (above, below) = (k as f64, (n - k) as f64);
-                let mean = (above - below) / n as f64;
-                let mean = ln_evidence(n, mean * mean, needed);
-                ln_average(Some(ln_sign_evidence(above, below)), Some(mean)) >= needed
-            };
-            let boundary = |n: u64| {
-                let least = (n / 2 + 1..=n).find(|k| decides(n, *k));
-                least.map_or(f64::INFINITY, |k| 2.0 * k as f64 - n as f64)
-            };
-            let wrong = two_point::ever_wrong(400, boundary) / level;
-            assert!(wrong <= 0.95, "{level}: {wrong}");
-        }
-        assert_eq!(ln_average(None, None), f64::NEG_INFINITY);
-        assert!((ln_average(Some(2.0), Some(2.0)) - 2.0).abs() < 1e-15);
     }
 
     /// The least sum of `n` signs that decides.

@@ -106,7 +106,10 @@ fn the_order_of_the_pairs_says_nothing() {
         }
         let other = summary(estimator, shuffled);
         assert_close(one.change, other.change, about);
-        assert_close(one.lower, other.lower, about);
-        assert_close(one.upper, other.upper, about);
+        // Bets depend on what was seen before, and so do their bounds.
+        if estimator != Estimator::Robust {
+            assert_close(one.lower, other.lower, about);
+            assert_close(one.upper, other.upper, about);
+        }
     });
 }

@@ -5,7 +5,7 @@
 //! Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175, and those of
 //! [`sequential`](crate::stats::sequential).
 
-use super::{Signal, Tail};
+use super::Signal;
 use crate::stats::moments::PairMoments;
 use crate::stats::sequential::{ratio_set, share, t_squared};
 
@@ -56,22 +56,6 @@ impl RatioOfMeans {
         let variance = head - 2.0 * ratio * both + ratio * ratio * base;
         let share = share(mean, variance)?;
         Some(Signal::Share { above: mean > 0.0, share })
-    }
-
-    /// The share of the mean of the differences at a candidate change, if the mean
-    /// points to `tail`'s side of it. It is no more than the share at any candidate
-    /// further away from that side, so that evidence against one candidate is
-    /// evidence against all candidates beyond it.
-    pub(super) fn share_on(&self, tail: Tail, change: f64) -> Option<f64> {
-        let Signal::Share { above, share: here } = self.signal(change)? else { return None };
-        let (mean, variance) = match tail {
-            Tail::Above => (self.head()?, self.sums.head().population_variance()?),
-            Tail::Below => (self.base()?, self.sums.base().population_variance()?),
-        };
-        // On the way to the ratio 0, or to infinity, the share is least at one of the
-        // ends.
-        let furthest = share(mean, variance)?;
-        (above == (tail == Tail::Above)).then(|| here.min(furthest))
     }
 
     /// Whether every value is zero: no change, though no ratio is refuted.

@@ -17,7 +17,7 @@
 //! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
 //!   for the order statistics.
 
-use super::{ROUNDING, Signal, Tail};
+use super::{ROUNDING, Signal};
 use crate::stats::sequential::signs_needed;
 use crate::stats::sketch::{Between, Sketch};
 
@@ -89,14 +89,6 @@ impl MedianOfRatios {
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
         let least = |count: Between<usize>| count.least as u64;
         (least(self.changes.above(change)), least(self.changes.below(change)))
-    }
-
-    /// How many pairs' changes are certainly on this side of a candidate, and how many
-    /// may be on the other side.
-    pub(super) fn signs_on(&self, tail: Tail, change: f64) -> (u64, u64) {
-        let (above, below) = (self.changes.above(change), self.changes.below(change));
-        let (here, there) = if tail == Tail::Above { (above, below) } else { (below, above) };
-        (here.least as u64, there.most as u64)
     }
 
     /// How many equal signs decide, from 1 to the number of pairs.

@@ -22,6 +22,7 @@ use crate::model::estimator::Estimator;
 use crate::model::metric::Better;
 use crate::model::outcome::Summary;
 
+use super::betting::Fared;
 use super::sequential::{least_pairs, least_signs};
 
 impl Estimator {
@@ -29,7 +30,7 @@ impl Estimator {
     /// `None` if the levels allow none.
     pub fn least_pairs(self, levels: Levels) -> Option<u64> {
         let least = match self {
-            Estimator::Robust => return Robust::least_pairs(levels.alarm, levels.clear),
+            Estimator::Robust => return Robust::least_pairs(levels),
             Estimator::Median => least_signs,
             Estimator::Mean | Estimator::GeometricMean | Estimator::Min => least_pairs,
         };
@@ -89,13 +90,6 @@ pub enum Decision {
 /// a change that equals the threshold exactly, as counters may have.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// A side of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tail {
-    Above,
-    Below,
-}
-
 /// One of the questions that make a verdict: either a single answer *above* decides, or
 /// all answers *below*.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,16 +120,14 @@ pub(super) enum Signal {
         /// How many are negative.
         below: u64,
     },
-    /// Both, with the average of their evidence.
-    Both {
-        /// Whether the mean of the differences is positive.
+    /// The wagers about the candidate.
+    Bets {
+        /// Whether the change is estimated above the candidate.
         higher: bool,
-        /// The share of the mean in the mean square, 0 to 1.
-        share: f64,
-        /// How many differences are positive.
-        above: u64,
-        /// How many are negative.
-        below: u64,
+        /// Those on a change above it.
+        above: Fared,
+        /// Those on a change below it.
+        below: Fared,
     },
 }
 

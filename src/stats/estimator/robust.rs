@@ -1,37 +1,34 @@
 //! The typical change, with a guard on the average.
 //!
-//! The *typical* change is judged by the average of two pieces of evidence, that of the
-//! signs and that of the mean. Whichever suits the noise decides, at the price of about
-//! a factor of 2 ([`ln_average`]). The median of the changes has to be on the same side
-//! of a candidate as the evidence.
+//! Whether the *typical* change is above or below a candidate is what two
+//! [wagers](crate::stats::betting) bet on, one for each direction. The median of the changes
+//! has to be on the same side of the candidate as the wager that is won.
 //!
 //! The *guard* is the mean with a threshold [`TAIL`] times as far. It limits what the
 //! median does not see: runs that are rare and much slower. Each bound is the larger of
 //! the typical change's bound and of the mean's bound divided by [`TAIL`], so either of
 //! them can raise an alarm, while an all-clear needs both. Alarms share their level
-//! ([`GUARD`]); all-clears need not. The estimate is the typical change, unless the
-//! guard's lower bound is above it. Then the tail overrules the typical change, and the
-//! estimate is the change of the mean divided by [`TAIL`].
+//! ([`GUARD`]); all-clears need not. In an alarm the guard is a wager of its own. In an
+//! all-clear it is the evidence of [`sequential`](crate::stats::sequential): a condition on
+//! top can only make it rarer, and so needs no theorem. The estimate is the typical change,
+//! unless the guard's lower bound is above it. Then the tail overrules the typical change,
+//! and the estimate is the change of the mean divided by [`TAIL`].
 //!
 //! Nothing can guard against a tail that has not shown itself. So there is no all-clear
 //! before a tail of a fifth of the runs would have been seen with a probability of 1
 //! minus the level (14 pairs at 5 %).
 //!
+//! The interval is what the same wagers do not refute, each candidate with wagers of its
+//! own, which are made when somebody asks, from the kept pairs ([`Kept`]). What they refute
+//! need not be in one piece: the interval ends where two candidates, one of them twice as
+//! far from the estimate as the other, are refuted both.
+//!
 //! Internally, everything is turned such that a larger value is worse.
-//!
-//! # References
-//!
-//! Vovk and Wang 2021, *E-values: calibration, combination and applications*, Ann. Stat.
-//! 49:1736 (an average of e-values is an e-value), and those of
-//! [`sequential`](crate::stats::sequential), [`median`](super::median) and
-//! [`mean`](super::mean).
 
 use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
-use super::{Better, Decision, Prospect, ROUNDING, Signal, Tail};
-use crate::stats::sequential::{
-    least_average, least_pairs, ln_average, ln_evidence, ln_needed, ln_sign_evidence,
-};
+use super::{Better, Decision, Levels, Prospect, ROUNDING, Signal};
+use crate::stats::betting::{self, Aim, Guard, Wager};
 
 /// By what factor the guard's threshold is further away than the threshold itself.
 pub const TAIL: f64 = 3.0;
@@ -43,8 +40,15 @@ const RARE: f64 = 0.2;
 /// The guard's part of the level of an alarm.
 const GUARD: f64 = 0.2;
 
-/// Bounds are not searched beyond this change.
-const LARGEST: f64 = 1e12;
+/// The logarithm of any ratio of two numbers is nearer to 0 than this.
+const FARTHEST: f64 = 1500.0;
+
+/// How exact a bound is, as a part of its distance from the estimate.
+const EXACT: f64 = 0.004;
+
+/// So many distances in a row, each twice the one before, have to be refuted before the
+/// search for a bound goes no farther.
+const IN_A_ROW: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Robust {
@@ -53,6 +57,97 @@ pub(super) struct Robust {
     alarm: f64,
     pub(super) typical: MedianOfRatios,
     mean: RatioOfMeans,
+    kept: Kept,
+    /// The questions that are asked after every pair.
+    watched: Vec<Question>,
+}
+
+/// Whether the change is beyond a candidate, as the wagers see it.
+#[derive(Clone, Debug)]
+struct Question {
+    candidate: f64,
+    levels: Levels,
+    alarm: Wager,
+    clear: Wager,
+    guard: Guard,
+}
+
+impl Question {
+    fn new(candidate: f64, levels: Levels) -> Self {
+        Question {
+            candidate,
+            levels,
+            alarm: Wager::new(Aim::Above, part(levels.alarm)),
+            clear: Wager::new(Aim::Below, levels.clear),
+            guard: Guard::new(levels.alarm * GUARD),
+        }
+    }
+
+    fn push(&mut self, pair: &Pairs) {
+        let distance = pair.ln_ratio - ln_ratio(self.candidate);
+        self.alarm.push(distance);
+        self.clear.push(distance);
+        self.guard.push(guarded(self.candidate), pair.base, pair.head);
+    }
+}
+
+/// A pair, or the average of several.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pairs {
+    base: f64,
+    head: f64,
+    ln_ratio: f64,
+}
+
+impl Pairs {
+    fn plus(self, other: Pairs) -> Self {
+        Pairs {
+            base: self.base + other.base,
+            head: self.head + other.head,
+            ln_ratio: self.ln_ratio + other.ln_ratio,
+        }
+    }
+
+    fn over(self, count: usize) -> Self {
+        let part = 1.0 / count as f64;
+        Pairs { base: part * self.base, head: part * self.head, ln_ratio: part * self.ln_ratio }
+    }
+}
+
+/// The pairs in their order, in bounded memory: of more than [`Kept::MOST`] neighbours are
+/// put together. The average of neighbours is as symmetric as they are, so that the theorem
+/// holds for it too.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    /// The sums of neighbours.
+    sums: Vec<Pairs>,
+    /// How many pairs there are.
+    pairs: usize,
+    /// How often the sums were put together by twos: each has two to this power.
+    halvings: u32,
+}
+
+impl Kept {
+    const MOST: usize = 512;
+
+    fn push(&mut self, pair: Pairs) {
+        let width = 1 << self.halvings;
+        match self.sums.last_mut().filter(|_| !self.pairs.is_multiple_of(width)) {
+            Some(last) => *last = last.plus(pair),
+            None => self.sums.push(pair),
+        }
+        self.pairs += 1;
+        if self.pairs == Self::MOST * width {
+            self.sums = self.sums.chunks(2).map(|two| two[0].plus(two[1])).collect();
+            self.halvings += 1;
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Pairs> + '_ {
+        let width = 1 << self.halvings;
+        let count = move |place: usize| width.min(self.pairs - place * width);
+        self.sums.iter().enumerate().map(move |(place, sum)| sum.over(count(place)))
+    }
 }
 
 impl Robust {
@@ -62,19 +157,27 @@ impl Robust {
             alarm,
             typical: MedianOfRatios::default(),
             mean: RatioOfMeans::default(),
+            kept: Kept::default(),
+            watched: Vec::new(),
         }
     }
 
-    /// Keeps decisions about `threshold` exact, however many pairs there will be. Call
-    /// it before the first.
-    pub(super) fn watch(&mut self, threshold: f64) {
+    /// Keeps decisions about `threshold` at hand, and exact however many pairs there will
+    /// be. Call it before the first.
+    pub(super) fn watch(&mut self, threshold: f64, levels: Levels) {
         self.typical.watch(threshold);
+        self.watched.push(Question::new(threshold + ROUNDING, levels));
     }
 
     pub(super) fn push(&mut self, base: f64, head: f64) {
         let (better, worse) = self.turned((base, head));
         self.typical.push(better, worse);
         self.mean.push(better, worse);
+        // Exact where the change equals a candidate that is written in decimals.
+        let change = if better == worse { 0.0 } else { (worse - better) / better };
+        let pair = Pairs { base: better, head: worse, ln_ratio: ln_ratio(change) };
+        self.kept.push(pair);
+        self.watched.iter_mut().for_each(|question| question.push(&pair));
     }
 
     pub(super) fn base(&self) -> Option<f64> {
@@ -98,8 +201,10 @@ impl Robust {
     }
 
     fn tail_overrules(&self) -> bool {
-        let least = self.mean.lower(self.alarm * GUARD).map(shrunk);
-        least.zip(self.typical.change()).is_some_and(|(least, typical)| least > typical)
+        let both = self.typical.change().zip(self.mean.change().map(shrunk));
+        both.is_some_and(|(typical, tail)| {
+            tail > typical && self.guard_refutes(typical, self.alarm * GUARD)
+        })
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
@@ -116,25 +221,61 @@ impl Robust {
         }
     }
 
+    /// Both bounds, as they say what [`Robust::decide`] says.
+    pub(super) fn held_against(
+        &self,
+        threshold: f64,
+        levels: Levels,
+    ) -> (Option<f64>, Option<f64>) {
+        let beyond = threshold + 2.0 * ROUNDING;
+        let (least, most) = (self.least(levels.alarm), self.most(levels.clear));
+        let (least, most) = match self.decide(threshold, levels) {
+            Some(Decision::Regression) => (least.map(|end| end.max(beyond)).or(Some(beyond)), most),
+            Some(Decision::NoRegression) => {
+                (least, most.map(|end| end.min(threshold)).or(Some(threshold)))
+            }
+            None => {
+                let most = most.filter(|end| *end >= beyond || self.has_seen(levels.clear));
+                (least.map(|end| end.min(threshold)), most.map(|end| end.max(beyond)))
+            }
+        };
+        match self.direction {
+            Better::Lower => (least, most),
+            Better::Higher => (most.map(|end| self.back(end)), least.map(|end| self.back(end))),
+        }
+    }
+
     /// How many pairs' changes are worse than a candidate, and how many better.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
         self.typical.signs(self.back(change))
     }
 
-    /// What the bounds say about the threshold, without searching them.
-    pub(super) fn decide(&self, threshold: f64, alarm: f64, clear: f64) -> Option<Decision> {
+    /// What the pairs say about the threshold.
+    pub(super) fn decide(&self, threshold: f64, levels: Levels) -> Option<Decision> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
-        let slower = typical > critical && self.refutes(Tail::Above, critical, part(alarm));
-        let guard = |end: Option<f64>| end.map(shrunk);
-        if slower || guard(self.mean.lower(alarm * GUARD)).is_some_and(|end| end > critical) {
-            return Some(Decision::Regression);
-        }
-        let passes = typical <= critical && self.refutes(Tail::Below, critical, clear);
-        let clears = passes
-            && self.has_seen(clear)
-            && guard(self.mean.upper(clear)).is_some_and(|end| end <= critical);
-        clears.then_some(Decision::NoRegression)
+        self.ask(critical, levels, |question| {
+            let slower = typical > critical && question.alarm.is_won();
+            let tail = self.mean.change().map(shrunk);
+            if slower || tail.is_some_and(|tail| tail > critical) && question.guard.is_won() {
+                return Some(Decision::Regression);
+            }
+            let passes = typical <= critical && question.clear.is_won();
+            let clears = passes
+                && self.has_seen(levels.clear)
+                && self.mean.upper(levels.clear).is_some_and(|end| shrunk(end) <= critical);
+            clears.then_some(Decision::NoRegression)
+        })
+    }
+
+    /// How near an alarm is: 1 where there is one, negative where the typical change is not
+    /// beyond the threshold. The evidence grows with the square of the distance.
+    pub(super) fn share_beyond(&self, threshold: f64, levels: Levels) -> Option<f64> {
+        let critical = threshold + ROUNDING;
+        let typical = self.typical.change()?;
+        let share = self.ask(critical, levels, |question| question.alarm.share());
+        let share = share.max(0.0).sqrt();
+        Some(if typical > critical { share } else { -share })
     }
 
     /// Whether a tail that is not too rare would have shown itself with a probability of
@@ -144,81 +285,119 @@ impl Robust {
     }
 
     /// The questions that make the verdict. A larger value is worse.
-    pub(super) fn prospects(
-        &self,
-        threshold: f64,
-        alarm: f64,
-        clear: f64,
-    ) -> Vec<Option<Prospect>> {
-        let tail = if threshold > 0.0 { threshold * TAIL } else { threshold };
-        let (above, below) = self.typical.signs(threshold);
-        let both = match self.mean.signal(threshold) {
-            Some(Signal::Share { above: higher, share }) => {
-                Some(Signal::Both { higher, share, above, below })
-            }
-            _ => None,
-        };
-        let guard = self.mean.signal(tail);
+    pub(super) fn prospects(&self, threshold: f64, levels: Levels) -> Vec<Option<Prospect>> {
+        let Levels { alarm, clear } = levels;
+        let critical = threshold + ROUNDING;
+        let typical = self.typical.change().map(|typical| {
+            let (above, below) = self
+                .ask(critical, levels, |question| (question.alarm.fared(), question.clear.fared()));
+            Signal::Bets { higher: typical > critical, above, below }
+        });
+        let guard = self.mean.signal(guarded(threshold) - 1.0);
         let fewest = pairs_to_see(clear);
         vec![
-            both.map(|signal| Prospect { signal, above: part(alarm), below: clear, fewest }),
+            typical.map(|signal| Prospect { signal, above: part(alarm), below: clear, fewest }),
             guard.map(|signal| Prospect { signal, above: alarm * GUARD, below: clear, fewest }),
         ]
     }
 
     /// The least number of pairs that can decide either way.
-    pub(super) fn least_pairs(alarm: f64, clear: f64) -> Option<u64> {
-        let alarms = [least_average(part(alarm)), least_pairs(alarm * GUARD)];
-        let clears = least_average(clear).zip(least_pairs(clear));
-        let clears = clears.map(|(typical, guard)| typical.max(guard).max(pairs_to_see(clear)));
-        alarms.into_iter().chain([clears]).flatten().min()
+    pub(super) fn least_pairs(levels: Levels) -> Option<u64> {
+        let alarm = betting::least_pairs(Aim::Above, part(levels.alarm));
+        let clear = betting::least_pairs(Aim::Below, levels.clear);
+        let clear = clear.map(|typical| typical.max(pairs_to_see(levels.clear)));
+        alarm.into_iter().chain(clear).min()
+    }
+
+    /// What the wagers about a candidate say.
+    fn ask<T>(&self, candidate: f64, levels: Levels, answer: impl Fn(&Question) -> T) -> T {
+        let same = |one: &&Question| one.candidate == candidate && one.levels == levels;
+        if let Some(watched) = self.watched.iter().find(same) {
+            return answer(watched);
+        }
+        let mut question = Question::new(candidate, levels);
+        self.kept.iter().for_each(|pair| question.push(&pair));
+        answer(&question)
     }
 
     /// The lower bound at the level of an alarm.
     fn least(&self, level: f64) -> Option<f64> {
-        let typical = self.typical_bound(Tail::Above, part(level));
-        let guard = self.mean.lower(level * GUARD).map(shrunk);
-        [typical, guard].into_iter().flatten().reduce(f64::max)
+        let typical = self.typical_bound(Aim::Above, part(level));
+        self.guard_bound(typical.unwrap_or(-1.0), level * GUARD).or(typical)
     }
 
     /// The upper bound at the level of an all-clear.
     fn most(&self, level: f64) -> Option<f64> {
         let guard = self.mean.upper(level).map(shrunk)?;
-        Some(self.typical_bound(Tail::Below, level)?.max(guard))
+        Some(self.typical_bound(Aim::Below, level)?.max(guard))
     }
 
-    /// The bound of the typical change: the end of the candidates that are refuted because
-    /// the typical change is on this side of them.
-    fn typical_bound(&self, tail: Tail, level: f64) -> Option<f64> {
+    /// The bound of the typical change: the candidates beyond it are refuted. None if no
+    /// candidate is.
+    fn typical_bound(&self, aim: Aim, level: f64) -> Option<f64> {
         let between = self.typical.change_between()?;
-        let (estimate, mut far) = match tail {
-            Tail::Above => (between.least, -1.0),
-            Tail::Below => (between.most, LARGEST),
+        let (estimate, sign) = match aim {
+            Aim::Above => (ln_ratio(between.least), -1.0),
+            Aim::Below => (ln_ratio(between.most), 1.0),
         };
-        if !self.refutes(tail, far, level) {
+        let refuted = |distance: f64| {
+            let mut wager = Wager::new(aim, level);
+            self.kept.iter().any(|pair| {
+                wager.push(pair.ln_ratio - (estimate + sign * distance));
+                wager.is_won()
+            })
+        };
+        let typical = self.kept.iter().map(|pair| (pair.ln_ratio - estimate).abs());
+        let typical = typical.sum::<f64>() / self.kept.sums.len() as f64;
+        let root = (self.kept.sums.len() as f64).sqrt();
+        // Where all pairs are alike, as near as numbers can be.
+        let nearest = (estimate.abs() * f64::EPSILON).max(1e-15);
+        let (mut far, mut near, mut row) = ((typical / root).max(nearest), 0.0, 0);
+        let mut first = far;
+        while row < IN_A_ROW {
+            if refuted(far) {
+                first = if row == 0 { far } else { first };
+                row += 1;
+            } else {
+                (near, row) = (far, 0);
+            }
+            if far > 2.0 * FARTHEST && row == 0 {
+                return None;
+            }
+            far *= 2.0;
+        }
+        // Invariant: `first` is refuted and `near` is not.
+        while first - near > EXACT * first && first > nearest {
+            let middle = near.midpoint(first);
+            *(if refuted(middle) { &mut first } else { &mut near }) = middle;
+        }
+        Some((estimate + sign * first).exp_m1())
+    }
+
+    /// The bound of the mean's change, divided by [`TAIL`], if it is above `typical`.
+    fn guard_bound(&self, typical: f64, level: f64) -> Option<f64> {
+        let tail = self.mean.change().map(shrunk).filter(|tail| *tail > typical)?;
+        if !self.guard_refutes(typical, level) {
             return None;
         }
-        let mut near = estimate.min(LARGEST);
-        if self.refutes(tail, near, level) {
-            return Some(estimate);
+        let (mut near, mut far) = (tail.min(f64::MAX), typical);
+        if self.guard_refutes(near, level) {
+            return Some(tail);
         }
         // Invariant: `far` is refuted and `near` is not.
-        while (near - far).abs() > 1e-14 * (1.0 + near.abs().min(far.abs())) {
+        while near - far > EXACT * (near - typical) && near.midpoint(far) != far {
             let middle = near.midpoint(far);
-            *(if self.refutes(tail, middle, level) { &mut far } else { &mut near }) = middle;
+            *(if self.guard_refutes(middle, level) { &mut far } else { &mut near }) = middle;
         }
         Some(far)
     }
 
-    /// Whether the evidence says that the typical change is on this side of `change`.
-    fn refutes(&self, tail: Tail, change: f64, level: f64) -> bool {
-        let Some(needed) = ln_needed(level) else { return false };
-        let (most, rest) = self.typical.signs_on(tail, change);
-        let signs = (most > rest).then(|| ln_sign_evidence(most as f64, rest as f64));
-        let pairs = self.typical.pairs();
-        let share = self.mean.share_on(tail, change);
-        let mean = share.map(|share| ln_evidence(pairs, share, needed));
-        ln_average(signs, mean) >= needed
+    /// Whether the guard says that the mean's change is above what `change` allows it.
+    fn guard_refutes(&self, change: f64, level: f64) -> bool {
+        let mut guard = Guard::new(level);
+        let ratio = guarded(change);
+        self.kept.iter().for_each(|pair| guard.push(ratio, pair.base, pair.head));
+        guard.is_won()
     }
 
     /// The better side first if these are base and head; base first if these are the
@@ -240,6 +419,11 @@ impl Robust {
     }
 }
 
+/// The logarithm of the ratio of a change, which is finite also where one side is 0.
+fn ln_ratio(change: f64) -> f64 {
+    change.ln_1p().clamp(-FARTHEST, FARTHEST)
+}
+
 /// The typical change's part of the level of an alarm.
 fn part(alarm: f64) -> f64 {
     alarm * (1.0 - GUARD)
@@ -248,6 +432,11 @@ fn part(alarm: f64) -> f64 {
 /// How many pairs show a tail that is not too rare with a probability of `1 - level`.
 fn pairs_to_see(level: f64) -> u64 {
     (level.ln() / (1.0 - RARE).ln()).ceil().max(0.0) as u64
+}
+
+/// The ratio that the mean may have where the typical change may be `change`.
+fn guarded(change: f64) -> f64 {
+    1.0 + if change > 0.0 { TAIL * change } else { change }
 }
 
 /// The change of the mean, to be compared with the threshold itself.
@@ -297,52 +486,93 @@ mod tests {
             let pairs: Vec<(f64, f64)> = (0..count).map(pair).collect();
             let robust = filled(Better::Lower, &pairs);
             let typical = robust.typical.change().unwrap();
-            let sure = |level: f64| robust.mean.lower(level).is_some_and(|end| end > 3.0 * typical);
+            let mut guard = Guard::new(0.01);
+            pairs.iter().for_each(|(base, head)| guard.push(1.0 + 3.0 * typical, *base, *head));
             let tail = robust.mean.change().unwrap() / 3.0;
-            if sure(0.01) {
+            if guard.is_won() {
                 spoke += 1;
                 assert_eq!((robust.overruled(), robust.change()), (Some(typical), Some(tail)));
+                let bound = robust.least(0.05).unwrap();
+                assert!(typical < bound && bound < tail, "{typical} {bound} {tail}");
+                assert!(robust.guard_refutes(bound, 0.01));
+                assert!(!robust.guard_refutes(bound + 0.005 * (tail - typical), 0.01));
             } else {
-                silent += usize::from(sure(0.05));
+                silent += 1;
                 assert_eq!((robust.overruled(), robust.change()), (None, Some(typical)));
-            }
-            for threshold in [0.0, 0.003, 0.01, 0.03, 0.1] {
-                let alarm = robust.decide(threshold, 0.05, 0.05) == Some(Decision::Regression);
-                assert_eq!(alarm, robust.least(0.05).is_some_and(|end| end > threshold), "{count}");
             }
         }
         assert!(silent > 0 && spoke > 0, "{silent} {spoke}");
     }
 
     #[test]
-    fn the_ends_part_what_both_bets_together_refute() {
+    fn the_ends_part_what_the_wagers_refute() {
         let mut noise = TestNoise::seeded(52);
+        let mut found = 0;
         for round in 0..60 {
-            // Half of the changes above the other half, at times far above.
-            let (count, apart) = ([20, 41, 60][round % 3], [0.0, 0.2, 1e6][round / 3 % 3]);
+            let count = [20, 41, 60][round % 3];
             let mut sums = Robust::new(Better::Lower, 0.05);
-            for number in 0..count {
-                let far = if number % 2 == 0 { apart } else { 0.0 };
-                sums.push(1.0, 1.0 + far + 0.01 * noise.uniform());
-            }
-            let refuted = |tail: Tail, change: f64| {
-                let (above, below) = sums.typical.signs(change);
-                let (most, rest) =
-                    if tail == Tail::Above { (above, below) } else { (below, above) };
-                let needed = ln_needed(0.04).unwrap();
-                let signs = ln_sign_evidence(most as f64, rest as f64).exp();
-                let share = sums.mean.share_on(tail, change);
-                let mean = share.map_or(0.0, |share| ln_evidence(count, share, needed).exp());
-                0.4 * if most > rest { signs } else { 0.0 } + 0.6 * mean >= 12.5
+            let changes: Vec<f64> = (0..count).map(|_| 0.01 * noise.normal()).collect();
+            changes.iter().for_each(|change| sums.push(1.0, 1.0 + change));
+            let refuted = |aim: Aim, candidate: f64| {
+                let mut wager = Wager::new(aim, 0.04);
+                changes.iter().for_each(|change| wager.push(change.ln_1p() - candidate.ln_1p()));
+                wager.is_won()
             };
-            for tail in [Tail::Above, Tail::Below] {
-                let Some(end) = sums.typical_bound(tail, 0.04) else { continue };
-                let step = if tail == Tail::Above { -1e-9 } else { 1e-9 } * (1.0 + end.abs());
-                assert!(refuted(tail, end + step), "{round}: {end}");
-                let estimate = sums.typical.change().unwrap();
-                assert!(!refuted(tail, end - step) || end == estimate, "{round}: {end}");
+            let estimate = sums.typical.change().unwrap();
+            for (aim, out) in [(Aim::Above, -1.0), (Aim::Below, 1.0)] {
+                let Some(end) = sums.typical_bound(aim, 0.04) else { continue };
+                let distance = (end - estimate).abs();
+                found += 1;
+                assert!(refuted(aim, end + out * 0.001 * distance), "{round}: {end}");
+                assert!(!refuted(aim, end - out * 0.005 * distance), "{round}: {end}");
+                for step in 1..40 {
+                    let candidate = end + out * f64::from(step) * 0.1 * distance;
+                    assert!(candidate <= -1.0 || refuted(aim, candidate), "{round}: {candidate}");
+                }
             }
         }
+        assert!(found > 60, "{found}");
+    }
+
+    #[test]
+    fn neighbours_are_put_together_only_where_there_are_many_pairs() {
+        let mut kept = Kept::default();
+        for number in 1..=20_000_u32 {
+            let value = f64::from(number);
+            kept.push(Pairs { base: value, head: 2.0 * value, ln_ratio: -value });
+            let width = 1 << kept.halvings;
+            assert_eq!(kept.sums.len(), kept.pairs.div_ceil(width));
+            assert!(kept.sums.len() <= Kept::MOST, "{number}");
+        }
+        let all: Vec<Pairs> = kept.iter().collect();
+        assert_eq!((kept.halvings, all.len()), (6, 313));
+        // The last one has only half of its pairs.
+        for (place, pair) in all.iter().take(312).enumerate() {
+            let mean = 64.0 * place as f64 + 32.5;
+            assert_eq!((pair.base, pair.head, pair.ln_ratio), (mean, 2.0 * mean, -mean));
+        }
+        assert_eq!(kept.iter().last().map(|pair| pair.base), Some(19_984.5));
+    }
+
+    #[test]
+    fn what_is_watched_is_what_the_kept_pairs_say() {
+        let mut noise = TestNoise::seeded(53);
+        let levels = Levels { alarm: 0.01, clear: 0.05 };
+        let mut decided = 0;
+        for round in 0..30 {
+            let mut sums = Robust::new(Better::Lower, levels.alarm);
+            sums.watch(0.02, levels);
+            for _ in 0..50 {
+                let effect = 0.01 * f64::from(round % 6);
+                sums.push(1.0 + 0.02 * noise.normal(), 1.0 + effect + 0.02 * noise.normal());
+                let mut asked = sums.clone();
+                asked.watched.clear();
+                assert_eq!(sums.decide(0.02, levels), asked.decide(0.02, levels));
+                assert_eq!(sums.held_against(0.02, levels), asked.held_against(0.02, levels));
+                decided += usize::from(sums.decide(0.02, levels).is_some());
+            }
+        }
+        assert!(decided > 200, "{decided}");
     }
 
     #[test]
@@ -350,10 +580,10 @@ mod tests {
         for (alarm, clear) in [(0.05, 0.05), (0.01, 0.05), (0.05, 0.001), (1e-6, 0.4)] {
             let steady = |change: f64, pairs: usize| {
                 let sums = filled(Better::Lower, &vec![(1.0, 1.0 + change); pairs]);
-                sums.decide(0.02, alarm, clear).is_some()
+                sums.decide(0.02, Levels { alarm, clear }).is_some()
             };
             let naive = (1..100).find(|pairs| steady(0.5, *pairs) || steady(0.0, *pairs));
-            let least = Robust::least_pairs(alarm, clear).map(|pairs| pairs as usize);
+            let least = Robust::least_pairs(Levels { alarm, clear }).map(|pairs| pairs as usize);
             assert_eq!(least, naive, "{alarm} {clear}");
         }
     }

@@ -54,12 +54,13 @@ impl Running {
         Running { estimator, direction, levels, pairs: 0, sums }
     }
 
-    /// Keeps decisions about `threshold` exact, however many pairs there will be. Call it
-    /// before the first pair. From 131,072 pairs on, an estimator that goes by ranks may
-    /// decide about any other threshold a little later, but never differently.
-    pub(crate) fn watch(&mut self, threshold: f64) {
+    /// Keeps decisions about `threshold` at hand and exact, however many pairs there will
+    /// be. Call it before the first pair. Decisions about any other threshold take as long as all
+    /// pairs together, and from 131,072 pairs on (512 for `robust`) come of neighbours that were
+    /// put together: as reliable, but maybe a little later.
+    pub fn watch(&mut self, threshold: f64) {
         match (&mut self.sums, self.direction.critical_change(threshold)) {
-            (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold),
+            (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold, self.levels),
             (EstimatorSums::Median(sums), Some(critical)) => sums.watch(critical),
             _ => {}
         }
@@ -98,10 +99,27 @@ impl Running {
 
     /// The estimate and its bounds.
     pub fn summary(&self) -> Summary {
+        let lower = ask!(&self.sums, lower(self.lower_level()));
+        self.bounded(lower, ask!(&self.sums, upper(self.upper_level())))
+    }
+
+    /// The estimate and its bounds where they are compared with `threshold`: as
+    /// [`Running::summary`], but they say what the verdict says. Before a slow tail would
+    /// have shown itself there is no bound that says *no regression*, and a bound next to the
+    /// threshold, which is known to a fraction only, is on the side that was decided.
+    pub fn held_against(&self, threshold: f64) -> Summary {
+        match (&self.sums, self.direction.critical_change(threshold)) {
+            (EstimatorSums::Robust(sums), Some(_)) => {
+                let (lower, upper) = sums.held_against(threshold, self.levels);
+                self.bounded(lower, upper)
+            }
+            _ => self.summary(),
+        }
+    }
+
+    fn bounded(&self, lower: Option<f64>, upper: Option<f64>) -> Summary {
         let finite = |value: &f64| value.is_finite();
         let change = ask!(&self.sums, change()).filter(finite);
-        let lower = ask!(&self.sums, lower(self.lower_level())).filter(|end| !end.is_nan());
-        let upper = ask!(&self.sums, upper(self.upper_level())).filter(finite);
         // Rounding must not put the estimate outside of its bounds.
         let within =
             |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
@@ -110,23 +128,8 @@ impl Running {
             base: ask!(&self.sums, base()).filter(finite),
             head: ask!(&self.sums, head()).filter(finite),
             change,
-            lower: lower.map(|end| within(end, f64::min)),
-            upper: upper.map(|end| within(end, f64::max)),
-        }
-    }
-
-    /// The estimate and its bounds where they are compared with `threshold`: as
-    /// [`Running::summary`], but without the bound that would say *no regression* before
-    /// a slow tail would have shown itself.
-    pub fn held_against(&self, threshold: f64) -> Summary {
-        let summary = self.summary();
-        let unseen =
-            matches!(&self.sums, EstimatorSums::Robust(sums) if !sums.has_seen(self.levels.clear));
-        let within = unseen && self.direction.is_within(&summary, threshold);
-        match self.direction {
-            _ if !within => summary,
-            Better::Lower => Summary { upper: None, ..summary },
-            Better::Higher => Summary { lower: None, ..summary },
+            lower: lower.filter(|end| !end.is_nan()).map(|end| within(end, f64::min)),
+            upper: upper.filter(finite).map(|end| within(end, f64::max)),
         }
     }
 
@@ -143,7 +146,7 @@ impl Running {
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
         if let EstimatorSums::Robust(sums) = &self.sums {
-            return sums.decide(threshold, self.levels.alarm, self.levels.clear);
+            return sums.decide(threshold, self.levels);
         }
         let summary = self.summary();
         let beyond = match self.direction {
@@ -160,7 +163,7 @@ impl Running {
 
     /// Whether the estimate is beyond `threshold`, regardless of its bounds.
     pub(crate) fn exceeds(&self, threshold: f64) -> bool {
-        let change = self.summary().change;
+        let change = ask!(&self.sums, change()).filter(|change| change.is_finite());
         match (change, self.direction.critical_change(threshold), self.direction) {
             (Some(change), Some(critical), Better::Lower) => change > critical,
             (Some(change), Some(critical), Better::Higher) => change < critical,
@@ -172,6 +175,10 @@ impl Running {
     /// that has to pass it for a regression: 1 where that just does, negative where the
     /// estimate is not beyond. `None` while there is no estimate.
     pub fn share_beyond(&self, threshold: f64) -> Option<f64> {
+        if let EstimatorSums::Robust(sums) = &self.sums {
+            self.direction.critical_change(threshold)?;
+            return sums.share_beyond(threshold, self.levels);
+        }
         let Summary { change, lower, upper, .. } = self.summary();
         let (change, critical) = (change?, self.direction.critical_change(threshold)?);
         let share = match self.direction {
@@ -199,10 +206,9 @@ impl Running {
     /// nothing about one of them.
     pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
         let critical = self.direction.critical_change(threshold)?;
-        let Levels { alarm, clear } = self.levels;
         let signal = match &self.sums {
             EstimatorSums::Robust(sums) => {
-                return sums.prospects(threshold, alarm, clear).into_iter().collect();
+                return sums.prospects(threshold, self.levels).into_iter().collect();
             }
             EstimatorSums::Mean(sums) => sums.signal(critical)?,
             EstimatorSums::Geometric(sums) => sums.signal(critical)?,

@@ -40,25 +40,72 @@ fn direct(estimator: Estimator, pairs: &[(f64, f64)], threshold: f64, level: f64
     (ln_evidence(pairs.len() as u64, share, ln_needed(level).unwrap()), sum)
 }
 
+/// The bets: how steep each is, what it stakes, and what it begins with for an alarm and for
+/// an all-clear.
+const BETS: [[f64; 4]; 8] = [
+    [0.015625, 0.9999, 0.01, 0.02],
+    [0.0625, 0.9999, 0.02, 0.03],
+    [0.25, 0.5, 0.1, 0.2],
+    [1.0, 0.5, 0.25, 0.3],
+    [4.0, 0.25, 0.05, 0.12],
+    [4.0, 0.5, 0.12, 0.18],
+    [4.0, 0.75, 0.2, 0.1],
+    [4.0, 0.9999, 0.25, 0.05],
+];
+
+/// Whether the capital that bets on the differences, which are positive where it wins,
+/// ever reaches `1/level`. `column` has what the bets begin with.
+fn bets_win(differences: &[f64], level: f64, column: usize) -> bool {
+    let mut shares: Vec<f64> = BETS.iter().map(|bet| bet[column]).collect();
+    let (mut capital, mut scale, mut renewal) = (1.0, 0.0, 0);
+    for (n, z) in differences.iter().enumerate() {
+        if n >= renewal {
+            let sizes = crate::stats::empirical::sorted(differences[..n].iter().map(|z| z.abs()));
+            scale = sizes.get(n / 2).copied().unwrap_or(0.0);
+            renewal = n + 1 + n / 25;
+        }
+        let bet = |[slope, stake, ..]: [f64; 4]| match *z == 0.0 {
+            true => 0.0,
+            false => stake * (slope * z / scale).tanh(),
+        };
+        let total: f64 = shares.iter().zip(BETS).map(|(share, one)| share * bet(one)).sum();
+        for (share, one) in shares.iter_mut().zip(BETS) {
+            *share *= (1.0 + bet(one)) / (1.0 + total);
+        }
+        let room = (1.0 / level / capital - 1.0).max(0.0);
+        capital *= 1.0 + total.max(-room).min(room);
+        if capital >= (1.0 - 1e-9) / level {
+            return true;
+        }
+    }
+    false
+}
+
 /// The twin of [`Estimator::Robust`]: alarm by either, all-clear by both.
 fn directly_robust(pairs: &[(f64, f64)], threshold: f64, levels: Levels) -> Option<Decision> {
-    let mut changes: Vec<f64> = pairs.iter().map(|(better, worse)| worse / better - 1.0).collect();
-    changes.sort_by(f64::total_cmp);
-    let median = 0.5 * (changes[(changes.len() - 1) / 2] + changes[changes.len() / 2]);
-    let typical = |level: f64, sign: f64| {
-        let (mean, sum) = direct(Estimator::Mean, pairs, threshold, level);
-        let (signs, balance) = direct(Estimator::Median, pairs, threshold, level);
-        let mean = if sum * sign > 0.0 { mean.exp() } else { 0.0 };
-        let signs = if balance * sign > 0.0 { signs.exp() } else { 0.0 };
-        sign * (median - threshold) > 0.0 && 0.6 * mean + 0.4 * signs >= 0.5 / level
-    };
-    let guard = |level: f64, sign: f64| {
-        let (mean, sum) = direct(Estimator::Mean, pairs, 3.0 * threshold, level);
-        sum * sign > 0.0 && mean.exp() >= 0.5 / level
-    };
-    if typical(0.8 * levels.alarm, 1.0) || guard(0.2 * levels.alarm, 1.0) {
+    let changes: Vec<f64> = pairs.iter().map(|(better, worse)| worse / better - 1.0).collect();
+    let sorted = crate::stats::empirical::sorted(changes.iter().copied());
+    let median = crate::stats::empirical::median(&sorted).unwrap();
+    let z: Vec<f64> = changes.iter().map(|one| one.ln_1p() - threshold.ln_1p()).collect();
+    let against: Vec<f64> = z.iter().map(|z| -z).collect();
+    let above = bets_win(&z, 0.8 * levels.alarm, 2);
+    let below = bets_win(&against, levels.clear, 3);
+    let ratio = 1.0 + 3.0 * threshold;
+    let mut guards = [1.0; 5];
+    let mut tail = false;
+    for (n, (better, worse)) in pairs.iter().enumerate().skip(1) {
+        let mean = pairs[..n].iter().map(|(better, _)| better).sum::<f64>() / n as f64;
+        for (guard, slope) in guards.iter_mut().zip([0.25, 0.5, 1.0, 2.0, 4.0]) {
+            *guard *= 1.0 + 0.9999 * (slope * (worse - ratio * better) / mean).tanh();
+        }
+        tail |= guards.iter().sum::<f64>() / 5.0 >= 5.0 / levels.alarm;
+    }
+    let sums = pairs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+    let (evidence, sum) = direct(Estimator::Mean, pairs, 3.0 * threshold, levels.clear);
+    let seen = pairs.len() >= 14 && sum < 0.0 && evidence.exp() >= 0.5 / levels.clear;
+    if median > threshold && above || tail && sums.1 / sums.0 > ratio {
         Some(Decision::Regression)
-    } else if pairs.len() >= 14 && typical(levels.clear, -1.0) && guard(levels.clear, -1.0) {
+    } else if median < threshold && below && seen {
         Some(Decision::NoRegression)
     } else {
         None
