@@ -233,7 +233,7 @@ pub struct MetricResult {
     pub judgement: Option<Judgement>,
     /// The change of the typical run, where a slow tail made the estimate.
     #[serde(skip)]
-    pub(crate) overruled: Option<f64>,
+    pub overruled: Option<f64>,
     /// How many pairs have exactly the threshold's change and count for neither
     /// side.
     #[serde(skip)]

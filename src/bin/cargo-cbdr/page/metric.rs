@@ -30,13 +30,8 @@ pub(super) fn article(
     });
     let pairs: Vec<(Side, Pair<f64>)> =
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
-    let all: Vec<&str> = recording.labels().collect();
-    let labels = comparison.map_or(Pair { base: "base", head: "head" }, |comparison| {
-        comparison.labels.map(|label| all[label])
-    });
     // The heading above names the benchmark.
-    let prefix = format!("{}/", benchmark.name);
-    let labels = labels.map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)));
+    let labels = words::sides(benchmark);
     let decided = match result.verdict {
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,

@@ -14,6 +14,7 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status,
 use cargo_cbdr::samples::Recording;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::render::answer;
 use crate::render::escape::line;
 use crate::render::explanation::{self, Table};
 use crate::render::scale::ChangeScale;
@@ -27,7 +28,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&words::headline(outcome)));
+    let title = format!("cargo cbdr: {}", line(&answer::title(outcome)));
     let body = html! {
         (verdict(outcome))
         (notices(outcome))
@@ -65,13 +66,14 @@ fn document(title: &str, body: &Markup) -> String {
 
 /// The verdict, and why it is that one.
 fn verdict(outcome: &Outcome) -> Markup {
+    let answer = answer::answer(outcome);
     html! {
         header class=(tone(outcome.verdict)) {
             @if let Some(sides) = &outcome.sides {
                 p.sides { (line(&text::sides(sides))) }
             }
-            h1 { (words::headline(outcome)) }
-            p.reason { (sentence(&words::reason(outcome))) }
+            h1 { (line(&answer.heading())) }
+            p.reason { (sentence(&answer.rest())) }
         }
     }
 }
@@ -89,8 +91,8 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 /// What came of a metric: its verdict, or why it has none.
 fn answer(result: &MetricResult) -> Markup {
     let answer = match (result.verdict, result.status) {
-        (Some(verdict), _) => verdict.to_string(),
-        (None, Status::Compared) => "not a gate".to_owned(),
+        (Some(verdict), _) => text::verdict(verdict).to_owned(),
+        (None, Status::Compared) => "does not gate".to_owned(),
         (None, status) => status.to_string(),
     };
     html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
@@ -159,7 +161,11 @@ fn glance(outcome: &Outcome) -> Markup {
                     @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
                     span.swatch.zero {} "no change"
                 }
-                p.small { (sentence(&words::meaning(outcome))) }
+                p.small {
+                    "confidence " (words::confidence(outcome)) ", estimator "
+                    (outcome.policy.estimator) ": "
+                    a href=(words::PROMISE) { "what the verdict promises" }
+                }
             }
         }
     }

@@ -5,9 +5,11 @@ use std::fmt::{self, Write};
 use cargo_cbdr::model::explanation::Explanation;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 
+use super::answer::answer;
 use super::escape::{code, prose, quantity, xml};
 use super::explanation::{self, Table};
-use super::{scale, words};
+use super::scale;
+use super::words::{self, PROMISE};
 use crate::ui::text;
 
 /// The invisible first line of every comment, by which a bot finds the one that it
@@ -46,8 +48,12 @@ fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
         None => "",
     };
-    writeln!(out, "### {sign}cargo cbdr: {}\n", words::headline(outcome))?;
-    writeln!(out, "<p>{}</p>\n", prose(&cut(&words::reason(outcome), NOTICE)))?;
+    let answer = answer(outcome);
+    writeln!(out, "<h3>{sign}{}</h3>\n", prose(&cut(&answer.heading(), NOTICE)))?;
+    let rest = answer.rest();
+    if !rest.is_empty() {
+        writeln!(out, "<p>{}</p>\n", prose(&cut(&rest, NOTICE)))?;
+    }
     if outcome.metrics().next().is_some() {
         table(out, outcome)?;
     }
@@ -138,7 +144,7 @@ fn row(
     let (base, head) = (quantity(&base), quantity(&head));
     let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
     let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
-    let threshold = result.limit().map_or(String::new(), text::percent);
+    let threshold = result.limit().map_or(String::new(), text::limit);
     writeln!(
         out,
         "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
@@ -152,17 +158,14 @@ fn row(
 /// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
 /// a blank line would end it.
 fn details(out: &mut String, outcome: &Outcome) -> fmt::Result {
-    let (notices, meaning) = (words::notices(outcome), words::meaning(outcome));
+    let notices = words::notices(outcome);
     let noticed = match notices.len() {
         0 => String::new(),
         number => format!(", and {}", text::count(number as u64, "notice")),
     };
-    writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
+    writeln!(out, "<details><summary>How cargo cbdr measured this{noticed}</summary>\n<ul>")?;
     for notice in notices.iter().take(NOTICES) {
         writeln!(out, "<li>⚠️ {}</li>", prose(&cut(notice, NOTICE)))?;
-    }
-    if !meaning.is_empty() {
-        writeln!(out, "<li>{}</li>", prose(&meaning))?;
     }
     for (name, value) in words::facts(outcome) {
         writeln!(
@@ -171,5 +174,6 @@ fn details(out: &mut String, outcome: &Outcome) -> fmt::Result {
             xml(&cut(&super::escape::line(&value), CALL))
         )?;
     }
+    writeln!(out, "<li><a href=\"{PROMISE}\">what the verdict promises</a></li>")?;
     writeln!(out, "</ul></details>")
 }

@@ -127,7 +127,7 @@ impl Columns {
         }
         let verdict = match (metric.verdict, self.has_words) {
             (Some(Verdict::Inconclusive) | None, true) => "open".to_owned(),
-            (Some(verdict), true) => verdict.to_string(),
+            (Some(verdict), true) => text::verdict(verdict).to_owned(),
             (Some(Verdict::Inconclusive) | None, false) => "?".to_owned(),
             (Some(Verdict::Regression), false) => "!".to_owned(),
             (Some(_), false) => "=".to_owned(),
@@ -176,7 +176,7 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
         match (number, verdict) {
             (0, _) => {}
             (number, Verdict::Inconclusive) => verdicts.push(format!("{number} open")),
-            (number, verdict) => verdicts.push(format!("{number} {verdict}")),
+            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
         }
     }
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
@@ -222,7 +222,7 @@ fn interval(metric: &MetricResult) -> String {
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
         Some(Verdict::Inconclusive) => left(snapshot),
-        Some(verdict) => format!(", {verdict}"),
+        Some(verdict) => format!(", {}", text::verdict(verdict)),
         None => String::new(),
     };
     format!("{}, {}{end}", text::count(benchmark.pairs, "pair"), spent(snapshot))
@@ -232,7 +232,10 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> String {
     let metric = gating.1;
     let threshold = metric.limit().map_or(String::new(), text::percent);
     let (name, change, interval) = (name(snapshot, gating), change(metric), interval(metric));
-    format!("{name} {change} {interval}, threshold {threshold}; {}", tail(snapshot, gating))
+    format!(
+        "{name} {change}, interval {interval}, threshold {threshold}; {}",
+        tail(snapshot, gating)
+    )
 }
 
 /// The line of the only metric, no longer than the terminal is wide.
@@ -383,7 +386,7 @@ mod tests {
         assert_eq!(lines.len(), 5, "the regression, and what is open");
         assert_eq!(lines[0].1.verdict, Some(Verdict::Regression));
         assert_eq!(shown(&all, 2).len(), 2);
-        let expected = "12 verdicts: 1 regression, 7 no-regression, 4 open; up to 12 pairs, \
+        let expected = "12 verdicts: 1 regression, 7 no regression, 4 open; up to 12 pairs, \
                         3.2s/5m, ~8s left";
         assert_eq!(count_line(&many, &all), expected);
     }
@@ -416,7 +419,7 @@ mod tests {
         let snapshot = snapshot(None, 0.004, Some(0.03));
         assert_eq!(
             log_line(&snapshot, gating(&snapshot)[0]),
-            "wall_time +0.40% [-∞, +3.00%], threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
+            "wall_time +0.40%, interval ≤ +3.00%, threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
         );
     }
 }
