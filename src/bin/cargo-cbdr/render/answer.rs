@@ -132,7 +132,7 @@ fn regression(outcome: &Outcome) -> Answer {
         false => "metrics are worse",
     };
     let (all, _) = asked(outcome);
-    let names = words::first_few(named);
+    let names = text::first_few(named);
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), Vec::new())
 }
 
@@ -274,9 +274,17 @@ fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = Str
     step.into_iter().chain([allowed(metric)])
 }
 
-/// `allowed 2%`.
+/// `allowed 2%`. Where higher is better the fall that is allowed is a little less than the
+/// threshold.
 fn allowed(metric: &MetricResult) -> String {
-    format!("allowed {}", text::short_size(metric.limit().unwrap_or_default()))
+    let limit = text::short_size(metric.limit().unwrap_or_default());
+    match metric.better {
+        Better::Lower => format!("allowed {limit}"),
+        Better::Higher => {
+            let threshold = text::short_size(metric.threshold.unwrap_or_default());
+            format!("a threshold of {threshold} allows {limit}")
+        }
+    }
 }
 
 /// What the change is over layouts: `+2.10% over 14 layouts`.
@@ -295,7 +303,7 @@ fn faster(passed: &[Of<'_>]) -> Option<String> {
     let is_faster = are_times(&better);
     let word = if is_faster { "faster" } else { "better" };
     let named = better.iter().map(|one| with_change(*one, is_faster));
-    (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), words::first_few(named)))
+    (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
 }
 
 /// `parse +19.6%`, or `max_rss of parse +19.6%`.
@@ -448,7 +456,7 @@ pub(crate) mod tests {
             one(rate(-0.1, Better::Higher))
                 .starts_with("rate of spin is 10.0% lower than on main (")
         );
-        assert!(one(rate(-0.1, Better::Higher)).ends_with("; allowed 1.96%)"));
+        assert!(one(rate(-0.1, Better::Higher)).ends_with("; a threshold of 2% allows 1.96%)"));
         assert!(
             one(rate(0.1, Better::Lower))
                 .starts_with("rate of spin is 10.0% higher than on main (")

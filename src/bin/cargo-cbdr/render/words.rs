@@ -9,11 +9,12 @@ use cargo_cbdr::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Status, Summary, Verdict,
 };
 
+use cargo_cbdr::model::revision::{Revision, Sides};
 use cargo_cbdr::model::side::Pair;
 
 use super::answer::{is_better, is_time};
 use super::escape::line;
-use crate::ui::{notices, text};
+use crate::ui::text;
 
 /// Where it is explained what a verdict promises.
 pub(crate) const PROMISE: &str =
@@ -30,11 +31,6 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
         (false, _) => "for one look",
     };
     format!("{}% {looks}", text::rounded(100.0 * outcome.policy.confidence))
-}
-
-/// The notices in sentences.
-pub(crate) fn notices(outcome: &Outcome) -> Vec<String> {
-    outcome.notices.iter().map(notices::notice).collect()
 }
 
 /// A name for a metric among all: with its benchmark's where there are
@@ -67,18 +63,6 @@ pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a st
     })
 }
 
-/// The first five names, and how many others there are.
-pub(super) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
-    const FEW: usize = 5;
-    let rest = names.len().saturating_sub(FEW);
-    let rest = match rest {
-        0 => None,
-        1 => Some("1 other".to_owned()),
-        rest => Some(format!("{rest} others")),
-    };
-    text::list(names.take(FEW).chain(rest))
-}
-
 /// The names of the benchmarks that are unaffected, each as `shown`; none where there are
 /// none.
 pub(crate) fn unaffected(
@@ -87,7 +71,7 @@ pub(crate) fn unaffected(
 ) -> Option<String> {
     let all: Vec<_> = benchmarks.iter().filter(|one| one.status == Status::Unaffected).collect();
     let names = all.iter().map(|benchmark| shown(&benchmark.name));
-    (!all.is_empty()).then(|| first_few(names))
+    (!all.is_empty()).then(|| text::first_few(names))
 }
 
 /// The line of one metric: its change, its interval, its threshold.
@@ -262,14 +246,39 @@ pub(crate) fn benchmarks_worst_first(outcome: &Outcome) -> Vec<&BenchmarkResult>
     all.into_iter().map(|(_, benchmark)| benchmark).collect()
 }
 
+/// One of the two commits.
+pub(crate) struct Commit<'a> {
+    /// `base commit`, `head commit`.
+    pub(crate) name: &'static str,
+    pub(crate) revision: &'a Revision,
+    /// Where it can be read, if that is known.
+    pub(crate) url: Option<String>,
+}
+
+/// The two commits; none of samples.
+pub(crate) fn commits(outcome: &Outcome) -> Vec<Commit<'_>> {
+    let Some(sides) = &outcome.sides else { return Vec::new() };
+    let both = [("base commit", &sides.base), ("head commit", &sides.head)];
+    let commit =
+        |(name, revision): (&'static str, _)| Commit { name, revision, url: url(sides, revision) };
+    both.map(commit).into()
+}
+
+/// The address of a commit, where the repository is known to be at GitHub.
+fn url(sides: &Sides, revision: &Revision) -> Option<String> {
+    let name = sides.repository.strip_prefix("github.com/")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    let is_name = name.matches('/').count() == 1 && name.chars().all(is_plain);
+    is_name.then(|| format!("https://github.com/{name}/commit/{}", revision.commit))
+}
+
 /// What was compared and how, a name and a value each; the last one is the call
 /// that makes the result again.
 pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(sides) = &outcome.sides {
+        facts.push(("repository", sides.repository.clone()));
         facts.push(("compared", text::sides(sides)));
-        facts.push(("base commit", sides.base.commit.clone()));
-        facts.push(("head commit", sides.head.commit.clone()));
     }
     if let Some(Some(toolchain)) = &outcome.toolchain {
         facts.push(("toolchain", toolchain.clone()));

@@ -315,7 +315,7 @@ fn run(notice: &RunNotice) -> String {
 }
 
 /// Versions of a library.
-fn these(versions: &[String]) -> String {
+pub(super) fn these(versions: &[String]) -> String {
     match versions {
         [] => "not there".to_owned(),
         several => list(several.iter().cloned()),

@@ -103,6 +103,18 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The first five names, and how many others there are.
+pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
+    const FEW: usize = 5;
+    let rest = names.len().saturating_sub(FEW);
+    let rest = match rest {
+        0 => None,
+        1 => Some("1 other".to_owned()),
+        rest => Some(format!("{rest} others")),
+    };
+    list(names.take(FEW).chain(rest))
+}
+
 /// A duration in seconds, for a person.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
