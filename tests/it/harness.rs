@@ -339,7 +339,7 @@ fn a_metric_of_the_users_own_has_a_unit_and_a_direction() {
             assert!(!ran.stdout.contains(wrong), "{format}: {}", ran.stdout);
         }
         let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
-        let limit = "<th>threshold</th><td class=\"number\">-1.96%</td>";
+        let limit = "<th scope=\"row\">threshold</th><td class=\"number\">-1.96%</td>";
         assert!(page.contains(said) && page.contains(limit), "{format}: {page}");
     }
 }

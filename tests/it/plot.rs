@@ -94,7 +94,7 @@ fn the_page_of_a_comparison_shows_all_that_led_to_it() {
         assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
     }
     assert_eq!(page.matches("<article>").count(), metrics.len());
-    for title in ["Distributions", "Closing in", "Pair by pair", "Numbers"] {
+    for title in ["Distributions", "Interval over time", "Pair by pair", "Numbers"] {
         assert!(page.contains(&format!("<h4>{title}</h4>")), "{title}");
     }
     // The threshold and the deciding pair are in the picture.
@@ -111,7 +111,9 @@ fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
     cbdr(folder.path(), html).run().code(0);
     let page = read();
     stands_alone(&page);
-    assert!(page.contains("<h1>estimates only</h1>") && page.contains("<h4>Closing in</h4>"));
+    assert!(
+        page.contains("<h1>estimates only</h1>") && page.contains("<h4>Interval over time</h4>")
+    );
     assert!(page.contains("each dot is the median of up to 10 pairs"), "not thinned");
     assert!(page.matches("<circle").count() < 1000);
     cbdr(folder.path(), &format!("{html} --threshold 1%")).run().code(0);
@@ -170,9 +172,20 @@ fn of_many_benchmarks_those_that_got_slower_come_first() {
     cbdr(folder.path(), "plot in.csv --html p.html --threshold 5%").run().code(0);
     let page = std::fs::read_to_string(folder.path().join("p.html")).unwrap();
     stands_alone(&page);
-    assert!(page.contains("<h2><code>b66</code>"), "the slower one is folded");
+    assert!(page.contains("<h2 id=\"benchmark-b66\"><code>b66</code>"), "the slower one is folded");
     assert!(page.contains("<summary><code>b0</code>"), "one that passed is not folded");
-    assert!(page.find("<h2><code>b66</code>") < page.find("<summary><code>b0</code>"));
+    assert!(page.find("<code>b66</code>") < page.find("<code>b0</code>"));
+    // Every row leads to its benchmark, and every benchmark to be chosen has its kind.
+    for number in 0..70 {
+        assert!(page.contains(&format!("<a href=\"#benchmark-b{number}\">")), "{number}");
+        assert_eq!(page.matches(&format!(" id=\"benchmark-b{number}\"")).count(), 1, "{number}");
+    }
+    let rows =
+        |kind: &str| page.matches(&format!("<tr class=\"gates\" data-kind=\"{kind}\"")).count();
+    assert_eq!((rows("regression"), rows("better")), (1, 69));
+    assert!(
+        page.contains(">1 regression</label>") && page.contains(">69 faster or better</label>")
+    );
     assert_eq!(page.matches("<article>").count(), 60);
     assert!(page.contains("10 metrics not drawn"));
 }

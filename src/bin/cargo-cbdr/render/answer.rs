@@ -350,7 +350,7 @@ fn has_one_each(metrics: &[Of<'_>]) -> bool {
 }
 
 /// Whether a metric passes, and its whole interval is on the good side of no change.
-pub(super) fn is_better(metric: &MetricResult) -> bool {
+pub(crate) fn is_better(metric: &MetricResult) -> bool {
     let summary = &metric.summary;
     metric.verdict == Some(Verdict::NoRegression)
         && match metric.better {
