@@ -133,7 +133,12 @@ fn regression(outcome: &Outcome) -> Answer {
     };
     let (all, _) = asked(outcome);
     let names = text::first_few(named);
-    Answer::new(format!("{} of {all} {what}: {names}", worst.len()), Vec::new())
+    let is_open = |metric: &MetricResult| metric.verdict == Some(Verdict::Inconclusive);
+    let details = match outcome.gates().filter(|(_, metric)| is_open(metric)).count() {
+        0 => Vec::new(),
+        open => vec![format!("{open} undecided")],
+    };
+    Answer::new(format!("{} of {all} {what}: {names}", worst.len()), details)
 }
 
 /// The one regression.
@@ -443,6 +448,8 @@ pub(crate) mod tests {
         let several = vec![("a", time(0.1, BAD)), ("b", time(0.0, GOOD)), ("c", time(0.2, BAD))];
         let several = outcome(BAD, several);
         assert_eq!(said(&several), "2 of 3 benchmarks are slower: c +20.0% and a +10.0%");
+        let open = vec![("a", time(0.1, BAD)), ("b", time(0.02, OPEN)), ("c", time(0.2, BAD))];
+        assert!(said(&outcome(BAD, open)).ends_with(": c +20.0% and a +10.0% (1 undecided)"));
     }
 
     #[test]

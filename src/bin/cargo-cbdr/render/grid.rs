@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::escape::line;
+use crate::ui::text;
 
 /// A column that may be left out.
 pub(crate) struct Column<'a> {
@@ -91,7 +92,7 @@ fn print_within<const N: usize>(
         let mut line = String::from("  ");
         for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
             let Some(width) = width else { continue };
-            let cell = shortened(cell, width);
+            let cell = text::shortened(cell, width);
             line += &match column.is_text {
                 true => format!("{cell:<width$}  "),
                 false => format!("{cell:>width$}  "),
@@ -166,18 +167,6 @@ fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N
             }
         }
     }
-}
-
-/// A text of at most `most` characters, from whose middle what is too long is cut.
-fn shortened(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let end = most.saturating_sub(1) / 2;
-    let begin = most.saturating_sub(1) - end;
-    let head = text.chars().take(begin);
-    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 #[cfg(test)]

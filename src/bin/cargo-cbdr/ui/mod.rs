@@ -1,5 +1,6 @@
 //! Everything that is written to standard error.
 
+mod frame;
 pub(crate) mod grouped;
 mod lines;
 mod live;

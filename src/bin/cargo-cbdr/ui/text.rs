@@ -103,6 +103,18 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// A text of at most `most` characters, from whose middle what is too long is cut.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let begin = most.saturating_sub(1) - end;
+    let head = text.chars().take(begin);
+    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
+}
+
 /// The first five names, and how many others there are.
 pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
     const FEW: usize = 5;
