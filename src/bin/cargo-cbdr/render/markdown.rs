@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use cargo_cbdr::model::explanation::Explanation;
-use cargo_cbdr::model::notice::Weight;
+use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 
 use super::answer::{answer, is_better};
@@ -11,6 +11,7 @@ use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Table};
 use super::scale;
 use super::words::{self, Commit, PROMISE};
+use crate::ui::notices::notice;
 use crate::ui::{grouped, text};
 
 /// The invisible first line of every comment, by which a bot finds the one that it
@@ -85,6 +86,10 @@ impl Comment<'_> {
         let rest = answer.rest();
         if !rest.is_empty() {
             writeln!(out, "<p>{}</p>\n", self.prose(&rest))?;
+        }
+        let advice = outcome.notices.iter().find(|notice| is_advice(notice));
+        if let Some(advice) = advice {
+            writeln!(out, "<p>{}</p>\n", self.prose(&notice(advice)))?;
         }
         let (shown, folded) = split(outcome);
         if !shown.is_empty() {
@@ -225,7 +230,9 @@ impl Comment<'_> {
     /// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
     /// a blank line would end it.
     fn details(&self, out: &mut String) -> fmt::Result {
-        let notices = grouped::lines(&self.outcome.notices);
+        // Advice stands above.
+        let others = self.outcome.notices.iter().filter(|notice| !is_advice(notice));
+        let notices = grouped::lines(others);
         let count = |kind: &str| notices.iter().filter(|line| line.kind() == kind).count() as u64;
         let counts = ["warning", "note"].map(|kind| (count(kind), kind)).into_iter();
         let counts = counts.filter(|(number, _)| *number > 0);
@@ -251,6 +258,10 @@ impl Comment<'_> {
         writeln!(out, "<li><a href=\"{PROMISE}\">what the verdict promises</a></li>")?;
         writeln!(out, "</ul></details>")
     }
+}
+
+fn is_advice(notice: &Notice) -> bool {
+    matches!(notice, Notice::Advice(_))
 }
 
 /// All metrics, the worst first: those that have changed or are undecided, or all that gate
@@ -281,6 +292,7 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use crate::render::answer::tests::{outcome, time};
+    use cargo_cbdr::model::notice::Advice;
 
     const BAD: Verdict = Verdict::Regression;
     const GOOD: Verdict = Verdict::NoRegression;
@@ -296,6 +308,19 @@ mod tests {
         // Few are all shown.
         let few = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
         assert!(!comment(&few).contains("metrics without"));
+    }
+
+    #[test]
+    fn what_to_try_next_is_not_folded() {
+        let open = Verdict::Inconclusive;
+        let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
+        let time = Some((600.0, 1));
+        let advice = Advice { open: 1, metric: None, threshold: None, time };
+        outcome.notices = vec![Notice::Advice(advice)];
+        let text = comment(&outcome);
+        let (before, folded) = text.split_once("<details>").unwrap();
+        assert!(before.contains("<code>--time-limit 10m</code> would probably decide"), "{text}");
+        assert!(!folded.contains("--time-limit"), "{text}");
     }
 
     #[test]

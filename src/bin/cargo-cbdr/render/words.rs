@@ -86,9 +86,12 @@ pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
     }
     let summary = &metric.summary;
     let change = summary.change.map_or("?".to_owned(), text::percent);
-    let threshold = metric
-        .limit()
-        .map_or(String::new(), |limit| format!(", threshold {}", text::percent(limit)));
+    let threshold =
+        metric.limit().map_or(String::new(), |limit| format!(", threshold {}", text::limit(limit)));
+    if metric.judgement.is_some() {
+        // The estimates alone decide.
+        return format!("`{}` of `{}` changed by {change}{threshold}", metric.name, benchmark.name);
+    }
     format!(
         "`{}` of `{}` changed by {change}, interval {}{threshold}, {}",
         metric.name,

@@ -148,7 +148,7 @@ impl Columns {
             line += &format!(" {}", scale(metric, self.scale, self.reach));
         }
         let verdict = match (metric.verdict, self.has_words) {
-            (Some(Verdict::Inconclusive) | None, true) => "open".to_owned(),
+            (Some(Verdict::Inconclusive) | None, true) => "undecided".to_owned(),
             (Some(verdict), true) => text::verdict(verdict).to_owned(),
             (Some(Verdict::Inconclusive) | None, false) => "?".to_owned(),
             (Some(Verdict::Regression), false) => "!".to_owned(),
@@ -202,14 +202,14 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     )
 }
 
-/// `1 regression, 7 no regression, 4 open`.
+/// `1 regression, 7 no regression, 4 undecided`.
 fn verdicts(gating: &[GatingMetric<'_>]) -> String {
     let mut verdicts = Vec::new();
     for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
         let number = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
         match (number, verdict) {
             (0, _) => {}
-            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} open")),
+            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} undecided")),
             (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
         }
     }
@@ -432,7 +432,8 @@ mod tests {
         assert_eq!(lines.len(), 5, "the regression, and what is open");
         assert_eq!(lines[0].1.verdict, Some(Verdict::Regression));
         assert_eq!(shown(&all, 2).len(), 2);
-        let expected = "1 regression, 7 no regression, 4 open; 3.2s/5m, ~8s left; up to 12 pairs";
+        let expected =
+            "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
         assert_eq!(count_line(&many, &all), expected);
     }
 
