@@ -35,7 +35,7 @@
 //! - [`flows`]: what a user can ask for, each a loop that reads from top to
 //!   bottom.
 //! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap_complete and
-//!   clap_mangen, `ui/live` alone indicatif, `page` alone maud and plotters.
+//!   clap_mangen, `page` alone maud and plotters.
 //!
 //! # The words
 //!

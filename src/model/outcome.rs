@@ -219,7 +219,7 @@ pub struct MetricResult {
     #[serde(skip)]
     pub layouts: Option<OverLayouts>,
     /// Whether the change passes, and is beyond the warning level.
-    pub(crate) warned: bool,
+    pub warned: bool,
     /// The waiver that the threshold comes from.
     pub(crate) waiver: Option<Waived>,
     /// The plain mean's numbers of the same pairs, whichever the estimator; none of
@@ -233,7 +233,7 @@ pub struct MetricResult {
     pub judgement: Option<Judgement>,
     /// The change of the typical run, where a slow tail made the estimate.
     #[serde(skip)]
-    pub(crate) overruled: Option<f64>,
+    pub overruled: Option<f64>,
     /// How many pairs have exactly the threshold's change and count for neither
     /// side.
     #[serde(skip)]

@@ -15,6 +15,9 @@ pub struct Revision {
     pub(crate) tree: String,
     /// Whether the tree is that of the working tree, not of the commit.
     pub dirty: bool,
+    /// The subject line of the commit's message, as far as it is text.
+    #[serde(skip)]
+    pub subject: String,
 }
 
 /// The two commits, and why these.
@@ -30,6 +33,10 @@ pub struct Sides {
     /// Where BASE's name came from.
     #[serde(skip)]
     pub origin: Origin,
+    /// Host and path of the repository's `origin` (`github.com/owner/name`), or else the name
+    /// of its folder.
+    #[serde(skip)]
+    pub repository: String,
     /// Whether the head lies on BASE: no commit to compare.
     #[serde(skip)]
     pub(crate) head_is_base: bool,

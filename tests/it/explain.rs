@@ -76,7 +76,7 @@ fn the_function_that_executes_more_comes_first() {
     let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
     assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| differs |"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
-    assert!(page.contains("<th><code>deep::inner</code></th>"), "{page}");
+    assert!(page.contains("<th scope=\"row\"><code>deep::inner</code></th>"), "{page}");
     let said = repo.cbdr(&format!("{call} markdown --explain=never")).run().code(100).stdout;
     assert!(!said.contains("instructions"), "{said}");
     let said = repo.cbdr(&format!("{call} human --explain")).run().code(100).stdout;

@@ -61,7 +61,8 @@ fn stands_alone(page: &str) {
     }
     let addresses: Vec<&str> = page.match_indices("http").map(|(at, _)| &page[at..]).collect();
     for address in addresses {
-        let known = ["http://www.w3.org/2000/svg\"", "http-equiv="];
+        let promise = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/statistics.md\"");
+        let known = ["http://www.w3.org/2000/svg\"", "http-equiv=", promise];
         assert!(known.iter().any(|known| address.starts_with(known)), "{}", &address[..60]);
     }
     for name in
@@ -83,7 +84,7 @@ fn the_page_of_a_comparison_shows_all_that_led_to_it() {
     let object = repo.cbdr(args).run().code(100).json();
     let page = std::fs::read_to_string(repo.path().join("report.html")).unwrap();
     stands_alone(&page);
-    assert!(page.contains("<h1>regression</h1>") && !page.contains("<img"));
+    assert!(page.contains("<h1>work is ") && !page.contains("<img"));
     for commit in ["base", "head"] {
         assert!(page.contains(object[commit]["commit"].as_str().unwrap()), "{commit}");
     }
@@ -93,7 +94,7 @@ fn the_page_of_a_comparison_shows_all_that_led_to_it() {
         assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
     }
     assert_eq!(page.matches("<article>").count(), metrics.len());
-    for title in ["Distributions", "Closing in", "Pair by pair", "Numbers"] {
+    for title in ["Distributions", "Interval over time", "Pair by pair", "Numbers"] {
         assert!(page.contains(&format!("<h4>{title}</h4>")), "{title}");
     }
     // The threshold and the deciding pair are in the picture.
@@ -110,12 +111,14 @@ fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
     cbdr(folder.path(), html).run().code(0);
     let page = read();
     stands_alone(&page);
-    assert!(page.contains("<h1>estimates only</h1>") && page.contains("<h4>Closing in</h4>"));
+    assert!(
+        page.contains("<h1>estimates only</h1>") && page.contains("<h4>Interval over time</h4>")
+    );
     assert!(page.contains("each dot is the median of up to 10 pairs"), "not thinned");
     assert!(page.matches("<circle").count() < 1000);
     cbdr(folder.path(), &format!("{html} --threshold 1%")).run().code(0);
     let page = read();
-    assert!(page.contains("<h1>regression</h1>"));
+    assert!(page.contains("<h1>head is "));
     assert!(page.contains("of 3000 pairs") && page.contains("did not count"));
 }
 
@@ -151,7 +154,7 @@ fn a_page_that_cannot_be_written_costs_no_measurement() {
     // Nothing was measured, and the page says that.
     repo.cbdr("compare main --report page.html").run().code(0);
     let page = std::fs::read_to_string(repo.path().join("page.html")).unwrap();
-    assert!(page.contains("<h1>identical</h1>") && page.contains("nothing was measured"));
+    assert!(page.contains("<h1>identical: ") && page.contains("nothing was measured"));
 }
 
 #[test]
@@ -169,9 +172,20 @@ fn of_many_benchmarks_those_that_got_slower_come_first() {
     cbdr(folder.path(), "plot in.csv --html p.html --threshold 5%").run().code(0);
     let page = std::fs::read_to_string(folder.path().join("p.html")).unwrap();
     stands_alone(&page);
-    assert!(page.contains("<h2><code>b66</code>"), "the slower one is folded");
+    assert!(page.contains("<h2 id=\"benchmark-b66\"><code>b66</code>"), "the slower one is folded");
     assert!(page.contains("<summary><code>b0</code>"), "one that passed is not folded");
-    assert!(page.find("<h2><code>b66</code>") < page.find("<summary><code>b0</code>"));
+    assert!(page.find("<code>b66</code>") < page.find("<code>b0</code>"));
+    // Every row leads to its benchmark, and every benchmark to be chosen has its kind.
+    for number in 0..70 {
+        assert!(page.contains(&format!("<a href=\"#benchmark-b{number}\">")), "{number}");
+        assert_eq!(page.matches(&format!(" id=\"benchmark-b{number}\"")).count(), 1, "{number}");
+    }
+    let rows =
+        |kind: &str| page.matches(&format!("<tr class=\"gates\" data-kind=\"{kind}\"")).count();
+    assert_eq!((rows("regression"), rows("better")), (1, 69));
+    assert!(
+        page.contains(">1 regression</label>") && page.contains(">69 faster or better</label>")
+    );
     assert_eq!(page.matches("<article>").count(), 60);
     assert!(page.contains("10 metrics not drawn"));
 }

@@ -45,18 +45,22 @@ fn a_comment_has_its_marker_its_table_and_no_mention() {
     let repo = hostile();
     let ran = repo.cbdr(&format!("compare main {METRIC} --format markdown")).run().code(100);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(lines[..2], ["<!-- cargo-cbdr -->", "### 🔴 cargo cbdr: regression"]);
+    assert_eq!(lines[0], "<!-- cargo-cbdr -->");
+    assert!(
+        lines[1].starts_with("<h3>🔴 work is ") && lines[1].ends_with(" main</h3>"),
+        "{lines:?}"
+    );
     let row = lines.iter().find(|line| line.starts_with("| `work` | `cpu_time` |")).unwrap();
-    assert!(row.ends_with("| +2.00% | **regression** |"), "{row}");
+    assert!(row.ends_with("| +2% | **regression** |"), "{row}");
     let header = lines.iter().find(|line| line.starts_with("| benchmark |")).unwrap();
     assert_eq!(row.matches('|').count(), header.matches('|').count(), "{row}");
     assert!(ran.stdout.contains('┃') && ran.stdout.contains('●'));
-    assert!(ran.stdout.contains("<details><summary>How this was measured"));
+    assert!(ran.stdout.contains("<details><summary>How cargo cbdr measured this"));
     assert!(ran.stdout.contains(&repo.head()));
     assert!(ran.stdout.contains("--seed"), "no way to repeat it");
     assert!(!ran.stdout.contains("<img"));
     // The details are one block of HTML, which a blank line would end.
-    let details = ran.stdout.split("<details>").nth(1).unwrap();
+    let details = ran.stdout.split("<details>").last().unwrap();
     assert!(!details.contains("\n\n"), "{details}");
 }
 
@@ -103,7 +107,7 @@ fn a_comment_of_many_benchmarks_is_not_too_long_and_shows_the_worst() {
     assert!(text.chars().count() < 65536, "{}", text.chars().count());
     let first = text.lines().find(|line| line.starts_with("| `")).unwrap();
     assert!(first.starts_with("| `b266-xxx") && first.contains("**regression**"), "{first}");
-    assert!(text.contains("and 200 more metrics, none of them worse"));
+    assert!(text.contains(" more metrics, none of them worse"));
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn annotations_are_commands_and_the_summary_is_appended() {
     assert!(lines[1].starts_with("::notice title=cargo cbdr%3A regression::"), "{lines:?}");
     assert_eq!(lines.len(), 2);
     let text = std::fs::read_to_string(&summary).unwrap();
-    assert!(text.starts_with("before\n### 🔴 cargo cbdr: regression\n"), "{text}");
+    assert!(text.starts_with("before\n<h3>🔴 work is "), "{text}");
 
     let open = format!("{args} --max-pairs 2 --on-inconclusive");
     for (policy, level, code) in [("pass", "::warning ", 0), ("fail", "::error ", 102)] {

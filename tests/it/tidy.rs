@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "stats", "settings", "engine", "error", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 17] = [
+const OWNERS: [(&[&str], &[&str]); 16] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
@@ -32,7 +32,6 @@ const OWNERS: [(&[&str], &[&str]); 17] = [
     (&["cargo_metadata"], &["src/workspace/cargo.rs"]),
     (&["clap"], &["src/settings/", "src/bin/cargo-cbdr/cli"]),
     (&["clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
-    (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["memchr"], &["src/exec/harness/mod.rs"]),
     (
         &["toml_edit"],

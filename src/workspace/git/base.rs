@@ -57,7 +57,16 @@ impl Repo {
             let (base, rule) = (head.clone(), Rule::Itself);
             let origin = Origin::Argument;
             let (head_is_base, base_is_guessed) = (false, false);
-            return Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed });
+            let repository = self.known_as();
+            return Ok(Sides {
+                base,
+                head,
+                rule,
+                origin,
+                repository,
+                head_is_base,
+                base_is_guessed,
+            });
         }
         let head_oid = oid(&head.commit)?;
         let Some((name, origin, tip)) = self.base_tip(request, head_oid)? else {
@@ -73,7 +82,8 @@ impl Repo {
             return self.resolve(&BaseRequest { base, instead: None, ..request.clone() });
         }
         let base = self.revision(name, commit)?;
-        Ok(Sides { base, head, rule, origin, head_is_base, base_is_guessed: false })
+        let repository = self.known_as();
+        Ok(Sides { base, head, rule, origin, repository, head_is_base, base_is_guessed: false })
     }
 
     /// The sides of a merge commit that CI made for a BASE which this clone
@@ -86,7 +96,15 @@ impl Repo {
             None => (Origin::Usual, parent.to_string()),
         };
         let (base, rule) = (self.revision(name, parent)?, Rule::FirstParent);
-        Ok(Sides { base, head, rule, origin, head_is_base: false, base_is_guessed: true })
+        Ok(Sides {
+            base,
+            head,
+            rule,
+            origin,
+            repository: self.known_as(),
+            head_is_base: false,
+            base_is_guessed: true,
+        })
     }
 
     fn head(&self, request: &BaseRequest) -> Result<Revision, Error> {
@@ -216,8 +234,15 @@ impl Repo {
     }
 
     fn revision(&self, rev: String, commit: Oid) -> Result<Revision, Error> {
-        let tree = self.commit(commit)?.tree_id();
-        Ok(Revision { rev, commit: commit.to_string(), tree: tree.to_string(), dirty: false })
+        let found = self.commit(commit)?;
+        let subject = String::from_utf8_lossy(found.summary_bytes().unwrap_or_default());
+        Ok(Revision {
+            rev,
+            commit: commit.to_string(),
+            tree: found.tree_id().to_string(),
+            dirty: false,
+            subject: subject.into_owned(),
+        })
     }
 }
 

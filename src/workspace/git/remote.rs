@@ -91,6 +91,13 @@ impl Repo {
         url.map_or(String::new(), |url| public(&url))
     }
 
+    /// What others know it as: the address of `origin` without scheme and ending, else the
+    /// name of its folder.
+    pub(crate) fn known_as(&self) -> String {
+        let name = self.public_name();
+        if name.is_empty() { self.name() } else { name }
+    }
+
     /// The environment for a git that talks to a remote, from the one that we were called
     /// in. Git must not ask for a password: nobody is there to answer.
     pub(crate) fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     // The summary itself says how often it may be looked at.
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
+    ui.end();
     give(args.format, outputs, &outcome)?;
     match (outcome.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),

@@ -17,7 +17,7 @@ use super::observe::{Kept, Observed, observed, random_seed};
 use super::request::request_in;
 use crate::exit::Exit;
 use crate::render;
-use crate::ui::{Failure, Ui, about};
+use crate::ui::{Failure, Ui, about, text};
 
 /// The files of the first commit.
 const FILES: [(&str, &str); 4] = [
@@ -69,7 +69,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     printed?;
     if outcome.verdict != Some(Verdict::Regression) {
         let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);
-        let what = format!("the demo planted a slowdown, but found: {verdict}");
+        let what = format!("the demo planted a slowdown, but found: {}", text::verdict(verdict));
         return Err(Failure::Refused(what));
     }
     writeln!(

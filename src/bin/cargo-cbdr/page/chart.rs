@@ -9,6 +9,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::render::escape::xml;
+
 /// The colour of the base.
 pub(super) const BASE: RGBColor = RGBColor(0x2F, 0x6D, 0xB5);
 /// The colour of the head.
@@ -48,6 +50,29 @@ pub(super) fn svg(
     // Without a size of its own a drawing fills its place; the view box keeps its shape.
     let (width, height) = size;
     Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
+}
+
+/// A drawing in which the first elements of a kind have titles, which a browser shows of what
+/// the pointer is at.
+pub(super) fn titled(svg: &str, element: &str, titles: &[String]) -> String {
+    let begin = format!("<{element} ");
+    let mut parts = svg.split(&begin);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut titles = titles.iter();
+    for part in parts {
+        out += &begin;
+        let whole = titles.next().zip(part.split_once('>'));
+        let Some((title, (attributes, rest))) = whole else {
+            out += part;
+            continue;
+        };
+        let title = format!("<title>{}</title>", xml(title));
+        out += &match attributes.strip_suffix('/') {
+            Some(attributes) => format!("{attributes}>{title}</{element}>{rest}"),
+            None => format!("{attributes}>{title}{rest}"),
+        };
+    }
+    out
 }
 
 /// The frame of a chart: its ranges, and how the numbers at its sides are written.
@@ -186,6 +211,17 @@ mod tests {
         near(ticks((3.0, 3.0), 5), &[3.0]);
         near(powers((1.0, 40.0)), &[1.0, 2.0, 5.0, 10.0, 20.0]);
         near(powers((1.0, 1e6)), &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+    }
+
+    #[test]
+    fn elements_get_their_titles_in_order() {
+        let svg = "<svg x=\"1\"><circle r=\"1\"/><rect/><circle r=\"2\"/></svg>";
+        let titles = ["a<b".to_owned(), "c".to_owned(), "no more".to_owned()];
+        let expected = "<svg x=\"1\"><circle r=\"1\"><title>a&lt;b</title></circle><rect/>\
+                        <circle r=\"2\"><title>c</title></circle></svg>";
+        assert_eq!(titled(svg, "circle", &titles), expected);
+        let whole = titled("<svg x=\"1\"></svg>", "svg", &titles);
+        assert_eq!(whole, "<svg x=\"1\"><title>a&lt;b</title></svg>");
     }
 
     #[test]

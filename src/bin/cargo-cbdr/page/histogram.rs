@@ -24,6 +24,9 @@ pub(super) fn draw(
     let points = |label: usize| density(&both[label], range, bins.width, 160);
     let densities = [points(0), points(1)];
     let drawing = chart::svg(chart::SIZE, |area| drawn(area, &bins, &densities, unit));
+    let titles: Vec<String> =
+        [0, 1].iter().flat_map(|label| filled(&bins, *label)).map(|(_, title)| title).collect();
+    let drawing = drawing.map(|svg| chart::titled(&svg, "rect", &titles));
     let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
     let axis = Axis::new(unit, range.0, range.1, bins.width);
     let missing = (beyond > 0).then(|| {
@@ -64,6 +67,14 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     Ok(())
 }
 
+/// The bins that hold runs of a side, and how many each holds in words.
+fn filled(bins: &Bins, label: usize) -> impl Iterator<Item = (usize, String)> {
+    let side = if label == 0 { "base" } else { "head" };
+    let count = move |bin: usize| bins.counts[label][bin];
+    let bins = (0..bins.len()).filter(move |bin| count(*bin) > 0);
+    bins.map(move |bin| (bin, format!("{side}: {}", text::count(count(bin), "run"))))
+}
+
 /// The bars of one side; in each bin those of the sides stand one behind the other.
 fn bars<'a>(
     area: &Area<'a>,
@@ -73,7 +84,7 @@ fn bars<'a>(
     label: usize,
     colour: RGBColor,
 ) -> Drawn<'a> {
-    for bin in (0..bins.len()).filter(|&bin| bins.counts[label][bin] > 0) {
+    for (bin, _) in filled(bins, label) {
         let (left, top) = plane.at(axis.scaled(bins.edge(bin)), bins.share(label, bin));
         let (right, bottom) = plane.at(axis.scaled(bins.edge(bin + 1)), 0.0);
         let corners = [(left + 1, top), (right - 1, bottom)];

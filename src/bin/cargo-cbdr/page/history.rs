@@ -30,7 +30,7 @@ pub(crate) fn page(listing: &Listing) -> String {
              from which on the mean begins anew. Crosses at the bottom: results that failed."
         }
     };
-    document("cargo cbdr: history", &body)
+    document("cargo cbdr: history", "", &body)
 }
 
 /// How many commits there are, and the first and the last one.

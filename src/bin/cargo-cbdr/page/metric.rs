@@ -8,7 +8,7 @@ use cargo_cbdr::stats::empirical::sorted;
 use cargo_cbdr::stats::estimator::Levels;
 use maud::{Markup, PreEscaped, html};
 
-use super::{answer, funnel, histogram, ratios};
+use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
 use crate::render::words;
@@ -30,13 +30,8 @@ pub(super) fn article(
     });
     let pairs: Vec<(Side, Pair<f64>)> =
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
-    let all: Vec<&str> = recording.labels().collect();
-    let labels = comparison.map_or(Pair { base: "base", head: "head" }, |comparison| {
-        comparison.labels.map(|label| all[label])
-    });
     // The heading above names the benchmark.
-    let prefix = format!("{}/", benchmark.name);
-    let labels = labels.map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)));
+    let labels = words::sides(benchmark);
     let decided = match result.verdict {
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,
@@ -49,6 +44,7 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
+    let numbers_of = glance::described(result);
     let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
         article {
@@ -57,11 +53,11 @@ pub(super) fn article(
                 (answer(result))
             }
             div.figures {
-                (figure("Distributions", histogram::draw(&values, &result.unit), html! {
+                (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins; the lines are densities."
                 }))
-                (figure("Closing in", closing, closing_in(outcome, &spec, pairs.len() as u64)))
-                (figure("Pair by pair", ratios::draw(&pairs, spec.limit), html! {
+                (figure("Interval over time", &numbers_of, closing, closing_in(outcome, &spec, pairs.len() as u64)))
+                (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, spec.limit), html! {
                     (key(&labels, " went first"))
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
@@ -102,13 +98,16 @@ fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Marku
     }
 }
 
-fn figure(title: &str, drawn: Figure, caption: Markup) -> Markup {
+/// A drawing with its title; `numbers` say what it shows.
+fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup {
     html! {
         @if let Some((drawing, remark)) = drawn {
             figure {
                 h4 { (title) }
                 @match drawing {
-                    Ok(svg) => div.drawing role="img" aria-label=(title) { (PreEscaped(svg)) },
+                    Ok(svg) => div.drawing role="img" aria-label=(title) {
+                        (PreEscaped(chart::titled(&svg, "svg", &[numbers.to_owned()])))
+                    },
                     Err(why) => p { "Could not be drawn: " (why) },
                 }
                 figcaption {
@@ -133,7 +132,7 @@ fn numbers(
         true => "estimate, when decided",
         false => "estimate",
     };
-    let names = ["runs", "mean", "median", "least", "most", "deviation"];
+    let names = ["runs", "mean", "median", "min", "max", "std dev"];
     let spreads = values.as_ref().map(|values| spread(values, &result.unit));
     let spreads = spreads.base.into_iter().zip(spreads.head);
     let table = std::iter::once((estimate, (base, head))).chain(names.into_iter().zip(spreads));
@@ -141,26 +140,34 @@ fn numbers(
         div.numbers {
             h4 { "Numbers" }
             table {
-                thead { tr { th {} th.number { (labels.base) } th.number { (labels.head) } } }
+                caption { "Both sides" }
+                thead {
+                    tr {
+                        td {}
+                        th.number scope="col" { (labels.base) }
+                        th.number scope="col" { (labels.head) }
+                    }
+                }
                 tbody {
                     @for (name, (base, head)) in table {
-                        tr { th { (name) } td.number { (base) } td.number { (head) } }
+                        tr { th scope="row" { (name) } td.number { (base) } td.number { (head) } }
                     }
                 }
             }
             table {
+                caption { "Head against base" }
                 tbody {
-                    tr { th { "change" } td.number { (change) } }
-                    tr { th { "interval" } td.number { (interval) } }
+                    tr { th scope="row" { "change" } td.number { (change) } }
+                    tr { th scope="row" { "interval" } td.number { (interval) } }
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
-                        tr { th { "change of the mean" } td.number { (mean) } }
+                        tr { th scope="row" { "change of the mean" } td.number { (mean) } }
                     }
                     @if let Some(limit) = result.limit() {
-                        tr { th { "threshold" } td.number { (text::percent(limit)) } }
+                        tr { th scope="row" { "threshold" } td.number { (text::limit(limit)) } }
                     }
                     @if let Some(decided) = decided {
                         tr {
-                            th { "decided after" }
+                            th scope="row" { "decided after" }
                             td.number { (decided) " of " (text::count(pairs, "pair")) }
                         }
                     }
@@ -170,8 +177,8 @@ fn numbers(
     }
 }
 
-/// What is shown of one side's runs: how many there are, their mean, median, least
-/// and most, and their deviation.
+/// What is shown of one side's runs: how many there are, their mean, median, minimum and
+/// maximum, and their standard deviation as a part of the mean.
 fn spread(values: &[f64], unit: &Unit) -> [String; 6] {
     let sorted = sorted(values.iter().copied());
     let count = sorted.len() as f64;

@@ -4,6 +4,7 @@
 mod chart;
 mod density;
 mod funnel;
+mod glance;
 mod histogram;
 pub(crate) mod history;
 mod metric;
@@ -12,13 +13,15 @@ mod ratios;
 use cargo_cbdr::exec::machine::{self, Description};
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 use cargo_cbdr::samples::Recording;
+use cargo_cbdr::workspace::git::abbreviated;
+use glance::Index;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::render::answer;
 use crate::render::escape::line;
 use crate::render::explanation::{self, Table};
-use crate::render::scale::ChangeScale;
-use crate::render::words::{self, facts, rank};
-use crate::ui::text;
+use crate::render::words::{self, Commit, facts, rank};
+use crate::ui::{grouped, text};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -27,20 +30,21 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&words::headline(outcome)));
+    let title = format!("cargo cbdr: {}", line(&answer::title(outcome)));
+    let index = Index::new(outcome);
     let body = html! {
         (verdict(outcome))
         (notices(outcome))
-        (glance(outcome))
+        (glance::glance(outcome, &index))
         (explanations(outcome))
-        (sections(outcome, recording))
+        (sections(outcome, recording, &index))
         (method(outcome))
     };
-    document(&title, &body)
+    document(&title, &index.style(), &body)
 }
 
-/// A whole page.
-fn document(title: &str, body: &Markup) -> String {
+/// A whole page, with more style than all pages have.
+fn document(title: &str, style: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -52,7 +56,7 @@ fn document(title: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy"
                     content=(POLICY.trim());
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
             }
             body {
                 main { (body) }
@@ -65,13 +69,22 @@ fn document(title: &str, body: &Markup) -> String {
 
 /// The verdict, and why it is that one.
 fn verdict(outcome: &Outcome) -> Markup {
+    let answer = answer::answer(outcome);
     html! {
         header class=(tone(outcome.verdict)) {
             @if let Some(sides) = &outcome.sides {
-                p.sides { (line(&text::sides(sides))) }
+                p.sides { b { (line(&sides.repository)) } ": " (line(&text::sides(sides))) }
             }
-            h1 { (words::headline(outcome)) }
-            p.reason { (sentence(&words::reason(outcome))) }
+            h1 { (line(&answer.heading())) }
+            p.reason { (sentence(&answer.rest())) }
+            @for Commit { name, revision, url } in words::commits(outcome) {
+                @let hash = html! { code { (abbreviated(&revision.commit)) } };
+                p.commit {
+                    (name) " "
+                    @if let Some(url) = url { a href=(url) { (hash) } } @else { (hash) }
+                    " " (line(&revision.subject))
+                }
+            }
         }
     }
 }
@@ -88,11 +101,8 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 
 /// What came of a metric: its verdict, or why it has none.
 fn answer(result: &MetricResult) -> Markup {
-    let answer = match (result.verdict, result.status) {
-        (Some(verdict), _) => verdict.to_string(),
-        (None, Status::Compared) => "not a gate".to_owned(),
-        (None, status) => status.to_string(),
-    };
+    let [.., verdict] = words::cells(result);
+    let answer = if verdict.is_empty() { "informational".to_owned() } else { verdict };
     html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
 }
 
@@ -111,55 +121,18 @@ fn sentence(text: &str) -> Markup {
 }
 
 fn notices(outcome: &Outcome) -> Markup {
+    let notices = grouped::lines(&outcome.notices);
     html! {
-        @if !outcome.notices.is_empty() {
+        @if !notices.is_empty() {
             section.notices {
                 h2 { "Notices" }
                 ul {
-                    @for notice in words::notices(outcome) { li { (sentence(&notice)) } }
-                }
-            }
-        }
-    }
-}
-
-/// All metrics in a table, each interval on one scale.
-fn glance(outcome: &Outcome) -> Markup {
-    let all = words::worst_first(outcome);
-    let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
-    let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
-    let scale = ChangeScale::of(&results);
-    html! {
-        @if !all.is_empty() {
-            section {
-                h2 { "At a glance" }
-                table.glance {
-                    thead {
-                        tr {
-                            th { "metric" }
-                            th.number { "base" }
-                            th.number { "head" }
-                            th.number { "change" }
-                            th.scale {
-                                span { (text::percent(scale.from)) }
-                                span { "interval" }
-                                span { (text::percent(scale.to)) }
-                            }
-                            th { "verdict" }
-                        }
-                    }
-                    tbody {
-                        @for (benchmark, metric) in &all {
-                            (row(outcome, &scale, benchmark, metric))
+                    @for notice in notices {
+                        li class=(notice.kind()) {
+                            b { (notice.kind()) ": " } (sentence(&notice.text))
                         }
                     }
                 }
-                p.key {
-                    span.swatch.interval {} "interval and estimate  "
-                    @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
-                    span.swatch.zero {} "no change"
-                }
-                p.small { (sentence(&words::meaning(outcome))) }
             }
         }
     }
@@ -173,17 +146,18 @@ fn explanations(outcome: &Outcome) -> Markup {
                 p { (sentence(&title)) }
                 @if !rows.is_empty() {
                     table.glance {
+                        caption { "Instructions of each function, the largest change first." }
                         thead {
                             tr {
                                 @for (at, heading) in explanation::HEADINGS.iter().enumerate() {
-                                    th.number[(1..=3).contains(&at)] { (heading) }
+                                    th.number[(1..=3).contains(&at)] scope="col" { (heading) }
                                 }
                             }
                         }
                         tbody {
                             @for [function, base, head, change, code] in &rows {
                                 tr {
-                                    th { code { (line(function)) } }
+                                    th scope="row" { code { (line(function)) } }
                                     td.number data-name="base" { (base) }
                                     td.number data-name="head" { (head) }
                                     td.number data-name="change" { (change) }
@@ -199,72 +173,32 @@ fn explanations(outcome: &Outcome) -> Markup {
     }
 }
 
-fn row(
-    outcome: &Outcome,
-    scale: &ChangeScale,
-    benchmark: &BenchmarkResult,
-    result: &MetricResult,
-) -> Markup {
-    let [_, base, head, change, interval, ..] = words::cells(result);
-    html! {
-        tr.gates[result.gates] {
-            th { code { (line(&words::full_name(outcome, benchmark, result))) } }
-            td.number data-name="base" { (base) }
-            td.number data-name="head" { (head) }
-            td.number data-name="change" { (change) }
-            td.scale { (bar(scale, result)) span.ends { (interval) } }
-            td { (answer(result)) }
-        }
-    }
-}
-
-/// An interval on the scale, in percent of the width.
-fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
-    let at = |change: f64| 100.0 * scale.part(change);
-    let summary = &result.summary;
-    let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));
-    let mark = |class: &str, change: f64| {
-        html! { i class=(class) style=(format!("left:{:.2}%", at(change))) {} }
-    };
-    html! {
-        @if let Some(change) = summary.change {
-            div.bar {
-                (mark("zero", 0.0))
-                i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
-                @if let Some(limit) = result.limit() { (mark("limit", limit)) }
-                @if scale.holds(change) { (mark("estimate", change)) }
-            }
-        }
-    }
-}
-
-/// The benchmarks, the worst first.
-fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
+/// The benchmarks, the worst first; many that passed are folded together.
+fn sections(outcome: &Outcome, recording: &Recording, index: &Index<'_>) -> Markup {
     let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
     let benchmarks = words::benchmarks_worst_first(outcome).into_iter().filter(is_affected);
     let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
-    let mut all: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
-    all.sort_by(|one, other| words::by_severity(one, other));
-    let left = all.len().saturating_sub(DRAWN);
-    all.truncate(DRAWN);
+    let mut drawn: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
+    drawn.sort_by(|one, other| words::by_severity(one, other));
+    let left = drawn.len().saturating_sub(DRAWN);
+    drawn.truncate(DRAWN);
     let folds = outcome.gates().count() > OPEN;
+    let is_quiet =
+        |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| rank(metric) > 1);
+    let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
+    let section = |benchmark: &BenchmarkResult, is_folded: bool| {
+        let content = content(outcome, recording, benchmark, &drawn);
+        section(index, benchmark, is_folded, &content)
+    };
     html! {
-        @for benchmark in benchmarks {
-            @let name = html! {
-                code { (line(&benchmark.name)) }
-                @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
-            };
-            @let quiet = benchmark.metrics.iter().all(|metric| rank(metric) > 1);
-            @if folds && quiet {
-                section {
-                    details {
-                        summary { (name) }
-                        (content(outcome, recording, benchmark, &all))
-                    }
-                }
-            } @else {
-                section { h2 { (name) } (content(outcome, recording, benchmark, &all)) }
+        @for benchmark in loud { (section(benchmark, false)) }
+        @if quiet.len() > TOGETHER {
+            details.together {
+                summary { (text::count(quiet.len() as u64, "benchmark")) " without a regression" }
+                @for benchmark in quiet { (section(benchmark, true)) }
             }
+        } @else {
+            @for benchmark in quiet { (section(benchmark, true)) }
         }
         @if let Some(names) = unaffected {
             section {
@@ -279,6 +213,37 @@ fn sections(outcome: &Outcome, recording: &Recording) -> Markup {
         }
     }
 }
+
+/// The section of a benchmark, which can be linked.
+fn section(
+    index: &Index<'_>,
+    benchmark: &BenchmarkResult,
+    is_folded: bool,
+    content: &Markup,
+) -> Markup {
+    let name = html! {
+        code { (line(&benchmark.name)) }
+        @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
+    };
+    let anchor = index.anchor(benchmark);
+    html! {
+        section data-kind=(glance::kinds(benchmark)) data-group=[index.group(benchmark)] {
+            @if is_folded {
+                details {
+                    summary { (name) }
+                    // A link to what is within opens it.
+                    div id=(anchor) { (content) }
+                }
+            } @else {
+                h2 id=(anchor) { (name) a.link href={ "#" (anchor) } aria-label="link" { "#" } }
+                (content)
+            }
+        }
+    }
+}
+
+/// More benchmarks than these that passed are folded together.
+const TOGETHER: usize = 10;
 
 /// The most metrics that are drawn.
 const DRAWN: usize = 60;
@@ -298,6 +263,7 @@ fn content(
         benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
     gates.sort_by(|one, other| words::by_severity(one, other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
+    let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
     let why = words::no_baseline(outcome, &benchmark.name);
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => "The same program on both sides: nothing was measured.".into(),
@@ -312,9 +278,10 @@ fn content(
     html! {
         @if !what.is_empty() { p { (sentence(&what)) } }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
+        @for result in undrawn { p { (line(&glance::described(result))) " " (answer(result)) } }
         @if !folded.is_empty() {
             details {
-                summary { (text::count(folded.len() as u64, "metric")) " that decided nothing" }
+                summary { (text::count(folded.len() as u64, "informational metric")) }
                 @for result in folded {
                     (metric::article(outcome, recording, benchmark, result))
                 }
@@ -331,6 +298,9 @@ fn method(outcome: &Outcome) -> Markup {
         section {
             h2 { "How this was measured" }
             dl {
+                @for Commit { name, revision, .. } in words::commits(outcome) {
+                    dt { (name) } dd { code { (revision.commit) } " " (line(&revision.subject)) }
+                }
                 @for (name, value) in &facts { dt { (name) } dd { (line(value)) } }
                 @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
                 @if outcome.sides.is_some() {
@@ -338,7 +308,7 @@ fn method(outcome: &Outcome) -> Markup {
                     dd { (line(&described(&machine::describe()))) }
                 }
             }
-            p { "To make it again:" }
+            p { "Reproduce:" }
             pre { code { (line(&command)) } }
         }
     }

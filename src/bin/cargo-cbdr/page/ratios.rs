@@ -17,6 +17,9 @@ const MOST: usize = 1200;
 /// The most groups of pairs in which the same side went first.
 const GROUPS: usize = 150;
 
+/// Of no more dots than these each has its number as a title.
+const TITLED: usize = 300;
+
 /// A dot of one pair, or of a group of pairs.
 struct Dot {
     /// The number of the pair, or of one in the middle of the group.
@@ -27,6 +30,12 @@ struct Dot {
     first: Side,
     /// Of a group, between which changes nine of ten pairs lie.
     most: Option<(f64, f64)>,
+}
+
+impl Dot {
+    fn title(&self) -> String {
+        format!("pair {}: {}", self.number, text::percent(self.change))
+    }
 }
 
 /// The drawing, and a remark where not every pair has a dot within it.
@@ -57,6 +66,10 @@ pub(super) fn draw(
     let range = range(&dots, threshold);
     let outside = dots.iter().filter(|dot| dot.change < range.0 || dot.change > range.1).count();
     let drawing = chart::svg(chart::SIZE, |area| drawn(area, &dots, range, pairs.len(), threshold));
+    let drawing = drawing.map(|svg| match dots.len() > TITLED {
+        true => svg,
+        false => chart::titled(&svg, "circle", &dots.iter().map(Dot::title).collect::<Vec<_>>()),
+    });
     let mut remarks = Vec::new();
     if size > 1 {
         remarks.push(format!(

@@ -30,7 +30,7 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
         }
         _ => format!("whether {bad} is slower than {good} stayed open"),
     };
-    writeln!(out, "{style}{verdict}{style:#}: {answer}")?;
+    writeln!(out, "{style}{}{style:#}: {answer}", text::verdict(verdict))?;
     for guilty in &report.guilty {
         let author = line(&guilty.author);
         match report.guilty.len() {

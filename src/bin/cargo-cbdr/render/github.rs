@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Verdict};
 
 use super::escape::{command_data, command_property};
-use super::{markdown, words};
-use crate::ui::notices;
+use super::{answer, markdown, words};
+use crate::ui::{notices, text};
 
 /// Where the summary of the job is, if there is one.
 pub(super) fn summary() -> Option<PathBuf> {
@@ -40,7 +40,7 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
             Some(Verdict::Inconclusive) => doubt(outcome.policy.on_inconclusive),
             _ => continue,
         };
-        let verdict = metric.verdict.map(|verdict| verdict.to_string()).unwrap_or_default();
+        let verdict = metric.verdict.map(text::verdict).unwrap_or_default();
         let title = format!("{verdict}: {} of {}", metric.name, benchmark.name);
         writeln!(out, "{}", annotation(level, &title, &words::sentence(benchmark, metric)))?;
     }
@@ -58,8 +58,9 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
         Some(Verdict::NoBaseline) => doubt(outcome.policy.on_no_baseline),
         _ => "notice",
     };
-    let title = format!("cargo cbdr: {}", words::headline(outcome));
-    writeln!(out, "{}", annotation(level, &title, &words::reason(outcome)))
+    let title = format!("cargo cbdr: {}", answer::title(outcome));
+    let answer = answer::answer(outcome).to_string();
+    writeln!(out, "{}", annotation(level, &title, &answer))
 }
 
 fn annotation(level: &str, title: &str, message: &str) -> String {

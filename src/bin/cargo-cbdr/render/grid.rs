@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::escape::line;
+use crate::ui::text;
 
 /// A column that may be left out.
 pub(crate) struct Column<'a> {
@@ -50,15 +51,19 @@ const NAME: usize = 24;
 const SHORT: usize = 8;
 
 /// Prints the headings and the rows, whatever stands in their cells. Each column is
-/// as wide as its widest cell; words stand to the left, numbers to the right. On a terminal
+/// as wide as its widest cell; words stand to the left, numbers below each other at their points. On a terminal
 /// the table is no wider than that: what may leave does, and names are cut in the middle.
 pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],
     rows: impl Iterator<Item = TableRow<N>>,
 ) -> io::Result<()> {
-    let terminal = terminal_size::terminal_size_of(io::stdout());
-    print_within(terminal.map(|(width, _)| width.0.into()), out, columns, rows)
+    print_within(terminal_width(), out, columns, rows)
+}
+
+/// How many columns standard output has, if it is a terminal.
+pub(super) fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
 fn print_within<const N: usize>(
@@ -69,8 +74,14 @@ fn print_within<const N: usize>(
 ) -> io::Result<()> {
     let headings = columns.each_ref().map(|column| column.heading.to_owned());
     let rows = std::iter::once((headings, None)).chain(rows);
-    let rows: Vec<TableRow<N>> =
+    let mut rows: Vec<TableRow<N>> =
         rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
+    for at in (0..N).filter(|at| !columns[*at].is_text) {
+        // The heading is no number.
+        let cells: Vec<&mut String> =
+            rows.iter_mut().skip(1).map(|(row, _)| &mut row[at]).collect();
+        align(cells);
+    }
     let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
     let mut widths: [Option<usize>; N] =
         std::array::from_fn(|at| columns[at].is_shown.then(|| width(at)));
@@ -81,7 +92,7 @@ fn print_within<const N: usize>(
         let mut line = String::from("  ");
         for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
             let Some(width) = width else { continue };
-            let cell = shortened(cell, width);
+            let cell = text::shortened(cell, width);
             line += &match column.is_text {
                 true => format!("{cell:<width$}  "),
                 false => format!("{cell:>width$}  "),
@@ -93,6 +104,40 @@ fn print_within<const N: usize>(
         }
     }
     Ok(())
+}
+
+/// Puts numbers below each other at their decimal points, and so the ends of intervals.
+fn align(cells: Vec<&mut String>) {
+    let ends = |cell: &String| cell.replace(", ", ",\0");
+    let parts = |cell: &String| ends(cell).split('\0').map(str::to_owned).collect::<Vec<_>>();
+    let most = cells.iter().map(|cell| parts(cell).len()).max().unwrap_or(0);
+    let mut rows: Vec<(&mut String, Vec<String>)> = cells
+        .into_iter()
+        .map(|cell| (parts(cell), cell))
+        .filter(|(parts, _)| parts.len() == most)
+        .map(|(parts, cell)| (cell, parts))
+        .collect();
+    for at in 0..most {
+        let numbers: Vec<_> = rows.iter().filter_map(|(_, parts)| at_point(&parts[at])).collect();
+        let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
+        let before = widest(&mut numbers.iter().map(|(before, _)| before.chars().count()));
+        let after = widest(&mut numbers.iter().map(|(_, after)| after.chars().count()));
+        for (_, parts) in &mut rows {
+            if let Some((left, right)) = at_point(&parts[at]) {
+                parts[at] = format!("{left:>before$}{right:<after$}");
+            }
+        }
+    }
+    for (cell, parts) in rows {
+        *cell = parts.join(" ");
+    }
+}
+
+/// A cell in two parts, where its decimal point is or would be; none of one without a number.
+fn at_point(cell: &str) -> Option<(&str, &str)> {
+    let from = cell.find(|c: char| c.is_ascii_digit())?;
+    let digits = cell[from..].find(|c: char| !c.is_ascii_digit());
+    Some(cell.split_at(digits.map_or(cell.len(), |length| from + length)))
 }
 
 /// Makes a table no wider than `most` characters, if that can be: takes columns out, and
@@ -122,18 +167,6 @@ fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N
             }
         }
     }
-}
-
-/// A text of at most `most` characters, from whose middle what is too long is cut.
-fn shortened(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let end = most.saturating_sub(1) / 2;
-    let begin = most.saturating_sub(1) - end;
-    let head = text.chars().take(begin);
-    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 #[cfg(test)]
@@ -174,6 +207,24 @@ mod tests {
         );
         assert_eq!(printed(Some(80)), all);
         assert!(all[0].ends_with("change"), "{all:?}");
+    }
+
+    #[test]
+    fn numbers_stand_below_each_other_at_their_points_and_so_do_both_ends() {
+        let aligned = |cells: &[&str]| {
+            let mut cells: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
+            align(cells.iter_mut().collect());
+            cells
+        };
+        assert_eq!(
+            aligned(&["15.33 ms", "702.4 µs", "0 s"]),
+            [" 15.33 ms", "702.4 µs ", "  0 s    "]
+        );
+        assert_eq!(aligned(&["+0.66%", "+120.2%", "-"]), ["  +0.66%", "+120.2% ", "-"]);
+        let intervals = ["[+14.7%, +21.3%]", "[-0.78%, +1.36%]", "≥ +8.6%", "-"];
+        let expected = ["[+14.7%,  +21.3%] ", " [-0.78%,  +1.36%]", "≥ +8.6%", "-"];
+        assert_eq!(aligned(&intervals), expected);
+        assert_eq!(aligned(&["8", "1234"]), ["   8", "1234"]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
                 z(score, "-"),
                 past.commits.to_string(),
                 past.outliers.to_string(),
-                verdict.map_or(String::new(), |verdict| verdict.to_string()),
+                verdict.map_or("", text::verdict).to_owned(),
             ];
             (cells, verdict.map(verdict_style))
         });
@@ -130,7 +130,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
         }
     }
     let style = verdict_style(report.verdict);
-    writeln!(out, "{style}{}{style:#}: {}", report.verdict, line(&summary(report)))
+    writeln!(out, "{style}{}{style:#}: {}", text::verdict(report.verdict), line(&summary(report)))
 }
 
 /// A z-score with its sign; `none` stands for none.

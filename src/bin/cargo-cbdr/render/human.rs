@@ -3,41 +3,52 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use cargo_cbdr::model::outcome::{BenchmarkResult, Method, MetricResult, Outcome, Status, Verdict};
+use cargo_cbdr::model::outcome::{
+    BenchmarkResult, MeanDifference, Method, MetricResult, Outcome, Status, Verdict,
+};
+use cargo_cbdr::model::side::Pair;
 
+use super::answer::answer;
 use super::escape::line;
 use super::explanation::{self, Table};
 use super::grid::{self, Column};
-use super::words;
+use super::words::{self, PROMISE};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{text, verdict_style};
 
-/// Prints tables, what they mean, and the verdict if there is one.
+/// Prints the answer, the tables behind it, and how sure they are.
 pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
+    if outcome.verdict.is_some() || outcome.rows.is_none() {
+        let answer = answer(outcome);
+        let style = outcome.verdict.map(verdict_style).unwrap_or_default();
+        writeln!(out, "{style}{}{style:#}{}", answer.sentence, answer.tail())?;
+    }
     match outcome.benchmarks.as_slice() {
-        several if several.iter().any(|benchmark| benchmark.labels.is_some()) => {
-            several.iter().try_for_each(|benchmark| table(&mut out, benchmark))?;
-        }
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
-            table(&mut out, only)?;
+            table(&mut out, outcome, only)?;
         }
         [] | [_] => {}
-        several => overview(&mut out, several)?,
+        several if outcome.verdict.is_none() && outcome.rows.is_some() => {
+            several.iter().try_for_each(|benchmark| table(&mut out, outcome, benchmark))?;
+        }
+        _ => overview(&mut out, outcome)?,
     }
     explanations(&mut out, outcome)?;
-    if !outcome.benchmarks.is_empty() {
-        for line in words::meaning_in_lines(outcome) {
-            writeln!(out, "  {line}")?;
-        }
+    match outcome.rows.is_some() || outcome.pairs() > 0 {
+        true => confidence(&mut out, outcome),
+        false => Ok(()),
     }
-    match outcome.verdict {
-        Some(verdict) => {
-            let style = verdict_style(verdict);
-            writeln!(out, "{style}{verdict}{style:#}: {}", words::reason(outcome))
-        }
-        None if outcome.rows.is_none() => writeln!(out, "{}", words::reason(outcome)),
-        None => Ok(()),
+}
+
+/// Prints how sure the bounds are, and where that is explained. Where the address would not
+/// fit the terminal it stands behind a shorter text.
+fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let what = format!("  confidence {}", words::confidence(outcome));
+    let length = what.chars().count() + 2 + PROMISE.len();
+    match grid::terminal_width().is_none_or(|width| length <= width) {
+        true => writeln!(out, "{what}: {PROMISE}"),
+        false => writeln!(out, "{what}: \x1b]8;;{PROMISE}\x1b\\docs/statistics.md\x1b]8;;\x1b\\"),
     }
 }
 
@@ -77,6 +88,7 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     for (verdict, times) in times(outcomes) {
         let style = verdict_style(verdict);
         let share = 100.0 * times as f64 / all as f64;
+        let verdict = text::verdict(verdict);
         writeln!(out, "  {style}{verdict:<13}{style:#}  {times:>4}  {share:.1}%")?;
     }
     let pairs: u64 = outcomes.iter().map(Outcome::pairs).sum();
@@ -100,28 +112,33 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
     })
 }
 
+/// Whether a metric is in the tables although others decide: it gates, was asked for, or all
+/// are.
+fn is_shown(benchmark: &BenchmarkResult, metric: &MetricResult) -> bool {
+    metric.gates || benchmark.shown.contains(&metric.name) || verbosity().is_verbose
+}
+
 /// The metrics of a benchmark: those that gate, where some do, and those that were asked for,
 /// and with `--verbose` the others.
-fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
-    let pairs = text::count(benchmark.pairs, "pair");
-    let (base, head) = match &benchmark.labels {
-        Some(labels) => (line(&labels.base), line(&labels.head)),
-        None => ("base".to_owned(), "head".to_owned()),
+fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -> io::Result<()> {
+    let Pair { base, head } = words::sides(benchmark);
+    let limits =
+        distinct(benchmark.metrics.iter().filter_map(MetricResult::limit).map(text::limit));
+    let subject = match &benchmark.labels {
+        Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
+        None => line(&benchmark.name),
     };
-    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
-    match benchmark.labels {
-        Some(_) => {
-            let pairs = if benchmark.pairs > 0 { format!(": {pairs}") } else { String::new() };
-            let limits =
-                if any_gates { format!("; {}", thresholds(benchmark)) } else { String::new() };
-            writeln!(out, "{head} against {base}{pairs}{limits}")?;
-        }
-        None => writeln!(out, "{}: {pairs}; {}", line(&benchmark.name), thresholds(benchmark))?,
+    let mut title = vec![match benchmark.pairs {
+        0 => subject,
+        pairs => format!("{subject}: {}", text::count(pairs, "pair")),
+    }];
+    title.push(format!("{}s", words::estimate(outcome)));
+    if let [only] = limits.as_slice() {
+        title.push(format!("threshold {only}"));
     }
-    let shows_all = !any_gates || verbosity().is_verbose;
-    let is_shown =
-        |metric: &MetricResult| shows_all || metric.gates || benchmark.shown.contains(&metric.name);
-    let shown = benchmark.metrics.iter().filter(|metric| is_shown(metric));
+    writeln!(out, "{}", title.join("; "))?;
+    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
+    let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let columns = [
@@ -132,18 +149,22 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
         Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(3),
-        Column::numbers("difference").shown_if(looked_at_once).leaves(2),
-        Column::text("verdict"),
+        Column::numbers("difference").shown_if(looked_at_once).leaves(4),
+        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
+        Column::text("verdict").shown_if(any_gates),
     ];
     let rows = shown.clone().map(|metric| {
         let [name, base, head, change, interval, mean, verdict] = words::cells(metric);
-        let verdict = metric.judgement.map_or(verdict, |judgement| judgement.to_string());
         let over = words::change_over_layouts(metric);
         let difference = difference(metric);
-        let cells = [name, base, head, change, interval, over, mean, difference, verdict];
+        let limit = metric.limit().map_or("-".to_owned(), text::limit);
+        let cells = [name, base, head, change, interval, over, mean, difference, limit, verdict];
         (cells, metric.verdict.map(verdict_style))
     });
     grid::print(out, &columns, rows)?;
+    if let Some(apart) = words::apart(outcome, shown.clone()) {
+        writeln!(out, "  {apart}")?;
+    }
     match benchmark.metrics.len() - shown.count() {
         0 => Ok(()),
         hidden => {
@@ -153,38 +174,27 @@ fn table(out: &mut impl Write, benchmark: &BenchmarkResult) -> io::Result<()> {
     }
 }
 
-/// The thresholds of a benchmark's metrics.
-fn thresholds(benchmark: &BenchmarkResult) -> String {
-    let gating = benchmark.metrics.iter().filter_map(|m| Some((&m.name, m.limit()?)));
-    let gating: Vec<_> = gating.collect();
-    match gating.as_slice() {
-        [(_, only)] => format!("threshold {}", text::percent(*only)),
-        several => {
-            let list = several
-                .iter()
-                .map(|(name, limit)| format!("{} {}", line(name), text::percent(*limit)));
-            format!("thresholds {}", list.collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-/// The difference of the means and its bounds, in the metric's unit.
+/// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
 fn difference(metric: &MetricResult) -> String {
-    let value = |value: f64| {
-        let sign = if value < 0.0 { "" } else { "+" };
-        format!("{sign}{}", text::value(value, &metric.unit))
+    let Some(MeanDifference { lower, estimate, upper }) = metric.difference else {
+        return "-".to_owned();
     };
-    metric.difference.map_or("-".to_owned(), |d| {
-        format!("{} [{}, {}]", value(d.estimate), value(d.lower), value(d.upper))
-    })
+    let (numbers, symbol) = text::in_one_unit(&[estimate, lower, upper], &metric.unit, 4);
+    let signed = |number: &String| match number.starts_with('-') {
+        true => number.clone(),
+        false => format!("+{number}"),
+    };
+    let [estimate, lower, upper] = [0, 1, 2].map(|at| signed(&numbers[at]));
+    line(&format!("{estimate} {symbol} [{lower}, {upper}]"))
 }
 
-/// One row of the overview: a benchmark, and a metric of it where one gates.
+/// One row of the overview: a benchmark, and a metric of it where one is shown.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
-/// The table of several benchmarks: a row for each metric that gates, the worst first, and a line for all that
-/// are unaffected.
-fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<()> {
+/// The table of several benchmarks: a row for each metric that is shown, the worst first, and a
+/// line for all that are unaffected.
+fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let benchmarks = outcome.benchmarks.as_slice();
     let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;
     let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
     let mut rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
@@ -192,34 +202,39 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
         (Some(one), Some(other)) => words::by_severity(one, other),
         (one, other) => other.is_some().cmp(&one.is_some()),
     });
-    let gating = || rows.iter().filter_map(|(_, metric)| *metric);
-    let metrics = distinct(gating().map(|result| result.name.clone()));
-    let limits = distinct(gating().filter_map(MetricResult::limit).map(text::percent));
+    let shown = || rows.iter().filter_map(|(_, metric)| *metric);
+    let metrics = distinct(shown().map(|result| result.name.clone()));
+    let limits = distinct(shown().filter_map(MetricResult::limit).map(text::limit));
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
     if !unaffected.is_empty() {
         title.push(format!("{} unaffected", unaffected.len()));
     }
     if let [only] = metrics.as_slice() {
-        title.push(line(only));
+        title.push(format!("{} {}", words::estimate(outcome), line(only)));
     }
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
     writeln!(out, "{}", title.join("; "))?;
+    let judges = shown().any(|metric| metric.judgement.is_some());
     let columns = [
         Column::text("benchmark"),
         Column::text("metric").shown_if(metrics.len() > 1),
-        Column::numbers("pairs").leaves(3),
-        Column::numbers("base").leaves(2),
-        Column::numbers("head").leaves(2),
+        Column::numbers("pairs").shown_if(!judges).leaves(4),
+        Column::numbers("base").leaves(3),
+        Column::numbers("head").leaves(3),
         Column::numbers("change"),
-        Column::numbers("interval"),
+        Column::numbers("interval").shown_if(!judges).leaves(1),
         Column::numbers("over layouts").shown_if(words::has_layouts(benchmarks)),
-        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(1),
+        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
         Column::text("verdict"),
     ];
+    let apart = words::apart(outcome, shown());
     if !rows.is_empty() {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
+    }
+    if let Some(apart) = apart {
+        writeln!(out, "  {apart}")?;
     }
     match words::unaffected(benchmarks, line) {
         Some(names) => writeln!(out, "  unaffected: {names}"),
@@ -229,8 +244,8 @@ fn overview(out: &mut impl Write, benchmarks: &[BenchmarkResult]) -> io::Result<
 
 /// The rows of a benchmark: at least one.
 fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
-    let gating = benchmark.metrics.iter().filter(|result| result.gates);
-    let rows: Vec<OverviewRow<'_>> = gating.map(|result| (benchmark, Some(result))).collect();
+    let shown = benchmark.metrics.iter().filter(|metric| is_shown(benchmark, metric));
+    let rows: Vec<OverviewRow<'_>> = shown.map(|metric| (benchmark, Some(metric))).collect();
     if rows.is_empty() { vec![(benchmark, None)] } else { rows }
 }
 
@@ -248,7 +263,7 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 10], Option
     };
     let [metric, base, head, change, interval, _, verdict] = words::cells(result);
     let pairs = result.summary.pairs.to_string();
-    let limit = result.limit().map_or_else(dash, text::percent);
+    let limit = result.limit().map_or_else(dash, text::limit);
     let over = words::change_over_layouts(result);
     let cells = [name, metric, pairs, base, head, change, interval, over, limit, verdict];
     (cells, result.verdict.map(verdict_style))

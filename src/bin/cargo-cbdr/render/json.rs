@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use cargo_cbdr::model::outcome::Outcome;
 use serde::Serialize;
 
-use super::{human, words};
+use super::human;
+use crate::ui::notices::notice;
 use crate::ui::text;
 
 /// A result, and the notices in sentences.
@@ -21,7 +22,7 @@ struct Document<'a> {
 
 impl<'a> Document<'a> {
     fn of(outcome: &'a Outcome) -> Self {
-        Document { schema: 1, outcome, notices: words::notices(outcome) }
+        Document { schema: 1, outcome, notices: outcome.notices.iter().map(notice).collect() }
     }
 }
 

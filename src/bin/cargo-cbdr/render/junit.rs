@@ -9,7 +9,8 @@ use cargo_cbdr::model::outcome::{
 };
 
 use super::escape::{line, xml};
-use super::words::{self, facts, sentence};
+use super::words::{self, Commit, facts, sentence};
+use crate::ui::grouped;
 
 /// What became of a case.
 enum TestCase {
@@ -48,6 +49,9 @@ fn suite(
         attribute(&machine::host()),
         cases.len(),
     )?;
+    for Commit { name, revision, .. } in words::commits(outcome) {
+        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", xml(&revision.commit))?;
+    }
     for (key, value) in facts(outcome) {
         writeln!(out, "      <property name=\"{key}\" value=\"{}\"/>", xml(&line(&value)))?;
     }
@@ -74,7 +78,10 @@ fn suite(
     }
     let all: Vec<String> = benchmark.metrics.iter().map(|m| sentence(benchmark, m)).collect();
     writeln!(out, "    <system-out>{}</system-out>", xml(&all.join("\n")))?;
-    writeln!(out, "    <system-err>{}</system-err>", xml(&words::notices(outcome).join("\n")))?;
+    let notices = grouped::lines(&outcome.notices);
+    let notices: Vec<String> =
+        notices.iter().map(|line| format!("{}: {}", line.kind(), line.text)).collect();
+    writeln!(out, "    <system-err>{}</system-err>", xml(&notices.join("\n")))?;
     writeln!(out, "  </testsuite>")
 }
 

@@ -3,27 +3,46 @@
 use std::fmt::{self, Write};
 
 use cargo_cbdr::model::explanation::Explanation;
+use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 
-use super::escape::{code, prose, quantity, xml};
+use super::answer::{answer, is_better};
+use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Table};
-use super::{scale, words};
-use crate::ui::text;
+use super::scale;
+use super::words::{self, Commit, PROMISE};
+use crate::ui::notices::notice;
+use crate::ui::{grouped, text};
 
 /// The invisible first line of every comment, by which a bot finds the one that it
 /// is to update.
 const MARKER: &str = "<!-- cargo-cbdr -->";
 
-/// The most rows of the table, lines of the scale and notices: GitHub takes no
-/// comment of more than 65536 characters.
-const ROWS: usize = 100;
-const LINES: usize = 40;
-const NOTICES: usize = 40;
+/// GitHub takes no longer comment, in bytes that are no fewer than its characters.
+const LONGEST: usize = 65_000;
 
-/// The most letters of a name, of a notice, and of the call.
-const NAME: usize = 120;
-const NOTICE: usize = 600;
-const CALL: usize = 4000;
+/// How much of everything there is at most.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Rows of the tables, lines of the scale and notices.
+    rows: usize,
+    lines: usize,
+    notices: usize,
+    /// Letters of a name, and of a sentence or the call.
+    name: usize,
+    text: usize,
+}
+
+/// What is tried one after the other, until the comment is short enough.
+const LIMITS: [Limits; 4] = [
+    Limits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
+    Limits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
+    Limits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
+    Limits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
+];
+
+/// Up to so many metrics are all shown.
+const FEW: usize = 5;
 
 /// The whole comment.
 pub(crate) fn comment(outcome: &Outcome) -> String {
@@ -32,92 +51,233 @@ pub(crate) fn comment(outcome: &Outcome) -> String {
 
 /// The comment without the marker.
 pub(super) fn summary(outcome: &Outcome) -> String {
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    let _ = write(&mut out, outcome);
-    out
+    let mut written = String::new();
+    for limits in LIMITS {
+        written.clear();
+        // Writing to a string does not fail.
+        let _ = Comment { outcome, limits }.write(&mut written);
+        if written.len() <= LONGEST {
+            break;
+        }
+    }
+    written
 }
 
-fn write(out: &mut String, outcome: &Outcome) -> fmt::Result {
-    let sign = match outcome.verdict {
-        Some(Verdict::Regression) => "🔴 ",
-        Some(_) if !outcome.removed.is_empty() => "🟡 ",
-        Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
-        Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
-        None => "",
-    };
-    writeln!(out, "### {sign}cargo cbdr: {}\n", words::headline(outcome))?;
-    writeln!(out, "<p>{}</p>\n", prose(&cut(&words::reason(outcome), NOTICE)))?;
-    if outcome.metrics().next().is_some() {
-        table(out, outcome)?;
-    }
-    let gates = words::worst_first(outcome).into_iter().filter(|(_, m)| m.gates);
-    let named = gates.take(LINES).map(|(b, m)| (short(&words::full_name(outcome, b, m)), m));
-    let lines = scale::lines(&named.collect::<Vec<_>>());
-    if !lines.is_empty() {
-        writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n")))?;
-    }
-    let is_empty = |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
-    let empty = outcome.benchmarks.iter().filter(is_empty);
-    for benchmark in empty.take(ROWS) {
-        let what = match (benchmark.status, words::no_baseline(outcome, &benchmark.name)) {
-            (Status::New, Some(why)) => format!("has no baseline: {}", prose(&cut(why, NOTICE))),
-            (Status::New, None) => "is new: there is no baseline".to_owned(),
-            (Status::Compared, _) => "is the same program on both sides".to_owned(),
-            (Status::Removed, _) => "is gone from the head".to_owned(),
-            (Status::Unaffected, _) => "is unaffected".to_owned(),
+/// A comment that is no longer than its limits let it be.
+struct Comment<'a> {
+    outcome: &'a Outcome,
+    limits: Limits,
+}
+
+type Row<'a> = (&'a BenchmarkResult, &'a MetricResult);
+
+impl Comment<'_> {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let outcome = self.outcome;
+        let sign = match outcome.verdict {
+            Some(Verdict::Regression) => "🔴 ",
+            Some(_) if !outcome.removed.is_empty() => "🟡 ",
+            Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
+            Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
+            None => "",
         };
-        writeln!(out, "- {} {what}", code(&short(&benchmark.name)))?;
+        let answer = answer(outcome);
+        writeln!(out, "<h3>{sign}{}</h3>\n", self.prose(&answer.heading()))?;
+        let rest = answer.rest();
+        if !rest.is_empty() {
+            writeln!(out, "<p>{}</p>\n", self.prose(&rest))?;
+        }
+        let advice = outcome.notices.iter().find(|notice| is_advice(notice));
+        if let Some(advice) = advice {
+            writeln!(out, "<p>{}</p>\n", self.prose(&notice(advice)))?;
+        }
+        let (shown, folded) = split(outcome);
+        if !shown.is_empty() {
+            self.table(out, &shown)?;
+            self.scale(out, &shown)?;
+        }
+        self.benchmarks(out)?;
+        for explanation in &outcome.explanations {
+            self.explain(out, explanation)?;
+        }
+        if !folded.is_empty() {
+            let gates = folded.iter().filter(|(_, metric)| metric.gates).count();
+            let kinds =
+                [(gates, "without a regression"), (folded.len() - gates, "that do not gate")];
+            let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+            let kinds: Vec<String> = kinds
+                .map(|(number, what)| format!("{} {what}", text::count(number as u64, "metric")))
+                .collect();
+            // Behind the blank line it is Markdown again.
+            writeln!(out, "<details><summary>{}</summary>\n", kinds.join(", "))?;
+            self.table(out, &folded)?;
+            writeln!(out, "</details>\n")?;
+        }
+        self.details(out)
     }
-    if let Some(names) = words::unaffected(&outcome.benchmarks, |name| code(&short(name))) {
-        writeln!(out, "- unaffected, as none of the code that changed runs there: {names}")?;
+
+    /// A name of reasonable length, as code.
+    fn name(&self, name: &str) -> String {
+        code(&cut(&line(name), self.limits.name))
     }
-    for explanation in &outcome.explanations {
-        explain(out, explanation)?;
+
+    /// A sentence of reasonable length.
+    fn prose(&self, sentence: &str) -> String {
+        prose(&cut(sentence, self.limits.text))
     }
-    details(out, outcome)
+
+    /// The intervals that decide, on one scale.
+    fn scale(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
+        let gates = rows.iter().filter(|(_, metric)| metric.gates).take(self.limits.lines);
+        let name = |benchmark, metric| {
+            cut(&line(&words::full_name(self.outcome, benchmark, metric)), self.limits.name)
+        };
+        let named: Vec<_> =
+            gates.map(|(benchmark, metric)| (name(benchmark, metric), *metric)).collect();
+        let lines = scale::lines(&named);
+        match lines.is_empty() {
+            true => Ok(()),
+            false => writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n"))),
+        }
+    }
+
+    /// The benchmarks of which nothing was measured.
+    fn benchmarks(&self, out: &mut String) -> fmt::Result {
+        let outcome = self.outcome;
+        let is_empty =
+            |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
+        let mut is_first = true;
+        for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
+            let what = match (benchmark.status, words::no_baseline(outcome, &benchmark.name)) {
+                (Status::New, Some(why)) => format!("has no baseline: {}", self.prose(why)),
+                (Status::New, None) => "is new: there is no baseline".to_owned(),
+                (Status::Compared, _) => "is the same program on both sides".to_owned(),
+                (Status::Removed, _) => "is gone from the head".to_owned(),
+                (Status::Unaffected, _) => "is unaffected".to_owned(),
+            };
+            writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
+            is_first = false;
+        }
+        if let Some(names) = words::unaffected(&outcome.benchmarks, |name| self.name(name)) {
+            writeln!(out, "- unaffected, as none of the code that changed runs there: {names}")?;
+            is_first = false;
+        }
+        if is_first { Ok(()) } else { writeln!(out) }
+    }
+
+    /// Which functions execute more instructions.
+    fn explain(&self, out: &mut String, explanation: &Explanation) -> fmt::Result {
+        let Table { title, rows, rest } = explanation::table(explanation);
+        writeln!(out, "<p>{}</p>\n", self.prose(&title))?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "| {} |\n| :-- | --: | --: | --: | :-- |",
+            explanation::HEADINGS.join(" | ")
+        )?;
+        for [function, base, head, change, its_code] in &rows {
+            let (base, head, function) = (quantity(base), quantity(head), self.name(function));
+            writeln!(out, "| {function} | {base} | {head} | {change} | {its_code} |")?;
+        }
+        if let Some(rest) = rest {
+            writeln!(out, "\n{rest}")?;
+        }
+        writeln!(out)
+    }
+
+    fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
+        let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
+        let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
+        writeln!(
+            out,
+            "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
+             | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
+        )?;
+        for (benchmark, metric) in rows.iter().take(self.limits.rows) {
+            self.row(out, benchmark, metric, shows_mean)?;
+        }
+        if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
+            let metrics = text::count(left as u64, "more metric");
+            writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
+        }
+        writeln!(out)
+    }
+
+    fn row(
+        &self,
+        out: &mut String,
+        benchmark: &BenchmarkResult,
+        result: &MetricResult,
+        shows_mean: bool,
+    ) -> fmt::Result {
+        let [_, base, head, change, interval, mean, verdict] = words::cells(result);
+        let (base, head) = (quantity(&base), quantity(&head));
+        let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
+        let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
+        let threshold = result.limit().map_or(String::new(), text::limit);
+        writeln!(
+            out,
+            "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
+            self.name(&benchmark.name),
+            self.name(&result.name),
+            strong(change),
+            if verdict.is_empty() { verdict } else { strong(verdict) },
+        )
+    }
+
+    /// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
+    /// a blank line would end it.
+    fn details(&self, out: &mut String) -> fmt::Result {
+        // Advice stands above.
+        let others = self.outcome.notices.iter().filter(|notice| !is_advice(notice));
+        let notices = grouped::lines(others);
+        let count = |kind: &str| notices.iter().filter(|line| line.kind() == kind).count() as u64;
+        let counts = ["warning", "note"].map(|kind| (count(kind), kind)).into_iter();
+        let counts = counts.filter(|(number, _)| *number > 0);
+        let noticed: String =
+            counts.map(|(number, kind)| format!(", {}", text::count(number, kind))).collect();
+        writeln!(out, "<details><summary>How cargo cbdr measured this{noticed}</summary>\n<ul>")?;
+        for notice in notices.iter().take(self.limits.notices) {
+            let sign = if notice.weight == Weight::Warning { "⚠️ " } else { "" };
+            writeln!(out, "<li>{sign}{}: {}</li>", notice.kind(), self.prose(&notice.text))?;
+        }
+        for Commit { name, revision, url } in words::commits(self.outcome) {
+            let hash = format!("<code>{}</code>", revision.commit);
+            let hash = match url {
+                Some(url) => format!("<a href=\"{url}\">{hash}</a>"),
+                None => hash,
+            };
+            writeln!(out, "<li>{name}: {hash} {}</li>", self.prose(&revision.subject))?;
+        }
+        for (name, value) in words::facts(self.outcome) {
+            let value = xml(&cut(&line(&value), self.limits.text));
+            writeln!(out, "<li>{name}: <code>{value}</code></li>")?;
+        }
+        writeln!(out, "<li><a href=\"{PROMISE}\">what the verdict promises</a></li>")?;
+        writeln!(out, "</ul></details>")
+    }
 }
 
-/// Which functions execute more instructions.
-fn explain(out: &mut String, explanation: &Explanation) -> fmt::Result {
-    let Table { title, rows, rest } = explanation::table(explanation);
-    writeln!(out, "<p>{}</p>\n", prose(&cut(&title, NOTICE)))?;
-    if rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "| {} |\n| :-- | --: | --: | --: | :-- |", explanation::HEADINGS.join(" | "))?;
-    for [function, base, head, change, its_code] in &rows {
-        let (base, head) = (quantity(base), quantity(head));
-        writeln!(out, "| {} | {base} | {head} | {change} | {its_code} |", code(&short(function)))?;
-    }
-    if let Some(rest) = rest {
-        writeln!(out, "\n{rest}")?;
-    }
-    writeln!(out)
+fn is_advice(notice: &Notice) -> bool {
+    matches!(notice, Notice::Advice(_))
 }
 
-fn table(out: &mut String, outcome: &Outcome) -> fmt::Result {
-    let shows_mean = words::shows_mean(outcome.benchmarks.iter().flat_map(|one| &one.metrics));
-    let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
-    writeln!(
-        out,
-        "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
-         | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
-    )?;
-    let all = words::worst_first(outcome);
-    for (benchmark, metric) in all.iter().take(ROWS) {
-        row(out, benchmark, metric, shows_mean)?;
-    }
-    if let Some(left @ 1..) = all.len().checked_sub(ROWS) {
-        let metrics = text::count(left as u64, "more metric");
-        writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
-    }
-    writeln!(out)
+/// All metrics, the worst first: those that have changed or are undecided, or all that gate
+/// where they are few; and the others.
+fn split(outcome: &Outcome) -> (Vec<Row<'_>>, Vec<Row<'_>>) {
+    let gates = outcome.metrics().filter(|(_, metric)| metric.gates).count();
+    let is_shown = |(_, metric): &Row<'_>| match gates {
+        0 => true,
+        gates => metric.gates && (gates <= FEW || has_changed(metric)),
+    };
+    words::worst_first(outcome).into_iter().partition(is_shown)
 }
 
-/// A name of reasonable length, on one line.
-fn short(name: &str) -> String {
-    cut(&super::escape::line(name), NAME)
+/// Whether a metric did not pass, or passed with a change.
+fn has_changed(metric: &MetricResult) -> bool {
+    metric.verdict != Some(Verdict::NoRegression) || metric.warned || is_better(metric)
 }
 
 /// The first `most` characters of a text.
@@ -128,48 +288,67 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-fn row(
-    out: &mut String,
-    benchmark: &BenchmarkResult,
-    result: &MetricResult,
-    shows_mean: bool,
-) -> fmt::Result {
-    let [_, base, head, change, interval, mean, verdict] = words::cells(result);
-    let (base, head) = (quantity(&base), quantity(&head));
-    let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
-    let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
-    let threshold = result.limit().map_or(String::new(), text::percent);
-    writeln!(
-        out,
-        "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
-        code(&short(&benchmark.name)),
-        code(&short(&result.name)),
-        strong(change),
-        if verdict.is_empty() { verdict } else { strong(verdict) },
-    )
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::answer::tests::{outcome, time};
+    use cargo_cbdr::model::notice::Advice;
 
-/// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
-/// a blank line would end it.
-fn details(out: &mut String, outcome: &Outcome) -> fmt::Result {
-    let (notices, meaning) = (words::notices(outcome), words::meaning(outcome));
-    let noticed = match notices.len() {
-        0 => String::new(),
-        number => format!(", and {}", text::count(number as u64, "notice")),
-    };
-    writeln!(out, "<details><summary>How this was measured{noticed}</summary>\n<ul>")?;
-    for notice in notices.iter().take(NOTICES) {
-        writeln!(out, "<li>⚠️ {}</li>", prose(&cut(notice, NOTICE)))?;
+    const BAD: Verdict = Verdict::Regression;
+    const GOOD: Verdict = Verdict::NoRegression;
+
+    #[test]
+    fn of_many_metrics_those_that_changed_are_shown_and_the_others_folded() {
+        let mut metrics = vec![("slow", time(0.2, BAD)), ("fast", time(-0.1, GOOD))];
+        metrics.extend(["a", "b", "c", "d"].map(|name| (name, time(0.0, GOOD))));
+        let text = comment(&outcome(BAD, metrics));
+        let (before, folded) = text.split_once("<details><summary>4 metrics without").unwrap();
+        assert!(before.contains("| `slow` |") && before.contains("| `fast` |"), "{before}");
+        assert!(!before.contains("| `a` |") && folded.contains("| `a` |"), "{text}");
+        // Few are all shown.
+        let few = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
+        assert!(!comment(&few).contains("metrics without"));
     }
-    if !meaning.is_empty() {
-        writeln!(out, "<li>{}</li>", prose(&meaning))?;
+
+    #[test]
+    fn what_to_try_next_is_not_folded() {
+        let open = Verdict::Inconclusive;
+        let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
+        let time = Some((600.0, 1));
+        let advice = Advice { open: 1, metric: None, threshold: None, time };
+        outcome.notices = vec![Notice::Advice(advice)];
+        let text = comment(&outcome);
+        let (before, folded) = text.split_once("<details>").unwrap();
+        assert!(before.contains("<code>--time-limit 10m</code> would probably decide"), "{text}");
+        assert!(!folded.contains("--time-limit"), "{text}");
     }
-    for (name, value) in words::facts(outcome) {
-        writeln!(
-            out,
-            "<li>{name}: <code>{}</code></li>",
-            xml(&cut(&super::escape::line(&value), CALL))
-        )?;
+
+    #[test]
+    fn commits_are_linked_where_the_repository_is_at_github() {
+        let mut outcome = outcome(GOOD, vec![("a", time(0.0, GOOD))]);
+        let mut at = |repository: &str| {
+            let sides = outcome.sides.as_mut().unwrap();
+            sides.repository = repository.to_owned();
+            sides.head.subject = "Fix #7 for @all".to_owned();
+            comment(&outcome)
+        };
+        let link = format!("<a href=\"https://github.com/o/r/commit/{}\">", "b".repeat(40));
+        let linked = at("github.com/o/r");
+        assert!(linked.contains(&link), "{linked}");
+        assert!(linked.contains("Fix #&#8203;7 for @&#8203;all"), "{linked}");
+        for other in ["example.org/o/r", "folder", "github.com/o/r\"><b>", "github.com/o"] {
+            assert!(!at(other).contains("/commit/"), "{other}");
+        }
     }
-    writeln!(out, "</ul></details>")
+
+    #[test]
+    fn a_comment_is_never_too_long() {
+        let name = "`@|<&#".repeat(100);
+        let metrics = (0..300).map(|_| (name.as_str(), time(0.2, BAD))).collect();
+        let mut outcome = outcome(BAD, metrics);
+        outcome.selecting = vec![name; 50];
+        let text = comment(&outcome);
+        assert!(text.len() < 65_536, "{}", text.len());
+        assert!(text.ends_with("</ul></details>\n"), "{text}");
+    }
 }

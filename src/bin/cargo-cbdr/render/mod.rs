@@ -1,5 +1,6 @@
 //! The results, one file a format.
 
+pub(crate) mod answer;
 mod bencher;
 mod benchmark_action;
 pub(crate) mod bisect;

@@ -51,11 +51,28 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
     lines.iter().map(|line| cut(line, width)).collect()
 }
 
-/// The lines of a log: one for each of up to `most` metrics, else one for all together.
-pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<String> {
+/// A line of a log.
+#[derive(Debug)]
+pub(super) struct LogLine {
+    pub(super) text: String,
+    /// The same without what changes while nothing happens.
+    news: String,
+}
+
+impl PartialEq for LogLine {
+    fn eq(&self, other: &Self) -> bool {
+        self.news == other.news
+    }
+}
+
+/// The lines of a log: one for each of up to `most` metrics, else one for all together. Two
+/// are equal that say nothing new.
+pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let gating = gating(snapshot);
     if gating.len() > most {
-        return vec![count_line(snapshot, &gating)];
+        let pairs: u64 = snapshot.benchmarks.iter().map(|benchmark| benchmark.pairs).sum();
+        let text = count_line(snapshot, &gating);
+        return vec![LogLine { text, news: format!("{pairs} {}", verdicts(&gating)) }];
     }
     gating.iter().map(|metric| log_line(snapshot, *metric)).collect()
 }
@@ -113,12 +130,17 @@ impl Columns {
 
     fn line(&self, name: &str, metric: &MetricResult) -> String {
         let style = style(metric);
-        let mut shown: String = name.chars().take(self.name).collect();
-        if name.chars().count() > self.name && self.name > 1 {
-            shown = name.chars().take(self.name - 1).chain(['…']).collect();
-        }
-        let mut line =
-            format!("  {shown:<0$} {style}{1:>CHANGE$}{style:#}", self.name, change(metric));
+        let shown = text::shortened(name, self.name);
+        // A regression is not overlooked.
+        let name_style = match metric.verdict {
+            Some(Verdict::Regression) => style,
+            _ => Style::new(),
+        };
+        let mut line = format!(
+            "  {name_style}{shown:<0$}{name_style:#} {style}{1:>CHANGE$}{style:#}",
+            self.name,
+            change(metric)
+        );
         if self.interval > 0 {
             line += &format!(" {:^INTERVAL$}", interval(metric));
         }
@@ -126,8 +148,8 @@ impl Columns {
             line += &format!(" {}", scale(metric, self.scale, self.reach));
         }
         let verdict = match (metric.verdict, self.has_words) {
-            (Some(Verdict::Inconclusive) | None, true) => "open".to_owned(),
-            (Some(verdict), true) => verdict.to_string(),
+            (Some(Verdict::Inconclusive) | None, true) => "undecided".to_owned(),
+            (Some(verdict), true) => text::verdict(verdict).to_owned(),
             (Some(Verdict::Inconclusive) | None, false) => "?".to_owned(),
             (Some(Verdict::Regression), false) => "!".to_owned(),
             (Some(_), false) => "=".to_owned(),
@@ -170,24 +192,28 @@ fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> 
 
 /// How many of many metrics have which verdict.
 fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
+    let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
+    format!(
+        "{}; {}{}; up to {}",
+        verdicts(gating),
+        spent(snapshot),
+        left(snapshot),
+        text::count(pairs, "pair"),
+    )
+}
+
+/// `1 regression, 7 no regression, 4 undecided`.
+fn verdicts(gating: &[GatingMetric<'_>]) -> String {
     let mut verdicts = Vec::new();
     for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
         let number = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
         match (number, verdict) {
             (0, _) => {}
-            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} open")),
-            (number, verdict) => verdicts.push(format!("{number} {verdict}")),
+            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} undecided")),
+            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
         }
     }
-    let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    format!(
-        "{} verdicts: {}; up to {}, {}{}",
-        gating.len(),
-        verdicts.join(", "),
-        text::count(pairs, "pair"),
-        spent(snapshot),
-        left(snapshot),
-    )
+    verdicts.join(", ")
 }
 
 /// The time spent, and the time limit.
@@ -196,17 +222,22 @@ fn spent(snapshot: &Snapshot) -> String {
 }
 
 fn left(snapshot: &Snapshot) -> String {
-    match snapshot.remaining.filter(|seconds| *seconds > 0.0) {
+    // The limit ends all that takes longer.
+    let to_limit = (snapshot.limit - snapshot.elapsed).max(0.0);
+    match snapshot.remaining.map(|seconds| seconds.min(to_limit)).filter(|left| *left > 0.0) {
         Some(seconds) => format!(", ~{} left", text::roughly(seconds)),
         None if snapshot.is_unlikely => ", unlikely within the limit".to_owned(),
         None => String::new(),
     }
 }
 
+/// What a line is about: the benchmark, and the metric where not all have the same one.
 fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
-    match snapshot.benchmarks.len() {
-        1 => metric.name.clone(),
-        _ => format!("{} {}", benchmark.name, metric.name),
+    let is_one_metric = gating(snapshot).iter().all(|(_, other)| other.name == metric.name);
+    match (snapshot.benchmarks.len(), is_one_metric) {
+        (1, _) => metric.name.clone(),
+        (_, true) => benchmark.name.clone(),
+        (_, false) => format!("{} {}", benchmark.name, metric.name),
     }
 }
 
@@ -222,17 +253,24 @@ fn interval(metric: &MetricResult) -> String {
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
         Some(Verdict::Inconclusive) => left(snapshot),
-        Some(verdict) => format!(", {verdict}"),
+        Some(verdict) => format!(", {}", text::verdict(verdict)),
         None => String::new(),
     };
     format!("{}, {}{end}", text::count(benchmark.pairs, "pair"), spent(snapshot))
 }
 
-fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> String {
-    let metric = gating.1;
-    let threshold = metric.limit().map_or(String::new(), text::percent);
+fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
+    let (benchmark, metric) = gating;
+    let threshold = metric.limit().map_or(String::new(), text::limit);
     let (name, change, interval) = (name(snapshot, gating), change(metric), interval(metric));
-    format!("{name} {change} {interval}, threshold {threshold}; {}", tail(snapshot, gating))
+    let known = format!("{name} {change}, interval {interval}, threshold {threshold}");
+    let text = format!("{known}; {}", tail(snapshot, gating));
+    // What is decided stays as it is, however many pairs others need.
+    let news = match is_open(metric) {
+        true => format!("{known} {}", benchmark.pairs),
+        false => known,
+    };
+    LogLine { text, news }
 }
 
 /// The line of the only metric, no longer than the terminal is wide.
@@ -275,16 +313,27 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
     let to = column(summary.upper.unwrap_or(f64::INFINITY));
     let estimate = summary.change.map(column);
     let middle = column(threshold);
+    let cells = (0..width).map(|place| match place {
+        _ if Some(place) == estimate => (style, '●'),
+        _ if place == middle => (Style::new(), '│'),
+        _ if (from..=to).contains(&place) => (style, '━'),
+        _ => (DIM, '·'),
+    });
+    runs(cells)
+}
+
+/// Characters with their styles, each of which is written once for all that follow each other.
+fn runs(cells: impl Iterator<Item = (Style, char)>) -> String {
     let mut drawn = String::new();
-    for place in 0..width {
-        drawn += &match place {
-            _ if Some(place) == estimate => format!("{style}●{style:#}"),
-            _ if place == middle => "│".to_owned(),
-            _ if (from..=to).contains(&place) => format!("{style}━{style:#}"),
-            _ => format!("{DIM}·{DIM:#}"),
-        };
+    let mut current = Style::new();
+    for (style, c) in cells {
+        if style != current {
+            drawn += &format!("{current:#}{style}");
+            current = style;
+        }
+        drawn.push(c);
     }
-    drawn
+    drawn + &format!("{current:#}")
 }
 
 /// How far the scale of a metric has to reach to either side of its threshold.
@@ -383,8 +432,8 @@ mod tests {
         assert_eq!(lines.len(), 5, "the regression, and what is open");
         assert_eq!(lines[0].1.verdict, Some(Verdict::Regression));
         assert_eq!(shown(&all, 2).len(), 2);
-        let expected = "12 verdicts: 1 regression, 7 no-regression, 4 open; up to 12 pairs, \
-                        3.2s/5m, ~8s left";
+        let expected =
+            "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
         assert_eq!(count_line(&many, &all), expected);
     }
 
@@ -415,8 +464,62 @@ mod tests {
     fn the_log_form_says_the_same_in_words() {
         let snapshot = snapshot(None, 0.004, Some(0.03));
         assert_eq!(
-            log_line(&snapshot, gating(&snapshot)[0]),
-            "wall_time +0.40% [-∞, +3.00%], threshold +2.00%; 12 pairs, 3.2s/5m, ~8s left"
+            log_line(&snapshot, gating(&snapshot)[0]).text,
+            "wall_time +0.40%, interval ≤ +3.00%, threshold +2%; 12 pairs, 3.2s/5m, ~8s left"
         );
+    }
+
+    #[test]
+    fn the_log_repeats_only_what_changed() {
+        let mut snapshot = snapshot(Some(-0.03), 0.004, Some(0.03));
+        let first = log(&snapshot, 3);
+        snapshot.elapsed += 10.0;
+        assert_eq!(log(&snapshot, 3), first, "only the time has changed");
+        snapshot.benchmarks[0].pairs += 1;
+        assert_ne!(log(&snapshot, 3), first, "another pair");
+        snapshot.benchmarks[0].metrics[0].verdict = Some(Verdict::NoRegression);
+        let decided = log(&snapshot, 3);
+        assert_ne!(decided, first);
+        snapshot.benchmarks[0].pairs += 1;
+        assert_eq!(log(&snapshot, 3), decided, "pairs that others needed");
+        // Of many, the counts and the pairs.
+        snapshot.benchmarks = vec![snapshot.benchmarks[0].clone(); 5];
+        let many = log(&snapshot, 3);
+        snapshot.elapsed += 10.0;
+        assert_eq!(log(&snapshot, 3), many);
+        snapshot.benchmarks[4].metrics[0].verdict = Some(Verdict::Regression);
+        assert_ne!(log(&snapshot, 3), many);
+    }
+
+    #[test]
+    fn the_forecast_ends_with_the_limit() {
+        let mut snapshot = snapshot(Some(-0.03), 0.004, Some(0.03));
+        snapshot.remaining = Some(1e6);
+        assert_eq!(left(&snapshot), ", ~5m left");
+        snapshot.elapsed = 290.0;
+        assert_eq!(left(&snapshot), ", ~10s left");
+        snapshot.elapsed = 301.0;
+        assert_eq!(left(&snapshot), "");
+    }
+
+    #[test]
+    fn a_scale_has_a_style_for_each_run_of_signs() {
+        let snapshot = snapshot(Some(-0.03), 0.0, Some(0.03));
+        let drawn = scale(gating(&snapshot)[0].1, 41, 0.05);
+        // Interval, estimate and interval; the threshold; interval; what is beyond it.
+        assert_eq!(drawn.matches("\x1b[33m").count(), 2, "{drawn:?}");
+        assert_eq!(drawn.matches("\x1b[2m").count(), 1, "{drawn:?}");
+        assert_eq!(plain(&drawn).chars().count(), 41);
+    }
+
+    #[test]
+    fn a_regression_is_red_as_a_whole() {
+        let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
+        many.benchmarks = vec![many.benchmarks[0].clone(); 3];
+        many.benchmarks[2].name = "slow".to_owned();
+        many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
+        let lines = live(&many, 100, 24);
+        let red = verdict_style(Verdict::Regression);
+        assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }
 }

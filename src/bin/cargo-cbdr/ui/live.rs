@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use cargo_cbdr::engine::experiment::{Progress, Snapshot};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::lines::{self, FEW, plain};
+use super::frame::Frame;
+use super::lines::{self, FEW, LogLine, plain};
 use super::status_line;
 use super::verbosity::Verbosity;
 use crate::cli::ProgressForm;
@@ -25,6 +25,8 @@ pub(crate) enum LiveLines {
         next: f64,
         /// How many lines there may be at a time.
         most: usize,
+        /// What was said last.
+        said: Vec<LogLine>,
     },
     None,
 }
@@ -35,7 +37,7 @@ impl LiveLines {
             ProgressForm::Live => LiveLines::Terminal(Terminal::new()),
             ProgressForm::Plain => {
                 let most = if verbosity.is_verbose { usize::MAX } else { FEW };
-                LiveLines::Log { next: LOG_INTERVAL, most }
+                LiveLines::Log { next: LOG_INTERVAL, most, said: Vec::new() }
             }
             ProgressForm::None => LiveLines::None,
         }
@@ -43,12 +45,11 @@ impl LiveLines {
 
     /// Prints a line that stays, above the live lines.
     pub(crate) fn print(&mut self, line: &str) {
-        let print = || {
-            let _ = writeln!(anstream::stderr().lock(), "{line}");
-        };
         match self {
-            LiveLines::Terminal(terminal) => terminal.bars.suspend(print),
-            LiveLines::Log { .. } | LiveLines::None => print(),
+            LiveLines::Terminal(terminal) => terminal.print(line),
+            LiveLines::Log { .. } | LiveLines::None => {
+                let _ = writeln!(anstream::stderr().lock(), "{line}");
+            }
         }
     }
 
@@ -61,13 +62,15 @@ impl LiveLines {
                     terminal.draw(&progress.snapshot());
                 }
             }
-            LiveLines::Log { next, most } => {
+            LiveLines::Log { next, most, said } => {
                 if elapsed >= *next {
                     *next = elapsed + LOG_INTERVAL.max(elapsed / 6.0);
-                    for line in lines::log(&progress.snapshot(), *most) {
-                        let line = status_line("Sampling", &line);
+                    let lines = lines::log(&progress.snapshot(), *most);
+                    for line in lines.iter().filter(|line| !said.contains(line)) {
+                        let line = status_line("Sampling", &line.text);
                         let _ = writeln!(anstream::stderr().lock(), "{line}");
                     }
+                    *said = lines;
                 }
             }
             LiveLines::None => {}
@@ -93,8 +96,7 @@ impl LiveLines {
     /// Removes the live lines. If `keeps_last`, those of a comparison stay as its summary.
     pub(crate) fn end(&mut self, keeps_last: bool) {
         let LiveLines::Terminal(terminal) = self else { return };
-        let _ = terminal.bars.clear();
-        terminal.lines.clear();
+        terminal.show(Vec::new());
         if let Some(mut snapshot) = terminal.last.take().filter(|_| keeps_last) {
             // Nothing is left to wait for.
             snapshot.remaining = None;
@@ -109,11 +111,8 @@ impl LiveLines {
 
 /// The live lines of a terminal.
 pub(crate) struct Terminal {
-    bars: MultiProgress,
-    lines: Vec<ProgressBar>,
+    frame: Frame,
     has_colour: bool,
-    /// The width of the terminal and of each line when they were drawn.
-    drawn: (usize, Vec<usize>),
     draws: RateLimit,
     /// The last state of a comparison.
     last: Option<Box<Snapshot>>,
@@ -121,13 +120,10 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
-        let target = ProgressDrawTarget::stderr_with_hz(RATE);
         let choice = anstream::AutoStream::choice(&std::io::stderr());
         Terminal {
-            bars: MultiProgress::with_draw_target(target),
-            lines: Vec::new(),
+            frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
-            drawn: (0, Vec::new()),
             draws: RateLimit::default(),
             last: None,
         }
@@ -138,37 +134,32 @@ impl Terminal {
         self.show(lines::live(snapshot, width, height));
     }
 
-    fn show(&mut self, drawn: Vec<String>) {
-        let columns = terminal_size().0;
-        let extra = folded_rows(&self.drawn, columns);
-        if extra > 0 {
-            // The terminal has become narrower and has folded what was drawn.
-            self.bars.suspend(|| {
-                let _ = write!(std::io::stderr().lock(), "\x1b[{extra}A\x1b[J");
-            });
-        }
-        while self.lines.len() < drawn.len() {
-            let style = ProgressStyle::with_template("{msg}");
-            let bar = self.bars.add(ProgressBar::new_spinner());
-            self.lines.push(style.map_or(bar.clone(), |style| bar.with_style(style)));
-        }
-        for line in self.lines.drain(drawn.len()..) {
-            self.bars.remove(&line);
-        }
-        let width = columns.saturating_sub(1);
-        self.drawn = (columns, Vec::new());
-        for (bar, line) in self.lines.iter().zip(drawn) {
-            let plain = plain(&line);
-            let length = plain.chars().count();
-            self.drawn.1.push(length.min(width));
-            bar.set_message(match (length <= width, self.has_colour) {
-                (false, _) => plain.chars().take(width).collect(),
-                (true, false) => plain,
-                (true, true) => line,
-            });
-            bar.tick();
-        }
+    fn show(&mut self, lines: Vec<String>) {
+        let size = terminal_size();
+        let fits = |line: &String| plain(line).chars().count() < size.0;
+        let cut = |line: String| match fits(&line) {
+            true => line,
+            false => plain(&line).chars().take(size.0.saturating_sub(1)).collect(),
+        };
+        let lines = lines.into_iter().map(|line| self.coloured(cut(line))).collect();
+        write(&self.frame.shown(lines, size));
     }
+
+    fn print(&mut self, line: &str) {
+        let line = self.coloured(line.to_owned());
+        write(&self.frame.above(&line, terminal_size()));
+    }
+
+    /// A line as this terminal is to have it.
+    fn coloured(&self, line: String) -> String {
+        if self.has_colour { line } else { plain(&line) }
+    }
+}
+
+/// Writes all at once, so that a terminal has no time to show half of it.
+fn write(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
 /// Allows [`RATE`] draws a second on average, and as many at once after a pause, so that
@@ -205,14 +196,6 @@ impl RateLimit {
     }
 }
 
-/// How many rows more the lines of a wider terminal take in one of `columns`.
-fn folded_rows((width, lengths): &(usize, Vec<usize>), columns: usize) -> usize {
-    if columns == 0 || columns >= *width {
-        return 0;
-    }
-    lengths.iter().map(|length| length.saturating_sub(1) / columns).sum()
-}
-
 /// The columns and rows of the terminal, or the usual numbers.
 fn terminal_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
@@ -236,15 +219,5 @@ mod tests {
         }
         // Another comparison begins anew.
         assert!((0..10).all(|pair| draws.allows(0.001 * f64::from(pair))));
-    }
-
-    #[test]
-    fn a_narrower_terminal_folds_lines_and_a_wider_one_none() {
-        let before = (80, vec![79, 40, 41, 0]);
-        assert_eq!(folded_rows(&before, 120), 0);
-        assert_eq!(folded_rows(&before, 80), 0);
-        assert_eq!(folded_rows(&before, 40), 2);
-        assert_eq!(folded_rows(&before, 20), 3 + 1 + 2);
-        assert_eq!(folded_rows(&before, 0), 0);
     }
 }

@@ -1,5 +1,7 @@
 //! Everything that is written to standard error.
 
+mod frame;
+pub(crate) mod grouped;
 mod lines;
 mod live;
 pub(crate) mod notices;
@@ -125,16 +127,19 @@ pub(crate) struct Ui {
     live: LiveLines,
     verbosity: Verbosity,
     is_live_only: bool,
+    /// Notices that are printed together before anything else is.
+    noticed: Vec<Notice>,
 }
 
 impl Ui {
     pub(crate) fn new() -> Self {
         let verbosity = verbosity();
-        Ui { live: LiveLines::new(verbosity), verbosity, is_live_only: false }
+        Ui { live: LiveLines::new(verbosity), verbosity, is_live_only: false, noticed: Vec::new() }
     }
 
     /// Prints a status line, above the live lines if there are any.
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
+        self.print_notices();
         if !self.verbosity.is_quiet {
             self.live.print(&status_line(verb, thing));
         }
@@ -174,15 +179,15 @@ impl Ui {
 
     /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
+        self.print_notices();
         self.message("warning", WARNING, what);
     }
 
-    /// Prints a notice as what it is: a warning or a note.
-    fn notice(&mut self, notice: &Notice) {
-        match notice.weight() {
-            Weight::Detail if !self.verbosity.is_verbose => {}
-            Weight::Warning => self.warn(&notices::notice(notice)),
-            Weight::Note | Weight::Detail => self.message("note", HINT, &notices::notice(notice)),
+    /// Prints the notices since the last call, those of the same kind on one line.
+    fn print_notices(&mut self) {
+        for line in grouped::lines(&std::mem::take(&mut self.noticed)) {
+            let style = if line.weight == Weight::Warning { WARNING } else { HINT };
+            self.message(line.kind(), style, &line.text);
         }
     }
 
@@ -208,6 +213,9 @@ impl Ui {
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
+        }
+        if !matches!(event, Event::Notice(_) | Event::Workspace(workspace::Event::Notice(_))) {
+            self.print_notices();
         }
         match event {
             Event::Workspace(event) => self.show_preparation(event),
@@ -266,7 +274,7 @@ impl Ui {
                 self.live.draw(progress);
             }
             Event::Sampled(progress) => self.live.draw_last(progress),
-            Event::Notice(notice) => self.notice(notice),
+            Event::Notice(notice) => self.noticed.push((*notice).clone()),
         }
     }
 
@@ -306,7 +314,7 @@ impl Ui {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
                 self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
-            workspace::Event::Notice(notice) => self.notice(notice),
+            workspace::Event::Notice(notice) => self.noticed.push((*notice).clone()),
         }
     }
 
@@ -326,6 +334,7 @@ impl Ui {
     /// Ends the live lines; the last state of a comparison stays.
     pub(crate) fn end(&mut self) {
         self.live.end(!self.is_live_only);
+        self.print_notices();
     }
 }
 

@@ -315,7 +315,7 @@ fn run(notice: &RunNotice) -> String {
 }
 
 /// Versions of a library.
-fn these(versions: &[String]) -> String {
+pub(super) fn these(versions: &[String]) -> String {
     match versions {
         [] => "not there".to_owned(),
         several => list(several.iter().cloned()),
@@ -523,13 +523,12 @@ fn advice(advice: &Advice) -> String {
         let minutes = (seconds / 60.0).ceil();
         tried.push(format!("`--time-limit {minutes}m` would probably decide {}", of(decided)));
     }
-    let open = count(*open as u64, "verdict");
     match tried.is_empty() {
         true => format!(
-            "{open} open, and nothing that was tried would have changed that: \
+            "{open} undecided, and nothing that was tried would have changed that: \
              `cargo cbdr doctor` says how noisy this machine is"
         ),
-        false => format!("{open} open: {}", tried.join("; ")),
+        false => format!("{open} undecided: {}", tried.join("; ")),
     }
 }
 
@@ -572,17 +571,17 @@ mod tests {
         };
         assert_eq!(
             advice(&all),
-            "5 verdicts open: `--metric min_time` would have decided all; `--threshold 5%` would \
+            "5 undecided: `--metric min_time` would have decided all; `--threshold 5%` would \
              have decided 4 of 5; `--time-limit 11m` would probably decide 3 of 5"
         );
         let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
         assert_eq!(
             advice(&nothing),
-            "1 verdict open, and nothing that was tried would have changed that: \
+            "1 undecided, and nothing that was tried would have changed that: \
              `cargo cbdr doctor` says how noisy this machine is"
         );
         let it = Advice { threshold: Some((0.1, 1)), ..nothing };
-        assert_eq!(advice(&it), "1 verdict open: `--threshold 10%` would have decided it");
+        assert_eq!(advice(&it), "1 undecided: `--threshold 10%` would have decided it");
     }
 
     #[test]

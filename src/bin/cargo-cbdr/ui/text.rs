@@ -41,6 +41,23 @@ pub(crate) fn size(fraction: f64) -> String {
     percent(fraction.abs()).trim_start_matches('+').to_owned()
 }
 
+/// The size of a threshold in percent, as it would be written: `2%`.
+pub(crate) fn short_size(fraction: f64) -> String {
+    let size = size(fraction);
+    let number = size.trim_end_matches('%');
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number}%")
+}
+
+/// A change that is allowed, as short as it would be written: `+2%`, `-2.91%`.
+pub(crate) fn limit(fraction: f64) -> String {
+    let sign = if fraction < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", short_size(fraction))
+}
+
 /// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
     let one = |removed: &Removed| match &removed.metric {
@@ -64,16 +81,50 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval; an end that is missing or infinite is an infinity.
+/// An interval. Where one end is missing or infinite, the other stands alone.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
     match (finite(lower), finite(upper)) {
-        (None, None) => "unbounded".to_owned(),
-        (lower, upper) => {
-            let (lower, upper) = (lower.unwrap_or("-∞".into()), upper.unwrap_or("+∞".into()));
-            format!("[{lower}, {upper}]")
-        }
+        (Some(lower), Some(upper)) => format!("[{lower}, {upper}]"),
+        (Some(lower), None) => format!("≥ {lower}"),
+        (None, Some(upper)) => format!("≤ {upper}"),
+        (None, None) => "not yet bounded".to_owned(),
     }
+}
+
+/// A verdict as a person says it.
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NoRegression => "no regression",
+        Verdict::Regression => "regression",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Identical => "identical",
+        Verdict::NoBaseline => "no baseline",
+    }
+}
+
+/// A text of at most `most` characters, from whose middle what is too long is cut.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let begin = most.saturating_sub(1) - end;
+    let head = text.chars().take(begin);
+    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
+}
+
+/// The first five names, and how many others there are.
+pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
+    const FEW: usize = 5;
+    let rest = names.len().saturating_sub(FEW);
+    let rest = match rest {
+        0 => None,
+        1 => Some("1 other".to_owned()),
+        rest => Some(format!("{rest} others")),
+    };
+    list(names.take(FEW).chain(rest))
 }
 
 /// A duration in seconds, for a person.
@@ -121,20 +172,66 @@ pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
 
 /// A value in its unit, with four digits.
 pub(crate) fn value(value: f64, unit: &Unit) -> String {
+    let (numbers, symbol) = in_one_unit(&[value], unit, 4);
+    numbers.into_iter().map(|number| with_unit(&number, &symbol)).collect()
+}
+
+/// A number and its unit.
+fn with_unit(number: &str, symbol: &str) -> String {
+    line(&format!("{number} {symbol}")).trim_end().to_owned()
+}
+
+/// Values with their unit, which is one for all unless they are far apart.
+pub(crate) fn values<const N: usize>(values: [f64; N], unit: &Unit) -> [String; N] {
+    if are_far_apart(&values) {
+        return values.map(|one| value(one, unit));
+    }
+    let (numbers, symbol) = in_one_unit(&values, unit, 4);
+    std::array::from_fn(|at| with_unit(&numbers[at], &symbol))
+}
+
+/// Whether no unit suits all of these values.
+fn are_far_apart(values: &[f64]) -> bool {
+    const FAR: f64 = 100.0;
+    let sizes = || values.iter().map(|value| value.abs()).filter(|size| *size > 0.0);
+    let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    most > FAR * least
+}
+
+/// Values in one unit, which is that of the largest, and with as many decimals: the largest
+/// has so many digits. Zeros have neither.
+pub(crate) fn in_one_unit(values: &[f64], unit: &Unit, digits: usize) -> (Vec<String>, String) {
     let (scales, rest) = scales(unit);
     let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
-    if value == 0.0 {
+    let largest = values.iter().map(|value| value.abs()).fold(0.0, f64::max);
+    if largest == 0.0 {
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
-        return line(&format!("0 {symbol}")).trim_end().to_owned();
+        return (vec!["0".to_owned(); values.len()], symbol.to_owned());
     }
-    let fits = scales.iter().find(|(scale, _)| value.abs() >= *scale);
+    let fits = scales.iter().find(|(scale, _)| largest >= *scale);
     let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
-    let scaled = value / scale;
-    let digits = 3_usize.saturating_sub(scaled.abs().log10().max(0.0) as usize);
-    let whole = scales == BYTES || *unit == Unit::Count && value.fract() == 0.0;
-    let digits = if whole && scale == 1.0 && rest.is_empty() { 0 } else { digits };
+    let before = (largest / scale).log10().max(0.0) as usize;
+    let are_whole = values.iter().all(|value| value.fract() == 0.0);
+    let is_whole = scales == BYTES || *unit == Unit::Count && are_whole;
+    let decimals = match is_whole && scale == 1.0 && rest.is_empty() {
+        true => 0,
+        false => digits.saturating_sub(1 + before),
+    };
+    let number = |value: &f64| match *value {
+        0.0 => "0".to_owned(),
+        value => format!("{:.decimals$}", value / scale),
+    };
     let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
-    line(&format!("{scaled:.digits$} {symbol}")).trim_end().to_owned()
+    (values.iter().map(number).collect(), symbol)
+}
+
+/// The step from one value to another, with three digits: `47.4 → 55.1 ms`.
+pub(crate) fn step(from: f64, to: f64, unit: &Unit) -> String {
+    if are_far_apart(&[from, to]) {
+        return format!("{} → {}", value(from, unit), value(to, unit));
+    }
+    let (numbers, symbol) = in_one_unit(&[from, to], unit, 3);
+    with_unit(&numbers.join(" → "), &symbol)
 }
 
 /// How many verdicts a comparison is to give, how, and how long that takes at least.
@@ -224,7 +321,7 @@ pub(crate) fn sample_line(
     let interval = interval(metric.summary.lower, metric.summary.upper);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
-        Some(verdict) => format!(", {verdict}"),
+        Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
     let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
     format!("  {name} {} {change} {interval}; {rows}{verdict}", line(&metric.name))
@@ -250,6 +347,14 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_is_as_short_as_it_was_written() {
+        let table = [(0.02, "2%"), (0.0291, "2.91%"), (0.1, "10%"), (2.0, "200%"), (0.0, "0%")];
+        for (fraction, expected) in table {
+            assert_eq!(short_size(fraction), expected);
+        }
+    }
+
+    #[test]
     fn values_find_their_scale() {
         let table = [
             (0.0123, Unit::Seconds, "12.30 ms"),
@@ -270,5 +375,31 @@ mod tests {
         for (number, unit, expected) in table {
             assert_eq!(value(number, &unit), expected);
         }
+    }
+
+    #[test]
+    fn a_step_has_one_unit_and_as_many_decimals_on_both_sides() {
+        let table = [
+            (0.0474, 0.0551, Unit::Seconds, "47.4 → 55.1 ms"),
+            (0.000_9, 0.001_2, Unit::Seconds, "0.90 → 1.20 ms"),
+            (0.0012, 0.000_9, Unit::Seconds, "1.20 → 0.90 ms"),
+            (0.0, 0.005, Unit::Seconds, "0 → 5.00 ms"),
+            (1e-9, 5.0, Unit::Seconds, "1.000 ns → 5.000 s"),
+            (0.0, 0.0, Unit::Seconds, "0 → 0 s"),
+            (10.0, 12.0, Unit::Count, "10 → 12"),
+            (1000.0, 1024.0, Unit::Bytes, "0.98 → 1.00 KiB"),
+            (6.0e7, 5.0e7, Unit::of("B/s"), "57.2 → 47.7 MiB/s"),
+        ];
+        for (from, to, unit, expected) in table {
+            assert_eq!(step(from, to, &unit), expected);
+        }
+    }
+
+    #[test]
+    fn no_end_of_an_interval_is_an_infinity() {
+        assert_eq!(interval(Some(-0.01), Some(0.2)), "[-1.00%, +20.0%]");
+        assert_eq!(interval(Some(0.086), None), "≥ +8.60%");
+        assert_eq!(interval(Some(f64::NEG_INFINITY), Some(0.02)), "≤ +2.00%");
+        assert_eq!(interval(None, Some(f64::INFINITY)), "not yet bounded");
     }
 }

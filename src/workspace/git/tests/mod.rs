@@ -132,7 +132,13 @@ impl Scratch {
     fn revision(&self, commit: Oid) -> Revision {
         let git = Repository::open(self.path()).unwrap();
         let tree = git.find_commit(commit).unwrap().tree_id().to_string();
-        Revision { rev: "it".into(), commit: commit.to_string(), tree, dirty: false }
+        Revision {
+            rev: "it".into(),
+            commit: commit.to_string(),
+            tree,
+            dirty: false,
+            subject: String::new(),
+        }
     }
 }
 

@@ -1,0 +1,279 @@
+//! All metrics in a table that can be filtered, each interval on one scale.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
+use maud::{Markup, html};
+
+use super::answer;
+use crate::render::answer::is_better;
+use crate::render::escape::line;
+use crate::render::scale::ChangeScale;
+use crate::render::words;
+use crate::ui::text;
+
+/// With more rows than these, some can be chosen, and the table scrolls.
+const MANY: usize = 12;
+
+/// The most groups of names that can be chosen from.
+const GROUPS: usize = 24;
+
+/// The kinds of results that can be chosen: the word in the page's style, and for people.
+const KINDS: [(&str, &str); 5] = [
+    ("regression", "regression"),
+    ("inconclusive", "inconclusive"),
+    ("better", "faster or better"),
+    ("passed", "no regression"),
+    ("other", "without a verdict"),
+];
+
+/// What a result is, as [`KINDS`] has it.
+fn kind(result: &MetricResult) -> &'static str {
+    match result.verdict {
+        Some(Verdict::Regression) => "regression",
+        Some(Verdict::Inconclusive) => "inconclusive",
+        Some(_) if is_better(result) => "better",
+        Some(_) => "passed",
+        None => "other",
+    }
+}
+
+/// By what a page finds its benchmarks: what they can be linked by, and chosen by.
+pub(super) struct Index<'a> {
+    anchors: BTreeMap<&'a str, String>,
+    /// What the names begin with, where they can be chosen by that.
+    groups: Vec<&'a str>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new(outcome: &'a Outcome) -> Self {
+        let names: Vec<&str> = outcome.benchmarks.iter().map(|one| one.name.as_str()).collect();
+        let mut groups: Vec<&str> = names.iter().map(|name| group(name)).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        if outcome.metrics().count() <= MANY || groups.len() < 2 || groups.len() > GROUPS {
+            groups.clear();
+        }
+        Index { anchors: anchors(&names), groups }
+    }
+
+    /// The fragment by which a benchmark can be linked.
+    pub(super) fn anchor(&self, benchmark: &BenchmarkResult) -> &str {
+        self.anchors.get(benchmark.name.as_str()).map_or("", String::as_str)
+    }
+
+    /// The number of a benchmark's group, where there are some.
+    pub(super) fn group(&self, benchmark: &BenchmarkResult) -> Option<usize> {
+        self.groups.iter().position(|name| *name == group(&benchmark.name))
+    }
+
+    /// The style that hides the benchmarks of other groups than the chosen one.
+    pub(super) fn style(&self) -> String {
+        let mut style = String::new();
+        for number in 0..self.groups.len() {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                style,
+                "body:has(#group-{number}:checked) [data-group]:not([data-group=\"{number}\"]) \
+                 {{ display: none; }}"
+            );
+        }
+        style
+    }
+}
+
+/// What a name begins with, before the first `/` or `::`.
+fn group(name: &str) -> &str {
+    let end = name.find('/').into_iter().chain(name.find("::")).min();
+    end.map_or(name, |end| &name[..end])
+}
+
+/// A fragment for each of the names, no two the same.
+fn anchors<'a>(names: &[&'a str]) -> BTreeMap<&'a str, String> {
+    let mut anchors = BTreeMap::new();
+    let mut taken: BTreeMap<String, u32> = BTreeMap::new();
+    for name in names {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let slug: String = name.chars().map(plain).collect();
+        let times = taken.entry(slug.clone()).or_default();
+        *times += 1;
+        let anchor = match *times {
+            1 => format!("benchmark-{slug}"),
+            // No name has a dot left.
+            times => format!("benchmark-{slug}.{times}"),
+        };
+        anchors.insert(*name, anchor);
+    }
+    anchors
+}
+
+/// The words for all kinds that a benchmark's metrics are of.
+pub(super) fn kinds(benchmark: &BenchmarkResult) -> String {
+    let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
+    let mut kinds: Vec<&str> = gates.map(kind).collect();
+    kinds.dedup();
+    if kinds.is_empty() { "other".to_owned() } else { kinds.join(" ") }
+}
+
+/// All metrics in a table, the worst first, with what they can be filtered by.
+pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
+    let all = words::worst_first(outcome);
+    let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
+    let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
+    let scale = ChangeScale::of(&results);
+    let is_long = all.len() > MANY;
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { "At a glance" }
+                @if is_long { (filter(&all, index)) }
+                div.scroll[is_long] {
+                    table.glance {
+                        caption { "Base and head are " (words::estimate(outcome)) "s; the worst comes first." }
+                        thead {
+                            tr {
+                                th scope="col" { "metric" }
+                                th.number scope="col" { "base" }
+                                th.number scope="col" { "head" }
+                                th.number scope="col" { "change" }
+                                th.scale scope="col" {
+                                    span { (text::percent(scale.from)) }
+                                    span { "interval" }
+                                    span { (text::percent(scale.to)) }
+                                }
+                                th scope="col" { "verdict" }
+                            }
+                        }
+                        tbody {
+                            @for (benchmark, metric) in &all {
+                                (row(outcome, index, &scale, benchmark, metric))
+                            }
+                        }
+                    }
+                }
+                p.key {
+                    span.swatch.interval {} "interval and estimate  "
+                    @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
+                    span.swatch.zero {} "no change  "
+                    "◂ ▸ beyond the scale"
+                }
+                @if let Some(apart) = words::apart(outcome, all.iter().map(|(_, metric)| *metric)) {
+                    p.small { (apart) }
+                }
+                p.small {
+                    "confidence " (words::confidence(outcome)) ", estimator "
+                    (outcome.policy.estimator) ": "
+                    a href=(words::PROMISE) { "what the verdict promises" }
+                }
+            }
+        }
+    }
+}
+
+/// How many results there are of each kind, and which of them are shown.
+fn filter(all: &[(&BenchmarkResult, &MetricResult)], index: &Index<'_>) -> Markup {
+    let count = |of: &str| all.iter().filter(|(_, metric)| kind(metric) == of).count();
+    html! {
+        fieldset.filter {
+            legend { "Show" }
+            input type="radio" name="kind" id="kind-all" checked;
+            label for="kind-all" { "all " (all.len()) }
+            @for (kind, name) in KINDS.iter().filter(|(kind, _)| count(kind) > 0) {
+                input type="radio" name="kind" id={ "kind-" (kind) };
+                label.(kind) for={ "kind-" (kind) } { (count(kind)) " " (name) }
+            }
+        }
+        @if !index.groups.is_empty() {
+            fieldset.filter {
+                legend { "of" }
+                input type="radio" name="group" id="group-all" checked;
+                label for="group-all" { "all names" }
+                @for (number, name) in index.groups.iter().enumerate() {
+                    input type="radio" name="group" id={ "group-" (number) };
+                    label for={ "group-" (number) } { code { (line(name)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(
+    outcome: &Outcome,
+    index: &Index<'_>,
+    scale: &ChangeScale,
+    benchmark: &BenchmarkResult,
+    result: &MetricResult,
+) -> Markup {
+    let [_, base, head, change, interval, ..] = words::cells(result);
+    html! {
+        tr.gates[result.gates] data-kind=(kind(result)) data-group=[index.group(benchmark)] {
+            th scope="row" {
+                a href={ "#" (index.anchor(benchmark)) } {
+                    code { (line(&words::full_name(outcome, benchmark, result))) }
+                }
+            }
+            td.number data-name="base" { (base) }
+            td.number data-name="head" { (head) }
+            td.number data-name="change" { (change) }
+            td.scale { (bar(scale, result)) span.ends { (interval) } }
+            td { (answer(result)) }
+        }
+    }
+}
+
+/// An interval on the scale, in percent of the width, with arrows where it leaves the scale.
+fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
+    let at = |change: f64| 100.0 * scale.part(change);
+    let summary = &result.summary;
+    let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));
+    let is_left = |end: f64| end < scale.from;
+    let is_right = |end: f64| end > scale.to;
+    let mark = |class: &str, change: f64| {
+        html! { i class=(class) style=(format!("left:{:.2}%", at(change))) {} }
+    };
+    html! {
+        @if let Some(change) = summary.change {
+            div.bar title=(described(result)) {
+                (mark("zero", 0.0))
+                i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
+                @if let Some(limit) = result.limit() { (mark("limit", limit)) }
+                @if scale.holds(change) { (mark("estimate", change)) }
+                @if is_left(change) || summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
+                @if is_right(change) || summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
+            }
+        }
+    }
+}
+
+/// The numbers of a metric in a sentence, as they are shown of what is drawn.
+pub(super) fn described(result: &MetricResult) -> String {
+    let [name, base, head, change, interval, ..] = words::cells(result);
+    let limit =
+        result.limit().map_or(String::new(), |limit| format!(", threshold {}", text::limit(limit)));
+    format!("{name}: base {base}, head {head}, change {change}, interval {interval}{limit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_an_anchor_of_its_own() {
+        let anchors = anchors(&["a/b", "a::b", "a-b", "ä", "x"]);
+        let expected = ["benchmark-a-b", "benchmark-a--b", "benchmark-a-b.2", "benchmark--"];
+        assert_eq!(["a/b", "a::b", "a-b", "ä"].map(|name| anchors[name].as_str()), expected);
+        let mut all: Vec<&String> = anchors.values().collect();
+        all.dedup();
+        assert_eq!(all.len(), 5);
+    }
+
+    #[test]
+    fn names_are_grouped_by_what_they_begin_with() {
+        let table =
+            [("parse/a/b", "parse"), ("parse::c", "parse"), ("a::b/c", "a"), ("one", "one")];
+        for (name, expected) in table {
+            assert_eq!(group(name), expected);
+        }
+    }
+}

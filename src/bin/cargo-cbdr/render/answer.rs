@@ -1,0 +1,521 @@
+//! The answer in one line, which is the first of every format for people:
+//! `spin is 24.6% slower than main (47.4 → 55.1 ms; allowed 2%)`.
+
+use std::fmt;
+
+use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::notice::Notice;
+use cargo_cbdr::model::outcome::{
+    BenchmarkResult, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
+};
+
+use super::escape::line;
+use super::words;
+use crate::ui::text;
+
+/// A metric with its benchmark.
+type Of<'a> = (&'a BenchmarkResult, &'a MetricResult);
+
+/// What a comparison came to.
+pub(crate) struct Answer {
+    /// A sentence without a full stop: `spin is 24.6% slower than main`.
+    pub(crate) sentence: String,
+    /// The numbers behind it: `47.4 → 55.1 ms`, `allowed 2%`.
+    pub(crate) details: Vec<String>,
+    /// What the sentence is not about, such as what was removed.
+    pub(crate) besides: Vec<String>,
+    /// How much was removed: `1 benchmark removed`.
+    removed: Option<String>,
+}
+
+impl Answer {
+    fn new(sentence: impl Into<String>, details: Vec<String>) -> Self {
+        Answer { sentence: sentence.into(), details, besides: Vec::new(), removed: None }
+    }
+
+    /// The sentence, and how much was removed: a heading.
+    pub(crate) fn heading(&self) -> String {
+        let removed = self.removed.as_ref().map_or(String::new(), |removed| format!(", {removed}"));
+        format!("{}{removed}", self.sentence)
+    }
+
+    /// All that follows the sentence, in a sentence of its own; nothing where nothing does.
+    pub(crate) fn rest(&self) -> String {
+        let parts: Vec<&str> =
+            self.details.iter().chain(&self.besides).map(String::as_str).collect();
+        parts.join("; ")
+    }
+
+    /// What follows the sentence on its line, the numbers in brackets.
+    pub(crate) fn tail(&self) -> String {
+        let details = match self.details.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.details.join("; ")),
+        };
+        let besides = self.besides.iter().map(|what| format!("; {what}"));
+        details + &besides.collect::<String>()
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.sentence, self.tail())
+    }
+}
+
+/// What a comparison came to, and what its verdict is not about.
+pub(crate) fn answer(outcome: &Outcome) -> Answer {
+    const MOST: usize = 10;
+    let mut answer = match outcome.verdict {
+        Some(Verdict::Regression) => regression(outcome),
+        Some(Verdict::NoRegression) => no_regression(outcome),
+        Some(Verdict::Inconclusive) => inconclusive(outcome),
+        Some(Verdict::Identical) => identical(outcome),
+        Some(Verdict::NoBaseline) => {
+            Answer::new("no baseline: there is nothing to compare with", Vec::new())
+        }
+        None => no_verdict(outcome),
+    };
+    if let Some(count) = removed_count(&outcome.removed) {
+        let names = text::removed_names(&outcome.removed, MOST);
+        answer.besides.push(format!("{count}: {names}"));
+        answer.removed = Some(count);
+    }
+    if !outcome.selecting.is_empty() {
+        let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
+        answer.besides.push(format!("base and head set what is run differently: {keys}"));
+    }
+    answer
+}
+
+/// The verdict in a word or two, and how much was removed: a title.
+pub(crate) fn title(outcome: &Outcome) -> String {
+    let verdict = outcome.verdict.map_or(ESTIMATES, text::verdict);
+    match removed_count(&outcome.removed) {
+        Some(removed) => format!("{verdict}, {removed}"),
+        None => verdict.to_owned(),
+    }
+}
+
+/// What there is without a verdict.
+const ESTIMATES: &str = "estimates only";
+
+fn no_verdict(outcome: &Outcome) -> Answer {
+    let (Some(shard), Some(spent)) = (outcome.shard.flatten(), outcome.elapsed_seconds) else {
+        return Answer::new(ESTIMATES, vec!["no threshold was given".to_owned()]);
+    };
+    let (pairs, spent) = (text::count(outcome.pairs(), "pair"), text::seconds(spent));
+    let next = format!("`analyze --combine` gives the verdict of all {}", shard.of);
+    Answer::new(format!("shard {shard}: {pairs} in {spent}; {next}"), Vec::new())
+}
+
+fn identical(outcome: &Outcome) -> Answer {
+    let is_nothing = |notice: &Notice| matches!(notice, Notice::NothingToCompare { .. });
+    let why = match outcome.notices.iter().any(is_nothing) {
+        true => "there is nothing to compare",
+        false => "nothing can have changed",
+    };
+    Answer::new(format!("identical: {why}"), Vec::new())
+}
+
+/// What has regressed: of one metric all that matters, of several their names and changes,
+/// the worst first.
+fn regression(outcome: &Outcome) -> Answer {
+    let worst = deciding(outcome);
+    if let [only] = worst.as_slice() {
+        return only_regression(outcome, *only);
+    }
+    let is_slower = are_times(&worst);
+    let named = worst.iter().map(|one| with_change(*one, is_slower));
+    let what = match is_slower {
+        true => "benchmarks are slower",
+        false => "metrics are worse",
+    };
+    let (all, _) = asked(outcome);
+    let names = text::first_few(named);
+    let is_open = |metric: &MetricResult| metric.verdict == Some(Verdict::Inconclusive);
+    let details = match outcome.gates().filter(|(_, metric)| is_open(metric)).count() {
+        0 => Vec::new(),
+        open => vec![format!("{open} undecided")],
+    };
+    Answer::new(format!("{} of {all} {what}: {names}", worst.len()), details)
+}
+
+/// The one regression.
+fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
+    let average = metric.mean.filter(|_| metric.overruled.is_some());
+    let summary = average.unwrap_or(metric.summary);
+    let mut sentence = match summary.change {
+        Some(change) => against_base(outcome, (benchmark, metric), change),
+        None => format!("{} has risen from zero", what(benchmark, metric)),
+    };
+    if average.is_some() {
+        sentence += " on average";
+    }
+    let over = change_in_layouts(metric);
+    let details = over.into_iter().chain(numbers(metric, &summary));
+    Answer::new(sentence, details.collect())
+}
+
+fn no_regression(outcome: &Outcome) -> Answer {
+    let passed = deciding(outcome);
+    match (passed.as_slice(), unaffected(outcome)) {
+        ([], 0) => Answer::new("no regression", Vec::new()),
+        ([], _) => {
+            let sentence = "no regression: no benchmark runs any of the code that changed";
+            Answer::new(sentence, Vec::new())
+        }
+        ([only], 0) => only_pass(outcome, *only),
+        (several, unaffected) => {
+            let (all, each) = asked(outcome);
+            let run = if unaffected == 1 { "runs" } else { "run" };
+            let unaffected = (unaffected > 0).then(|| {
+                let benchmarks = text::count(unaffected as u64, "benchmark");
+                format!("{benchmarks} {run} no code that changed")
+            });
+            let details = unaffected.into_iter().chain(faster(several)).collect();
+            Answer::new(format!("no regression in {}", text::count(all as u64, each)), details)
+        }
+    }
+}
+
+/// The one metric that passed: how much faster it is, where that is sure.
+fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
+    let summary = metric.summary;
+    let numbers = numbers(metric, &summary);
+    match summary.change {
+        Some(change) if is_better(metric) => {
+            Answer::new(against_base(outcome, (benchmark, metric), change), numbers.collect())
+        }
+        change => {
+            let change = change.map(text::percent);
+            let sentence = format!("no regression in {}", what(benchmark, metric));
+            Answer::new(sentence, change.into_iter().chain(numbers).collect())
+        }
+    }
+}
+
+fn inconclusive(outcome: &Outcome) -> Answer {
+    let open = deciding(outcome);
+    let why = stopped(outcome);
+    match open.as_slice() {
+        [(benchmark, metric)] if outcome.gates().count() == 1 => {
+            let (lower, upper) = (metric.summary.lower, metric.summary.upper);
+            let change = match (lower, upper) {
+                (Some(lower), Some(upper)) if lower.is_finite() && upper.is_finite() => {
+                    format!("between {} and {}", text::percent(lower), text::percent(upper))
+                }
+                (lower, upper) => text::interval(lower, upper),
+            };
+            let sentence =
+                format!("inconclusive: the change of {} is {change}", what(benchmark, metric));
+            Answer::new(sentence, vec![allowed(metric), why])
+        }
+        several => {
+            let (all, each) = asked(outcome);
+            let all = text::count(all as u64, each);
+            let are = if several.len() == 1 { "is" } else { "are" };
+            let sentence = format!("inconclusive: {} of {all} {are} undecided", several.len());
+            Answer::new(sentence, vec![why])
+        }
+    }
+}
+
+/// Why a comparison came to no verdict.
+fn stopped(outcome: &Outcome) -> String {
+    match (outcome.stopped_by, outcome.elapsed_seconds) {
+        (StoppedBy::Interrupt, Some(seconds)) => {
+            format!("interrupted after {}", text::seconds(seconds))
+        }
+        (StoppedBy::Interrupt, None) => "interrupted".to_owned(),
+        (_, None) => "there are no more samples".to_owned(),
+        (StoppedBy::MaxPairs, _) => "the pairs allowed were used up".to_owned(),
+        (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
+        _ => {
+            let limit = humantime::format_duration(outcome.limits.time);
+            format!("the time limit of {limit} was reached")
+        }
+    }
+}
+
+/// `spin is 24.6% slower than main`, or of what is no time
+/// `max_rss of spin is 12.0% higher than on main`.
+fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> String {
+    let size = text::size(change);
+    let what = what(benchmark, metric);
+    let base = match (&benchmark.labels, &outcome.sides) {
+        (Some(_), _) => words::sides(benchmark).base,
+        (None, Some(sides)) => line(&sides.base.rev),
+        (None, None) => "base".to_owned(),
+    };
+    match (is_time(metric), change < 0.0) {
+        (true, true) => format!("{what} is {size} faster than {base}"),
+        (true, false) => format!("{what} is {size} slower than {base}"),
+        (false, is_less) => {
+            let than = if benchmark.labels.is_some() { "that of" } else { "on" };
+            let compared = if is_less { "lower" } else { "higher" };
+            format!("{what} is {size} {compared} than {than} {base}")
+        }
+    }
+}
+
+/// What a metric is about: of times the benchmark alone.
+fn what(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let subject = line(subject(benchmark));
+    match is_time(metric) {
+        true => subject,
+        false => format!("{} of {subject}", line(&metric.name)),
+    }
+}
+
+/// The values of both sides, with the metric's name where it is not the usual one, and the
+/// change that is allowed.
+fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = String> {
+    let step = summary.base.zip(summary.head).map(|(base, head)| {
+        let step = text::step(base, head, &metric.unit);
+        let is_named = is_time(metric) && metric.name != "wall_time";
+        if is_named { format!("{} {step}", line(&metric.name)) } else { step }
+    });
+    step.into_iter().chain([allowed(metric)])
+}
+
+/// `allowed 2%`. Where higher is better the fall that is allowed is a little less than the
+/// threshold.
+fn allowed(metric: &MetricResult) -> String {
+    let limit = text::short_size(metric.limit().unwrap_or_default());
+    match metric.better {
+        Better::Lower => format!("allowed {limit}"),
+        Better::Higher => {
+            let threshold = text::short_size(metric.threshold.unwrap_or_default());
+            format!("a threshold of {threshold} allows {limit}")
+        }
+    }
+}
+
+/// What the change is over layouts: `+2.10% over 14 layouts`.
+fn change_in_layouts(metric: &MetricResult) -> Option<String> {
+    let over = metric.layouts.filter(|over| over.number > 0)?;
+    let change = over.summary.change.map_or("?".to_owned(), text::percent);
+    Some(format!("{change} over {}", text::layouts(over.number, over.placing)))
+}
+
+/// Which metrics have surely got better, the largest gain first, where some have.
+fn faster(passed: &[Of<'_>]) -> Option<String> {
+    let mut better: Vec<Of<'_>> =
+        passed.iter().copied().filter(|(_, metric)| is_better(metric)).collect();
+    let gain = |metric: &MetricResult| metric.summary.change.unwrap_or_default().abs();
+    better.sort_by(|(_, one), (_, other)| gain(other).total_cmp(&gain(one)));
+    let is_faster = are_times(&better);
+    let word = if is_faster { "faster" } else { "better" };
+    let named = better.iter().map(|one| with_change(*one, is_faster));
+    (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
+}
+
+/// `parse +19.6%`, or `max_rss of parse +19.6%`.
+fn with_change((benchmark, metric): Of<'_>, is_by_benchmark: bool) -> String {
+    let change = metric.summary.change.map_or("from zero".to_owned(), text::percent);
+    let subject = line(subject(benchmark));
+    match is_by_benchmark {
+        true => format!("{subject} {change}"),
+        false => format!("{} of {subject} {change}", line(&metric.name)),
+    }
+}
+
+/// The metrics whose verdict is the overall one, the worst first.
+fn deciding(outcome: &Outcome) -> Vec<Of<'_>> {
+    let mut all: Vec<_> =
+        outcome.gates().filter(|(_, metric)| metric.verdict == outcome.verdict).collect();
+    all.sort_by(|(_, one), (_, other)| words::by_severity(one, other));
+    all
+}
+
+/// How many benchmarks run no code that changed.
+fn unaffected(outcome: &Outcome) -> usize {
+    outcome.benchmarks.iter().filter(|one| one.status == Status::Unaffected).count()
+}
+
+/// How many benchmarks had to pass, or metrics where some benchmark has several.
+fn asked(outcome: &Outcome) -> (usize, &'static str) {
+    let gates: Vec<_> = outcome.gates().collect();
+    match has_one_each(&gates) {
+        true => (gates.len() + unaffected(outcome), "benchmark"),
+        false => (gates.len(), "metric"),
+    }
+}
+
+/// Whether each of these is a time, and the only metric of its benchmark that gates.
+fn are_times(metrics: &[Of<'_>]) -> bool {
+    metrics.iter().all(|(_, metric)| is_time(metric)) && has_one_each(metrics)
+}
+
+/// Whether each of these is the only metric of its benchmark that gates.
+fn has_one_each(metrics: &[Of<'_>]) -> bool {
+    let gates = |of: &BenchmarkResult| of.metrics.iter().filter(|metric| metric.gates).count();
+    metrics.iter().all(|(benchmark, _)| gates(benchmark) == 1)
+}
+
+/// Whether a metric passes, and its whole interval is on the good side of no change.
+pub(crate) fn is_better(metric: &MetricResult) -> bool {
+    let summary = &metric.summary;
+    metric.verdict == Some(Verdict::NoRegression)
+        && match metric.better {
+            Better::Lower => summary.upper.is_some_and(|upper| upper < 0.0),
+            Better::Higher => summary.lower.is_some_and(|lower| lower > 0.0),
+        }
+}
+
+/// Whether more of a metric is slower.
+pub(super) fn is_time(metric: &MetricResult) -> bool {
+    metric.unit == Unit::Seconds && metric.better == Better::Lower
+}
+
+/// What a benchmark is called: where labels are compared that are not its own, by that of the
+/// head.
+fn subject(benchmark: &BenchmarkResult) -> &str {
+    let labels = benchmark.labels.as_ref();
+    let head = labels.map(|labels| labels.head.as_str());
+    head.filter(|head| !head.starts_with(&format!("{}/", benchmark.name)))
+        .unwrap_or(&benchmark.name)
+}
+
+/// How much was removed: `1 benchmark removed`; none where nothing was.
+fn removed_count(removed: &[Removed]) -> Option<String> {
+    let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
+    let benchmarks = removed.len() as u64 - metrics;
+    let some = |number: u64, noun| (number > 0).then(|| text::count(number, noun));
+    let parts: Vec<_> =
+        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use cargo_cbdr::model::metric::Metric;
+    use serde_json::json;
+
+    /// What a comparison with `main` came to, with a metric in each benchmark.
+    pub(crate) fn outcome(verdict: Verdict, metrics: Vec<(&str, MetricResult)>) -> Outcome {
+        let commit = |rev: &str, digit: &str| {
+            let commit = digit.repeat(40);
+            json!({ "rev": rev, "commit": commit, "tree": commit, "dirty": false })
+        };
+        let object = json!({
+            "verdict": verdict, "confidence": 0.95, "estimator": "robust", "seed": 7,
+            "base": commit("main", "a"), "head": commit("topic", "b"), "merge_base": true,
+            "stopped_by": "verdict", "elapsed_seconds": 3.2, "prepare_seconds": 1.0,
+            "benchmarks": [], "removed": [],
+        });
+        let mut outcome: Outcome = serde_json::from_value(object).unwrap();
+        outcome.benchmarks = metrics.into_iter().map(|(name, metric)| of(name, metric)).collect();
+        outcome
+    }
+
+    fn of(name: &str, metric: MetricResult) -> BenchmarkResult {
+        BenchmarkResult {
+            pairs: 14,
+            metrics: vec![metric],
+            ..BenchmarkResult::new(name, Status::Compared)
+        }
+    }
+
+    /// A time of 47.4 ms that changed by so much, with a threshold of 2 %.
+    pub(crate) fn time(change: f64, verdict: Verdict) -> MetricResult {
+        let summary = Summary {
+            pairs: 14,
+            base: Some(0.0474),
+            head: Some(0.0474 * (1.0 + change)),
+            change: Some(change),
+            lower: Some(change - 0.01),
+            upper: Some(change + 0.01),
+        };
+        let metric = Metric::cost("wall_time", Unit::Seconds);
+        MetricResult::new(metric, Some(0.02), summary, Some(verdict))
+    }
+
+    fn said(outcome: &Outcome) -> String {
+        answer(outcome).to_string()
+    }
+
+    const BAD: Verdict = Verdict::Regression;
+    const GOOD: Verdict = Verdict::NoRegression;
+    const OPEN: Verdict = Verdict::Inconclusive;
+
+    #[test]
+    fn one_regression_is_named_with_its_numbers_and_several_the_worst_first() {
+        let one = outcome(BAD, vec![("spin", time(0.162, BAD)), ("sum", time(0.0, GOOD))]);
+        assert_eq!(said(&one), "spin is 16.2% slower than main (47.4 → 55.1 ms; allowed 2%)");
+        let several = vec![("a", time(0.1, BAD)), ("b", time(0.0, GOOD)), ("c", time(0.2, BAD))];
+        let several = outcome(BAD, several);
+        assert_eq!(said(&several), "2 of 3 benchmarks are slower: c +20.0% and a +10.0%");
+        let open = vec![("a", time(0.1, BAD)), ("b", time(0.02, OPEN)), ("c", time(0.2, BAD))];
+        assert!(said(&outcome(BAD, open)).ends_with(": c +20.0% and a +10.0% (1 undecided)"));
+    }
+
+    #[test]
+    fn what_is_no_time_is_higher_or_lower_and_named() {
+        let rate = |change: f64, better| {
+            let metric = Metric { better, ..Metric::named("rate") };
+            MetricResult::new(metric, Some(0.02), time(change, BAD).summary, Some(BAD))
+        };
+        let one = |metric| said(&outcome(BAD, vec![("spin", metric)]));
+        assert!(
+            one(rate(-0.1, Better::Higher))
+                .starts_with("rate of spin is 10.0% lower than on main (")
+        );
+        assert!(one(rate(-0.1, Better::Higher)).ends_with("; a threshold of 2% allows 1.96%)"));
+        assert!(
+            one(rate(0.1, Better::Lower))
+                .starts_with("rate of spin is 10.0% higher than on main (")
+        );
+        let mut from_zero = rate(0.1, Better::Lower);
+        from_zero.summary.change = None;
+        assert!(one(from_zero).starts_with("rate of spin has risen from zero ("));
+    }
+
+    #[test]
+    fn a_pass_counts_all_benchmarks_and_names_the_faster_ones() {
+        let pass = vec![("spin", time(0.005, GOOD))];
+        let pass = outcome(GOOD, pass);
+        assert_eq!(said(&pass), "no regression in spin (+0.50%; 47.4 → 47.6 ms; allowed 2%)");
+        let faster = outcome(GOOD, vec![("spin", time(-0.1, GOOD))]);
+        assert_eq!(said(&faster), "spin is 10.0% faster than main (47.4 → 42.7 ms; allowed 2%)");
+        let metrics = vec![("a", time(0.0, GOOD)), ("b", time(-0.1, GOOD))];
+        let mut several = outcome(GOOD, metrics);
+        assert_eq!(said(&several), "no regression in 2 benchmarks (1 faster: b -10.0%)");
+        several.benchmarks.push(BenchmarkResult::new("c", Status::Unaffected));
+        assert!(
+            said(&several).starts_with("no regression in 3 benchmarks (1 benchmark runs no code "),
+            "{}",
+            said(&several)
+        );
+    }
+
+    #[test]
+    fn what_is_undecided_is_bounded_or_counted() {
+        let mut one = outcome(OPEN, vec![("spin", time(0.015, OPEN))]);
+        one.stopped_by = StoppedBy::MaxPairs;
+        let ends = "(allowed 2%; the pairs allowed were used up)";
+        let between =
+            format!("inconclusive: the change of spin is between +0.50% and +2.50% {ends}");
+        assert_eq!(said(&one), between);
+        one.benchmarks[0].metrics[0].summary.lower = None;
+        assert_eq!(said(&one), format!("inconclusive: the change of spin is ≤ +2.50% {ends}"));
+        let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
+        two.stopped_by = StoppedBy::TimeLimit;
+        two.limits.time = std::time::Duration::from_secs(300);
+        let expected =
+            "inconclusive: 1 of 2 benchmarks is undecided (the time limit of 5m was reached)";
+        assert_eq!(said(&two), expected);
+    }
+
+    #[test]
+    fn what_was_removed_stands_on_the_line() {
+        let mut outcome = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
+        outcome.removed = vec![Removed { benchmark: "old".to_owned(), metric: None }];
+        assert_eq!(said(&outcome), "no regression in 2 benchmarks; 1 benchmark removed: `old`");
+        let heading = "no regression in 2 benchmarks, 1 benchmark removed";
+        assert_eq!(answer(&outcome).heading(), heading);
+        assert_eq!(title(&outcome), "no regression, 1 benchmark removed");
+    }
+}
