@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod action;
 mod analyze;
 mod bisect;
 #[cfg(target_os = "linux")]
