@@ -168,26 +168,11 @@ impl Job {
         self.run(name, &folder)
     }
 
-    /// Packs an archive as a release has it, and lets `curl` find what is in `releases`.
-    fn release(&self, program: &str) {
-        let name = format!("cargo-cbdr-x86_64-unknown-linux-musl-v{VERSION}");
-        let (releases, packed) = (self.path("releases"), self.path(&name));
-        std::fs::create_dir(&releases).unwrap();
-        std::fs::create_dir(&packed).unwrap();
-        std::fs::write(packed.join("cargo-cbdr"), program).unwrap();
-        let script = format!(
-            "tar -czf releases/{name}.tgz {name} && cd releases && \
-             sha256sum {name}.tgz > {name}.tgz.sha256"
-        );
-        let mut command = Command::new("bash");
-        assert!(
-            command
-                .args(["-c", &script])
-                .current_dir(self.folder.path())
-                .status()
-                .unwrap()
-                .success()
-        );
+    /// Packs an archive as the release workflow does, with a program that calls the real one,
+    /// and lets `curl` find it.
+    fn release(&self) {
+        let (releases, program) = (self.path("releases"), self.path("program"));
+        pack(TARGET, &releases, &program);
         self.stand_in(
             "curl",
             &format!(
@@ -197,6 +182,26 @@ impl Job {
             ),
         );
     }
+}
+
+const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// Runs `.ci/package` with a small program that calls the real one.
+fn pack(target: &str, to: &Path, program: &Path) {
+    let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_cargo-cbdr"));
+    std::fs::write(program, text).unwrap();
+    std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new("bash");
+    command.arg(root().join(".ci/package")).arg(target).arg(to).arg(program);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a program prints.
+fn printed(program: &str, args: &[&str], folder: &Path) -> String {
+    let output = Command::new(program).args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -249,7 +254,7 @@ fn the_version_is_that_of_the_action_unless_another_is_asked_for() {
     let mut job = Job::new();
     job.run_anywhere("Look at the runner").code(0);
     assert_eq!(job.context["steps.plan.outputs.version"], VERSION);
-    assert_eq!(job.context["steps.plan.outputs.target"], "x86_64-unknown-linux-musl");
+    assert_eq!(job.context["steps.plan.outputs.target"], TARGET);
     let home = job.path("home").display().to_string();
     assert_eq!(job.context["steps.plan.outputs.cache"], format!("{home}/.cache/cargo-cbdr"));
     job.set("inputs.version", "v9.8.7");
@@ -274,16 +279,13 @@ fn an_event_that_hands_a_token_to_the_code_of_forks_is_refused() {
 fn an_archive_is_checked_and_installed_once() {
     let mut job = Job::new();
     job.stand_in("cargo", "exit 9");
-    job.release("#!/bin/sh\necho from the archive\n");
+    job.release();
     job.run_anywhere("Look at the runner").code(0);
     job.run_anywhere("Install").code(0).says(": OK");
     let folder = PathBuf::from(job.read("path").trim());
-    let installed = std::fs::read_to_string(folder.join("cargo-cbdr")).unwrap();
-    assert!(installed.contains("from the archive"));
-    let url = format!(
-        "{}/releases/download/v{VERSION}/cargo-cbdr-x86_64-unknown-linux-musl-v{VERSION}.tgz>",
-        env!("CARGO_PKG_REPOSITORY")
-    );
+    let said = printed(folder.join("cargo-cbdr").to_str().unwrap(), &["--version"], &folder);
+    assert_eq!(said.split_whitespace().last(), Some(VERSION));
+    let url = format!("{}>", binstall("pkg-url").replace("{ archive-suffix }", ".tgz"));
     let asked = job.read("curl.log");
     assert!(asked.contains(&url), "{asked}");
     job.run_anywhere("Install").code(0).says("is in the cache");
@@ -295,8 +297,8 @@ fn an_archive_is_checked_and_installed_once() {
 fn a_damaged_archive_is_not_installed() {
     let mut job = Job::new();
     job.stand_in("cargo", "exit 0");
-    job.release("#!/bin/sh\n");
-    let sum = format!("releases/cargo-cbdr-x86_64-unknown-linux-musl-v{VERSION}.tgz.sha256");
+    job.release();
+    let sum = format!("releases/cargo-cbdr-{TARGET}-v{VERSION}.tgz.sha256");
     let wrong = job.read(&sum).replace(char::is_numeric, "a");
     std::fs::write(job.path(&sum), wrong).unwrap();
     job.run_anywhere("Look at the runner").code(0);
@@ -416,5 +418,83 @@ fn without_a_pull_request_or_a_token_or_when_told_so_nothing_is_posted() {
         job.set(name, value);
         job.run_anywhere("Comment").code(0);
         assert_eq!(job.read("gh.log"), "", "{name}");
+    }
+}
+
+/// What Cargo.toml tells `cargo binstall`, for our release and its target.
+fn binstall(key: &str) -> String {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let manifest: toml_edit::DocumentMut = manifest.parse().unwrap();
+    let package = &manifest["package"];
+    let template = package["metadata"]["binstall"][key].as_str().unwrap();
+    template
+        .replace("{ repo }", package["repository"].as_str().unwrap())
+        .replace("{ name }", package["name"].as_str().unwrap())
+        .replace("{ version }", package["version"].as_str().unwrap())
+        .replace("{ target }", TARGET)
+}
+
+#[test]
+fn an_archive_has_the_name_that_binstall_asks_for_and_all_that_it_should_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, program) = (folder.path().join("archives"), folder.path().join("program"));
+    pack(TARGET, &out, &program);
+    assert_eq!(binstall("pkg-fmt"), "tgz");
+    let url = binstall("pkg-url").replace("{ archive-suffix }", ".tgz");
+    let archive = url.rsplit('/').next().unwrap();
+    assert!(printed("sha256sum", &["--check", &format!("{archive}.sha256")], &out).contains("OK"));
+    printed("tar", &["-xzf", archive], &out);
+    let path = binstall("bin-dir").replace("{ bin }", "cargo-cbdr").replace("{ binary-ext }", "");
+    assert_eq!(std::fs::read(out.join(&path)).unwrap(), std::fs::read(&program).unwrap());
+    let unpacked = out.join(path).parent().unwrap().to_owned();
+    let read = |path: &str| std::fs::read_to_string(unpacked.join(path)).unwrap();
+    for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        assert_eq!(read(file), std::fs::read_to_string(root().join(file)).unwrap());
+    }
+    let cbdr = |args: &[&str]| printed(env!("CARGO_BIN_EXE_cargo-cbdr"), args, &out);
+    for (shell, file) in [
+        ("bash", "cargo-cbdr.bash"),
+        ("zsh", "_cargo-cbdr"),
+        ("fish", "cargo-cbdr.fish"),
+        ("elvish", "cargo-cbdr.elv"),
+        ("powershell", "_cargo-cbdr.ps1"),
+    ] {
+        assert_eq!(read(&format!("completions/{file}")), cbdr(&["completions", shell]), "{shell}");
+    }
+    assert_eq!(read("man/man1/cargo-cbdr.1"), cbdr(&["man"]));
+    let commands = cbdr(&["--help"]);
+    let commands = commands.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = commands.lines().filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    assert!(names.contains(&"compare") && names.contains(&"bisect"), "{commands}");
+    for name in &names {
+        assert_eq!(read(&format!("man/man1/cargo-cbdr-{name}.1")), cbdr(&["man", name]), "{name}");
+    }
+    assert_eq!(std::fs::read_dir(unpacked.join("man/man1")).unwrap().count(), names.len() + 1);
+    // On Windows the program has another name.
+    pack("x86_64-pc-windows-msvc", &out, &program);
+    let listed =
+        printed("tar", &["-tzf", &archive.replace(TARGET, "x86_64-pc-windows-msvc")], &out);
+    assert!(listed.contains("/cargo-cbdr.exe\n"), "{listed}");
+}
+
+#[test]
+fn every_workflow_pins_the_actions_of_others_and_has_no_rights_that_it_does_not_name() {
+    for name in ["ci.yml", "release.yml"] {
+        let path = root().join(".github/workflows").join(name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let workflow = YamlLoader::load_from_str(&text).unwrap().remove(0);
+        assert!(!workflow["permissions"].is_badvalue(), "{name}");
+        for (job, steps) in workflow["jobs"].as_hash().unwrap() {
+            for step in steps["steps"].as_vec().unwrap() {
+                let script = step["run"].as_str().unwrap_or_default();
+                assert!(!script.contains("${{ github"), "{name}: {job:?}: {script}");
+                let Some(used) = step["uses"].as_str().filter(|used| *used != "./") else {
+                    continue;
+                };
+                let (_, pin) = used.split_once('@').unwrap();
+                assert!(pin.len() == 40 && text.contains(&format!("@{pin} # v")), "{used}");
+            }
+        }
     }
 }
