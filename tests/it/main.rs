@@ -13,6 +13,8 @@ mod cache;
 mod compare;
 mod completions;
 mod configuration;
+#[cfg(unix)]
+mod docs;
 mod doctor;
 mod error_rates;
 #[cfg(target_os = "linux")]
