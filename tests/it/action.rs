@@ -83,7 +83,6 @@ impl Job {
             ("GITHUB_EVENT_NAME", "pull_request".into()),
             ("GITHUB_REPOSITORY", "owner/crate".into()),
             ("GITHUB_OUTPUT", at("output")),
-            ("GITHUB_PATH", at("path")),
             ("GITHUB_STEP_SUMMARY", at("summary")),
         ]);
         Job { folder, action, context, env }
@@ -282,7 +281,7 @@ fn an_archive_is_checked_and_installed_once() {
     job.release();
     job.run_anywhere("Look at the runner").code(0);
     job.run_anywhere("Install").code(0).says(": OK");
-    let folder = PathBuf::from(job.read("path").trim());
+    let folder = Path::new(&job.context["steps.plan.outputs.tool"]).join("bin");
     let said = printed(folder.join("cargo-cbdr").to_str().unwrap(), &["--version"], &folder);
     assert_eq!(said.split_whitespace().last(), Some(VERSION));
     let url = format!("{}>", binstall("pkg-url").replace("{ archive-suffix }", ".tgz"));
@@ -291,6 +290,9 @@ fn an_archive_is_checked_and_installed_once() {
     job.run_anywhere("Install").code(0).says("is in the cache");
     assert_eq!(job.read("curl.log"), asked);
     assert_eq!(job.read("cargo.log"), "");
+    // It is the one that is run.
+    job.stand_in("cargo", "command -v cargo-cbdr");
+    job.run_anywhere("Compare").code(0).says(folder.join("cargo-cbdr").to_str().unwrap());
 }
 
 #[test]
@@ -304,7 +306,7 @@ fn a_damaged_archive_is_not_installed() {
     job.run_anywhere("Look at the runner").code(0);
     job.run_anywhere("Install").code(1).says("FAILED");
     assert!(!Path::new(&job.context["steps.plan.outputs.tool"]).join("bin/cargo-cbdr").exists());
-    assert_eq!((job.read("cargo.log"), job.read("path")), (String::new(), String::new()));
+    assert_eq!(job.read("cargo.log"), "");
 }
 
 #[test]
