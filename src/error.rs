@@ -225,15 +225,11 @@ impl<K: Into<Kind>> From<K> for Error {
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        let unbuilt = || match &*self.0 {
-            Kind::Unbuilt { side: Side::Base, .. } => Some(
-                "that is not known to be the code's fault, so it is no missing baseline; \
-                 another base may do: `cargo cbdr compare BASE`"
-                    .to_owned(),
-            ),
-            _ => None,
-        };
-        self.0.hint().or_else(|| system_hint(self)).or_else(unbuilt)
+        if self.is_interrupt() {
+            return None;
+        }
+        let shortage = || self.0.hint().or_else(|| system_hint(self));
+        shortage().or_else(|| self.0.next_step().map(str::to_owned))
     }
 
     /// The end of what the failed program printed, to be shown as it is.
@@ -319,14 +315,13 @@ impl Kind {
             | Kind::Command { fault, .. }
                 if *fault == RunFault::TooMuchOutput =>
             {
-                "let it print less; it was ended before it could fill the disk"
+                "let it print less: it was stopped before it could fill the disk"
             }
             Kind::Benchmark { stderr, .. } | Kind::Command { stderr, .. }
                 if is_port_taken(stderr) =>
             {
-                "an address was still in use: the port of the run before is free only some time \
-                 after it, unless SO_REUSEADDR is set; port 0 takes any that is free. Runs \
-                 do not overlap"
+                "an address was still in use: a port becomes free only some time after a run, unless \
+                 SO_REUSEADDR is set; port 0 stands for any free port. Runs do not overlap"
             }
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
@@ -344,10 +339,10 @@ impl Kind {
                  by a version or by an absolute path"
             }
             Kind::AllRemoved(_) => {
-                "measure it again, or name with `--metric` what is to decide instead; where a \
-                 table names it, `--policy-from head` takes the head's"
+                "measure it again, or name with `--metric` what is to decide instead; if a table \
+                 names it, `--policy-from head` uses the head's table"
             }
-            Kind::Waiver { .. } => "correct it, or take it out of the table of the head",
+            Kind::Waiver { .. } => "correct it, or remove it from the head's table",
             Kind::Output { .. } => {
                 "`--harness` says how a run is read; `plain` measures the process"
             }
@@ -362,12 +357,98 @@ impl Kind {
                 "there are results of other machines: `--all-machines` takes them"
             }
             Kind::NoResult { .. } => "`cargo cbdr history record` measures one",
-            Kind::NoRemote(_) => "`git remote -v` shows those that there are",
+            Kind::NoRemote(_) => "`git remote -v` lists the remotes",
             Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
             Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
             _ => return None,
         };
         Some(hint.to_owned())
+    }
+
+    /// What to do where neither the kind nor the system's error has a hint of its own.
+    fn next_step(&self) -> Option<&'static str> {
+        Some(match self {
+            Kind::Git(_) => "see whether `git status` and `git fsck` find something wrong here",
+            Kind::Cache(_) => "set CBDR_CACHE_DIR to a folder that you can write to",
+            Kind::Cargo(_) => "see whether `cargo metadata` and `cargo bench --no-run` work here",
+            Kind::Settings(_) => {
+                "correct it; docs/configuration.md lists the keys, `--help` the options"
+            }
+            // They name the file, the line and the column.
+            Kind::Analysis(_) => return None,
+            Kind::Process(RunError::Spawn { program, .. }) if program == "cargo" => {
+                "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
+            }
+            Kind::Process(RunError::Spawn { .. }) => {
+                "check that the program exists, is executable and is on PATH"
+            }
+            Kind::Process(RunError::Count { .. }) => {
+                "measure without counters: `--metric wall_time`"
+            }
+            Kind::Process(RunError::Helper(_)) => {
+                "run it again; if that repeats, see in the system's log what ends processes"
+            }
+            Kind::Process(RunError::Interrupted) => "run it again",
+            Kind::Meter(_) => "check that the file can be read, or choose another `--metric`",
+            Kind::File(_) | Kind::Pipe(_) => "check the path and its permissions",
+            Kind::Tool { .. } | Kind::TooMuchOutput { .. } => {
+                "run the command in that folder to see what it needs"
+            }
+            Kind::Build { .. } => "fix the build: the compiler's errors are above",
+            Kind::Unbuilt { side: Side::Base, .. } => {
+                "this is not known to be the code's fault, so it does not count as a missing \
+                 baseline; try another base: `cargo cbdr compare BASE`"
+            }
+            Kind::Unbuilt { .. } => "fix what cargo reports above, and run it again",
+            Kind::NeedsNightly { .. } => "build with `--toolchain nightly`",
+            Kind::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
+            Kind::OutsideDependency { .. } => "move the dependency into the repository",
+            Kind::NotCommitted { .. } => "commit it, or add `--dirty`",
+            Kind::Benchmark { .. } => {
+                "see whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
+            }
+            Kind::Output { .. } | Kind::Harness(_) => {
+                "measure the process itself with `--harness plain`"
+            }
+            Kind::Omitted { .. } => {
+                "let every run report the same, or leave the benchmark out with `--filter`"
+            }
+            Kind::UnusableHarness { .. } => "name another target with `--bench`",
+            Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
+                "measure the process itself with `--harness plain`"
+            }
+            Kind::NoFilter(_) => "leave out `--filter`",
+            Kind::Hook { .. } => "run the command by hand to see why it fails",
+            Kind::Isolation { .. } => {
+                "leave out that option, or run with the permissions that it needs"
+            }
+            Kind::Listen(_) => "run it again; if that repeats, please report it",
+            Kind::Command { .. } => "run the command by hand: it has to exit with 0",
+            Kind::UnknownMetric { .. } | Kind::NoMetric { .. } => "name another `--metric`",
+            Kind::AllRemoved(_) => "name with `--metric` what is to decide instead",
+            Kind::Waiver { .. } => "correct the waiver, or remove it",
+            Kind::LimitTooShort { .. } | Kind::NoPair(_) => "allow a longer `--time-limit`",
+            Kind::TooFewLayouts { .. } => "use `--layouts auto`",
+            Kind::NothingToTry(_) => {
+                "name a target with `--bench`, `--bin` or `--example`, or any program with \
+                 `--command`"
+            }
+            Kind::Annotation(_) => "see `cargo cbdr history annotate --help`",
+            Kind::Manifest { .. } | Kind::Configured { .. } => {
+                "edit the table by hand, as docs/configuration.md shows"
+            }
+            Kind::Unstorable(_) => "see `cargo cbdr history record --help`",
+            Kind::NoResult { .. } => "measure one with `cargo cbdr history record`",
+            Kind::Filter { .. } => {
+                "make the filter work in this clone: `git checkout` needs it, too"
+            }
+            Kind::Fetch { .. } => {
+                "see whether `git fetch` works here, or name a base that this clone has"
+            }
+            Kind::Remote { .. } => "see whether `git ls-remote` works for that remote",
+            Kind::Bisect { .. } => "name another commit",
+            Kind::NoRemote(_) | Kind::RemoteName(_) => "`git remote -v` lists the remotes",
+        })
     }
 }
 
@@ -376,7 +457,7 @@ impl Kind {
 fn shortage_hint(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room; CBDR_CACHE_DIR puts the cache on another disk, TMPDIR what is temporary"
+            "make room; CBDR_CACHE_DIR moves the cache to another disk, TMPDIR the temporary files"
         }
         io::ErrorKind::FileTooLarge => "allow larger files: `ulimit -f unlimited`",
         io::ErrorKind::OutOfMemory => NO_MEMORY,
@@ -388,7 +469,7 @@ fn shortage_hint(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-const NO_MEMORY: &str = "leave it more memory (`ulimit -v` and the like are limits, too)";
+const NO_MEMORY: &str = "free some memory, or raise the limit (`ulimit -v`)";
 
 /// The words in which this system tells of each shortage, as programs in other
 /// languages print them, with the hint.
@@ -502,6 +583,106 @@ mod tests {
         let source = io::Error::from(io::ErrorKind::QuotaExceeded);
         let error = Error::io("write", Path::new("/x"))(source);
         assert!(error.hint().unwrap().starts_with("make room; "));
-        assert_eq!(Error::io("read", Path::new("/x"))(io::ErrorKind::NotFound.into()).hint(), None);
+        let hint = Error::io("read", Path::new("/x"))(io::ErrorKind::NotFound.into()).hint();
+        assert_eq!(hint.unwrap(), "check the path and its permissions");
+    }
+
+    /// An error of each kind.
+    fn kinds() -> Vec<Kind> {
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let text = String::new;
+        let (side, exit) = (Side::Head, Exit::Code(3));
+        let fault = || RunFault::Exit(Exit::Code(3));
+        let spawn = |program: &str| RunError::Spawn { program: program.into(), source: gone() };
+        let time = Duration::from_secs(1);
+        vec![
+            git::Error::OddSubmodule("a".into()).into(),
+            cache::Error::NoPlace.into(),
+            cargo::Error::NoExecutable(text()).into(),
+            settings::Error::BadType { table: text(), why: text() }.into(),
+            spawn("cargo").into(),
+            spawn("other").into(),
+            RunError::Count { program: text(), source: gone() }.into(),
+            RunError::Helper(gone()).into(),
+            meter::Error::Executable { path: "a".into(), source: gone() }.into(),
+            FileError::new("read", Path::new("a"))(gone()).into(),
+            Kind::Tool { command: text(), folder: "a".into(), exit, stderr: text() },
+            Kind::TooMuchOutput { command: text(), folder: "a".into(), stderr: text() },
+            Kind::Pipe("a".into()),
+            Kind::Build { side, command: text(), exit },
+            Kind::Unbuilt { side, command: text(), exit, source: None },
+            Kind::Unbuilt { side: Side::Base, command: text(), exit, source: None },
+            Kind::NeedsNightly { benchmarks: vec![], release: text() },
+            Kind::Manifests { side, command: text(), exit, stderr: text() },
+            Kind::OutsideDependency { side, package: text(), needed: text(), folder: "a".into() },
+            Kind::NotCommitted { side, folder: text() },
+            Kind::Benchmark {
+                side,
+                benchmark: text(),
+                fault: fault(),
+                command: text(),
+                stderr: text(),
+            },
+            Kind::Harness(harness::Error::Nothing),
+            Kind::Omitted { side, benchmark: text(), what: text() },
+            Kind::UnusableHarness { benchmark: text(), harness: "tango" },
+            Kind::NoBenchmark { benchmark: text(), harness: "divan", filter: None },
+            Kind::OfProcess { benchmark: text(), metric: text(), harness: "divan" },
+            Kind::NoFilter(text()),
+            Kind::Hook {
+                side,
+                hook: "setup",
+                benchmark: text(),
+                fault: fault(),
+                command: text(),
+                stderr: text(),
+            },
+            Kind::Isolation { benchmark: text(), source: process::IsolationError::Nice(1, gone()) },
+            Kind::Listen(gone()),
+            Kind::Command { label: text(), fault: fault(), command: text(), stderr: text() },
+            Kind::UnknownMetric { metric: "wal_time".into(), known: vec!["wall_time".into()] },
+            Kind::NoMetric { benchmark: text(), metric: "x".into(), measured: vec!["y".into()] },
+            Kind::AllRemoved(vec![]),
+            Kind::Waiver { metric: text(), why: text() },
+            Kind::LimitTooShort {
+                least: 9,
+                benchmarks: 1,
+                needed: time,
+                limit: time,
+                slowest: (text(), time),
+            },
+            Kind::TooFewLayouts { number: 1, least: 9 },
+            Kind::NothingToTry(text()),
+            Kind::Annotation(text()),
+            Kind::Manifest { path: "a".into(), why: text() },
+            Kind::Configured { path: "a".into(), table: text() },
+            Kind::Unstorable(text()),
+            Kind::NoResult { rev: text(), commit: text(), place: "", others: 0 },
+            Kind::Filter { side, example: text(), exit, stderr: text() },
+            Kind::Fetch { what: text(), remote: text(), command: text(), exit, stderr: text() },
+            Kind::Remote {
+                verb: "push",
+                preposition: "to",
+                remote: text(),
+                command: text(),
+                exit,
+                stderr: text(),
+            },
+            Kind::Bisect { which: "good", why: text() },
+            Kind::NoRemote(text()),
+            Kind::RemoteName(text()),
+            Kind::NoPair(time),
+        ]
+    }
+
+    #[test]
+    fn every_error_ends_with_a_next_step() {
+        for kind in kinds() {
+            let error = Error::from(kind);
+            let hint = error.hint().unwrap_or_else(|| panic!("`{error:?}` leads nowhere"));
+            let first = hint.chars().next().unwrap();
+            assert!(!first.is_uppercase() && !hint.ends_with(['.', ' ']), "{hint}");
+        }
+        assert_eq!(Error::from(RunError::Interrupted).hint(), None);
     }
 }

@@ -1,5 +1,5 @@
 //! Continuous benchmarking, done right: *did this branch make the benchmark
-//! slower than the place where it left `main`, by more than the threshold?*
+//! slower than its merge-base with `main`, by more than the threshold?*
 //!
 //! The library belongs to the program `cargo-cbdr`: it is no stable interface,
 //! and changes with it.

@@ -68,7 +68,7 @@ settings! {
         /// target in CI, else origin/HEAD, main or master]
         "base" Selects base: String, BASE SIDES [.long(POSITIONAL).value_name("BASE")];
 
-        /// Package of the benchmark
+        /// Benchmark this package
         "package" Selects package: String, SELECTION BENCHMARK [.short('p')];
 
         /// Run this bench target
@@ -80,19 +80,19 @@ settings! {
         /// Run this example target
         "example" Selects example: String, SELECTION BENCHMARK [.group("target")];
 
-        /// Run any command, in the package's folder of either side
+        /// Run this command, in each side's folder of the package
         "command" Selects command: Written<Words>, SELECTION BENCHMARK [.group("target")];
 
         /// Build with this command before running --command
         "build-command" Shapes build_command: Written<Words>, SELECTION BENCHMARK [];
 
-        /// How a run is called and read; plain: the process itself is the
-        /// measurement [default: what the executable of a bench target shows, else
-        /// plain]
+        /// Call the benchmark and read its results as this harness's; plain measures
+        /// the process itself [default: detected in the executable of a bench
+        /// target, else plain]
         "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK
             [.hide_possible_values(false)];
 
-        /// Arguments of the benchmark
+        /// Arguments for the benchmark
         "args" Selects args: Vec<String>, SELECTION BENCHMARK
             [.long(POSITIONAL).last(true).value_name("ARGS").num_args(1..)];
 
@@ -103,46 +103,44 @@ settings! {
         /// Enable all features
         "all-features" Shapes all_features: bool, SELECTION BUILD [];
 
-        /// Leave out the default features
+        /// Do not enable the default features
         "no-default-features" Shapes no_default_features: bool, SELECTION BUILD [];
 
         /// Profile to build with [default: bench for bench targets, else release]
         "profile" Shapes profile: String, SELECTION BUILD [];
 
-        /// Into how many parts rustc splits a crate to compile them at once; with 1
-        /// what is inlined depends less on code that is elsewhere [default: the
-        /// profile's]
+        /// Let rustc split each crate into N parts; with 1, inlining depends less on
+        /// unrelated code [default: the profile's]
         "codegen-units" Shapes codegen_units: u32, SELECTION BUILD [];
 
         /// Toolchain for both sides: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
             [];
 
-        /// Unmeasured runs of each side that come first
+        /// Run each side this often first, unmeasured
         "warmup" Shapes warmup: u32 = 1, SELECTION STOPPING [];
 
-        /// How long one run may take
+        /// Stop a run that takes longer than this
         "run-timeout" Shapes run_timeout: Written<Time> = Time::minutes(10), SELECTION STOPPING [];
 
-        /// Metrics that decide [default: wall_time; of criterion and divan
+        /// Metrics that decide [default: wall_time; with criterion and divan,
         /// median_time]
         "metrics" Gates metrics: Vec<String>, POLICY DECIDING
             [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 
-        /// Metrics to measure and show besides, such as instructions or
+        /// More metrics to measure and show, such as instructions or
         /// instructions_cachegrind
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
-        /// Largest change that passes, of all metrics or of one
+        /// Largest change that passes, for all metrics or for one
         "threshold" Gates threshold: Written<Threshold> = THRESHOLD, POLICY DECIDING
             [.value_name("[METRIC=]PERCENT").action(ArgAction::Append).display_order(1)];
 
-        /// The same of single metrics, by the same flag
+        /// The same for single metrics, by the same flag
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
 
-        /// Change from which on there is a warning, below the threshold [default:
-        /// none]
+        /// Warn about changes larger than this, below the threshold [default: none]
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
 
         /// Accepted slowdowns, always the head's
@@ -151,80 +149,81 @@ settings! {
         /// Units and directions of metrics
         "units" Gates units: BTreeMap<String, WrittenUnit>, NO_FLAG DECIDING [];
 
-        /// Confidence of the verdict, 1 minus the chance that it is wrong
+        /// Confidence of the verdict, 1 minus the probability that it is wrong
         "confidence" Judges confidence: Written<Confidence> = Confidence(0.95), POLICY DECIDING
             [.display_order(3)];
 
-        /// How the change is estimated
+        /// Estimate the change with this estimator
         "estimator" Judges estimator: Written<Estimator> = Estimator::default(), POLICY DECIDING
             [.hide_possible_values(false)];
 
-        /// How long sampling may take
+        /// Sample for at most this long
         "time-limit" Judges time_limit: Written<Time> = Time::minutes(5), POLICY STOPPING [];
 
-        /// How many pairs there may be
+        /// Measure at most N pairs
         "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-        /// Exit code of an inconclusive comparison: 0 or 102
+        /// Whether an inconclusive comparison passes (0) or fails (102)
         "on-inconclusive" Judges on_inconclusive: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING
             [];
 
-        /// Exit code when the base lacks the benchmark or does not build
+        /// Whether to pass (0) or fail (102) if the base does not build or lacks the
+        /// benchmark
         "on-no-baseline" Judges on_no_baseline: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
-        /// Exit code when what gates on the base is not measured on the head, and
-        /// all else would be 0
+        /// Whether to pass (0) or fail (102) if the head no longer measures a metric
+        /// that gates on the base
         "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
-        /// Layouts of the code in memory that count; auto: as built, but a
-        /// regression has to be one over random layouts, too
+        /// Measure over N random layouts of the code in memory; auto: only what
+        /// looks like a regression as built
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, DOUBT DECIDING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
 
-        /// How many runs make a measurement; auto: as many as the clock needs
+        /// Runs in a measurement; auto: as many as the clock needs
         "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
             [];
 
-        /// Of how many measurements --estimator min takes the least [default: 5]
+        /// Measurements of which --estimator min uses the smallest [default: 5]
         "min-of" Shapes min_of: u32, RUNS MEASURING [];
 
-        /// Address randomisation; off: every run has the same addresses
+        /// Randomise addresses; off: every run has the same addresses
         "aslr" Shapes aslr: Written<Aslr> = Aslr::On, RUNS MEASURING [];
 
         /// Run on this processor only
         "cpu" Shapes cpu: u16, RUNS MEASURING [];
 
-        /// Be so much nicer to other programs, or less where it may be
+        /// Add this to the niceness of every run
         "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];
 
-        /// Standard input of every run, a file in the package's folder of either
-        /// side [default: empty]
+        /// Standard input for every run, a file in each side's folder of the package
+        /// [default: empty]
         "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
 
-        /// Bring the executable and the input into the page cache before each
-        /// run, or out of it [default: leave it alone]
+        /// Load the executable and the input into the page cache before each run
+        /// (warm), or drop them from it (cold) [default: neither]
         "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
 
-        /// The same for this file in the package's folder of either side
+        /// Do the same with this file in each side's folder of the package
         "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
             [.long("page-cache-file").value_name("FILE")];
 
-        /// Before each run do this, unmeasured, in the package's folder of either
-        /// side
+        /// Run this command before each run, unmeasured, in each side's folder of
+        /// the package
         "prepare" Shapes prepare: Written<Words>, RUNS MEASURING [];
 
-        /// The same before the first run of either side
+        /// Run this command before the first run of each side
         "setup" Shapes setup: Written<Words>, RUNS MEASURING [];
 
-        /// The same after the last run of either side
+        /// Run this command after the last run of each side
         "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
-        /// Compare what the two sides print to standard output
+        /// Compare the standard output of both sides
         "check-output" Shapes check_output: bool, RUNS MEASURING [];
 
-        /// Build both sides with the benchmark sources of one
+        /// Build both sides with the benchmark sources of one side
         "bench-from" Selects bench_from: Written<BenchFrom> = BenchFrom::Each, RUNS MEASURING [];
     }
 }

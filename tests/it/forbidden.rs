@@ -42,7 +42,7 @@ fn a_base_that_the_machine_can_not_build_is_an_error_and_no_missing_baseline() {
     let repo = branched();
     let ran = with_compiler(&repo, "base", "kill -9 $$").run();
     let ran = is_no_verdict(ran).says("Diagnosing base").says("signal: 9");
-    ran.says("hint: that is not known to be the code's fault");
+    ran.says("hint: this is not known to be the code's fault");
     let full = "echo '{\"$message_type\":\"diagnostic\",\"message\":\"failed to write a: No space left on \
                 device (os error 28)\",\"code\":null,\"level\":\"error\",\"spans\":[],\"children\":[],\
                 \"rendered\":\"error: failed to write a: No space left on device (os error 28)\"}' >&2; exit 1";

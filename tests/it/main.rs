@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod action;
 mod analyze;
 mod bisect;
 #[cfg(target_os = "linux")]
@@ -11,6 +13,8 @@ mod cache;
 mod compare;
 mod completions;
 mod configuration;
+#[cfg(unix)]
+mod docs;
 mod doctor;
 mod error_rates;
 #[cfg(target_os = "linux")]

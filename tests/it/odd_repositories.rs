@@ -197,7 +197,7 @@ fn a_partial_clone_is_completed_only_when_asked() {
         let before = objects(&clone);
         let ran = once(&repo, &clone, "origin/main", "true").code(101);
         let ran = ran.says("error: this partial clone lacks 1 object of `origin/main`");
-        ran.says("hint: `--fetch` brings them");
+        ran.says("hint: `--fetch` fetches them");
         assert_eq!(objects(&clone), before);
         let cbdr = Cbdr::new(&clone, &repo.cache()).args(["compare", "origin/main", "--fetch"]);
         let ran = cbdr.args(["--max-pairs", "1", "--command", "true"]).run().code(0);

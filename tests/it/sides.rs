@@ -490,7 +490,7 @@ fn a_shallow_clone_without_the_merge_base_says_how_to_get_it() {
     let ran = quick(&repo, "main").folder(&at).run().code(101);
     let ran = ran
         .says("error: this shallow clone does not hold the merge-base of `main` and `feature`\n");
-    ran.says("hint: `--fetch` brings as much history as is needed, `git fetch --unshallow");
+    ran.says("hint: `--fetch` fetches as much history as is needed, `git fetch --unshallow");
     // The base itself is there.
     quick(&repo, "main --exact-base").folder(&at).run().code(0);
 }
@@ -534,7 +534,7 @@ fn without_a_commit_or_a_repository_there_is_an_error() {
     let ran = quick(&repo, "main").folder(&folder).run().code(101);
     let place = folder.display();
     let ran = ran.says(&format!("error: `{place}` is not inside a git repository\n"));
-    ran.says("hint: run it inside a git repository");
+    ran.says("hint: change to a clone of the project");
     git(&folder, &["init", "--quiet", "--initial-branch=main"]);
     let ran = quick(&repo, "main").folder(&folder).run().code(101);
     ran.says("error: the repository has no commits yet\n").says("hint: commit something first");

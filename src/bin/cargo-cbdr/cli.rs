@@ -32,9 +32,9 @@ pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
 const OUTPUT: &str = "Output";
 
-const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical, and inconclusive, no \
-baseline or removed unless told to fail), 2 usage, 100 regression, 101 could not finish, 102 \
-inconclusive, no baseline or removed where that is to fail.";
+const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical; inconclusive, no baseline \
+or removed unless set to fail), 2 usage, 100 regression, 101 could not finish, 102 inconclusive, \
+no baseline or removed if set to fail.";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -42,7 +42,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Is this branch slower than the place where it left main?
+/// Compare the benchmarks of a branch with its merge-base
 #[derive(Debug, Parser)]
 #[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES)]
 pub(crate) struct Cli {
@@ -53,26 +53,26 @@ pub(crate) struct Cli {
     pub(crate) display: DisplayFlags,
 }
 
-/// How much is shown on standard error.
+/// How much is printed to standard error.
 #[derive(Debug, Args)]
 pub(crate) struct DisplayFlags {
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 
-    /// Also say where things are
+    /// Also print where worktrees and builds are, and all metrics
     #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub(crate) verbose: bool,
 
-    /// How progress is shown: plain (lines that stay, for logs and screen
-    /// readers), live (drawn over) or none; CBDR_PROGRESS says the same
-    /// [default: live on a terminal, else plain]
+    /// Show progress as plain lines (for logs and screen readers), live (drawn
+    /// over), or none [env: CBDR_PROGRESS=] [default: live on a terminal, else
+    /// plain]
     #[arg(long, global = true, value_name = "FORM", value_enum, hide_possible_values = true,
           help_heading = OUTPUT)]
     pub(crate) progress: Option<ProgressForm>,
 
-    /// When to use colours: auto, always or never; CARGO_TERM_COLOR says the
-    /// same [default: auto]
+    /// Use colours: auto, always or never [env: CARGO_TERM_COLOR=] [default:
+    /// auto]
     #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true,
           help_heading = OUTPUT)]
     pub(crate) color: Option<Color>,
@@ -81,30 +81,31 @@ pub(crate) struct DisplayFlags {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare this branch with the place where it left BASE
+    /// Compare this branch with its merge-base with BASE
     ///
     /// Checks out the merge-base of BASE and HEAD, and HEAD, into worktrees of
-    /// its own, builds the benchmark of both, and measures them in pairs until
-    /// it can say whether HEAD is slower by more than the threshold. Your
+    /// its own, builds the benchmarks of both, and measures them in pairs until
+    /// it is certain whether HEAD is slower by more than the threshold. Your
     /// checkout is only read.
     #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
     /// Write a configuration, and a workflow for pull requests
     ///
-    /// Chooses a benchmark (or takes the one that is named), tries it out, and
-    /// puts a table [package.metadata.cbdr] with what it found into Cargo.toml,
-    /// which stays as it is otherwise. Nothing that is there is overwritten.
+    /// Tries the benchmarks (or the one you name), chooses those that can be
+    /// decided in time, and adds a table [package.metadata.cbdr] to Cargo.toml,
+    /// which is otherwise unchanged. Existing files and tables are never
+    /// overwritten.
     Init(Box<Init>),
-    /// Show the comparison on a small repository with a planted slowdown
+    /// Run a comparison in a small repository with a planted slowdown
     Demo,
-    /// Run any commands in turn and write what they took, as CSV
+    /// Run any commands in turn and print their measurements as CSV
     Sample(Sample),
-    /// Say what samples of two or more labels show
+    /// Compare samples with two or more labels
     Analyze(Analyze),
-    /// Find the commit that brought a regression
+    /// Find the commit that introduced a regression
     #[command(after_help = EXIT_CODES)]
     Bisect(Box<Bisect>),
-    /// Keep results with their commits, and ask whether a new one fits the past
+    /// Store results with their commits, and check new ones against them
     #[command(subcommand)]
     History(History),
     /// Compare every branch before it is pushed
@@ -112,26 +113,26 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: Hook,
     },
-    /// Say what the cache of builds holds, or empty it
+    /// List or clean the cache of builds
     Cache {
         #[command(subcommand)]
         what: Cache,
     },
-    /// Print a script that makes a shell complete `cargo cbdr`
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         #[arg(help_heading = OUTPUT)]
         shell: Shell,
     },
-    /// Print a manual page, in roff
+    /// Print a manual page, as roff
     Man {
-        /// Of this subcommand [default: of all in short]
+        /// The subcommand [default: an overview of all]
         #[arg(help_heading = OUTPUT)]
         command: Option<String>,
     },
     /// Draw samples, in the terminal or to a file
     Plot(Plot),
-    /// Say what this machine can measure, and how well
+    /// Report what this machine can measure, and how precisely
     Doctor(Doctor),
 }
 
@@ -160,44 +161,42 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = SIDES)]
     pub(crate) exact_base: bool,
 
-    /// Fetch what is missing into this clone, with the installed git: the
-    /// branch BASE, and of a shallow clone as much history as leads to the
-    /// merge-base
+    /// Fetch what this clone lacks, with the installed git: the branch BASE,
+    /// and in a shallow clone the history up to the merge-base
     #[arg(long, help_heading = SIDES)]
     pub(crate) fetch: bool,
 
-    /// Compare the head with itself, built twice: what the gate says of no
-    /// change at all
+    /// Compare the head with itself, built twice, to see what the gate reports
+    /// when nothing has changed
     #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]
     pub(crate) aa: bool,
 
-    /// With --aa: make the whole comparison N times, and report how often
-    /// each verdict came out
+    /// With --aa: repeat the whole comparison N times, and count the verdicts
     #[arg(long, value_name = "N", requires = "aa",
           conflicts_with_all = ["base", "exact_base", "samples"],
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
-    /// Whose table in Cargo.toml decides: the base's, where it has one, or the
-    /// head's
+    /// Take thresholds and limits from the base's Cargo.toml, if it has a
+    /// table, or from the head's
     #[arg(long, value_enum, default_value_t = From::Base, help_heading = DECIDING)]
     pub(crate) policy_from: From,
 
-    /// Measure although both sides are the same program
+    /// Measure even if both sides are the same program
     #[arg(long, help_heading = DECIDING)]
     pub(crate) always_run: bool,
 
-    /// Measure also the benchmarks that run none of the code that changed
+    /// Measure unaffected benchmarks, too: those that run none of the code that
+    /// changed
     #[arg(long, help_heading = DECIDING)]
     pub(crate) measure_all: bool,
 
-    /// Stop at the first regression, also when other metrics are open
+    /// Stop at the first regression, even if other metrics are undecided
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
-    /// Count with valgrind in which functions a regression executes more
-    /// instructions; without this option, do so only for a report or Markdown
-    /// and for at most 15 s
+    /// Use valgrind to find the functions in which a regression executes more
+    /// instructions [default: for reports and Markdown, and for at most 15 s]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
         default_missing_value = "always", help_heading = OUTPUT)]
     pub(crate) explain: Option<When>,
@@ -205,32 +204,32 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) seed: Seed,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
     pub(crate) format: Format,
 
-    /// With `json`: print each event (building, pair, verdict and more) as a
-    /// line of JSON on standard output, and the result as the last one
+    /// With json: print each event (building, pair, verdict and others) as a
+    /// line of JSON to standard output, and the result as the last line
     #[arg(long, value_enum, value_name = "FORM", default_value_t = MessageFormat::Human,
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure as machine I of N, to the limit and without a verdict, which
-    /// `analyze --combine` gives of the N files
+    /// Measure as machine I of N, up to the limit and without a verdict;
+    /// `analyze --combine` computes it from the N files
     #[arg(long, value_name = "I/N", requires = "samples", conflicts_with_all = ["repeat", "fail_fast"],
           help_heading = STOPPING)]
     pub(crate) shard: Option<Shard>,
 
-    /// Also write every run to this file, as CSV, when the comparison is over;
-    /// until then to FILE.csv.partial
+    /// Also write all runs to this file, as CSV; until the comparison ends, to
+    /// FILE.csv.partial
     #[arg(long, value_name = "FILE.csv", help_heading = OUTPUT)]
     pub(crate) samples: Option<PathBuf>,
 
-    /// Also write a page that shows the result and all that led to it
+    /// Also write a report: a page with the result and all measurements
     #[arg(long, value_name = "FILE.html", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) report: Option<PathBuf>,
 
-    /// Also write the result for a service that keeps results: bencher,
+    /// Also write the result for a service that tracks results: bencher,
     /// github-action-benchmark, github-action-benchmark-bigger or conbench
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
@@ -239,7 +238,7 @@ pub(crate) struct Compare {
 /// Which benchmarks are run.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
-    /// Run only the benchmarks whose names match, as the harness matches them
+    /// Run only the benchmarks whose names match, by the rules of the harness
     #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
     pub(crate) filter: Option<String>,
 }
@@ -247,7 +246,7 @@ pub(crate) struct Filter {
 /// What the order of the runs comes from.
 #[derive(Debug, Args)]
 pub(crate) struct Seed {
-    /// Seed of the order of the runs, below 2^53 [default: a random one]
+    /// Seed for the order of the runs, below 2^53 [default: random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
           help_heading = STOPPING)]
     pub(crate) seed: Option<u64>,
@@ -341,15 +340,15 @@ pub(crate) struct Init {
     #[command(flatten)]
     pub(crate) filter: Filter,
 
-    /// How long the benchmark is tried at most; `0s` writes without a try
+    /// Try the benchmarks for at most this long; `0s` skips the trial
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = STOPPING)]
     pub(crate) try_for: String,
 
-    /// Also write a workflow that compares pull requests
+    /// Also write a CI workflow that compares pull requests
     #[arg(long, value_enum, value_name = "KIND", help_heading = OUTPUT)]
     pub(crate) ci: Option<Service>,
 
-    /// Write nothing, print the changes as a patch
+    /// Write nothing; print the changes as a patch
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
 }
@@ -370,29 +369,29 @@ pub(crate) enum Service {
 pub(crate) enum Hook {
     /// Make git compare each branch with its merge-base before it is pushed
     ///
-    /// A regression stops the push; `git push --no-verify` pushes nevertheless.
-    /// A hook that is there already is kept and called first.
+    /// A regression stops the push; `git push --no-verify` pushes anyway. An
+    /// existing hook is kept and runs first.
     Install {
-        /// How long all branches of a push together may be sampled
+        /// Sample all branches of a push for at most this long, in total
         #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
         time_limit: String,
 
-        /// Further arguments of `cargo cbdr compare`
+        /// More arguments for `cargo cbdr compare`
         #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
         args: Vec<String>,
     },
-    /// Take the hook away again, and put back what was there before
+    /// Remove the hook and restore the previous one
     ///
-    /// Removes the lines that `hook install` wrote, and no others.
+    /// Removes only the lines that `hook install` wrote.
     Uninstall,
-    /// Compare what git says that it will push; the hook calls this
+    /// Compare the branches that git is about to push; called by the hook
     #[command(hide = true)]
     Run {
-        /// How long all branches together may be sampled
+        /// Sample all branches for at most this long, in total
         #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
         time_limit: String,
 
-        /// Further arguments of `cargo cbdr compare`
+        /// More arguments for `cargo cbdr compare`
         #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
         args: Vec<String>,
     },
@@ -401,29 +400,29 @@ pub(crate) enum Hook {
 /// What to do with the cache.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Cache {
-    /// Say what is kept of each repository, the latest used first
+    /// List what is cached for each repository, most recently used first
     List,
-    /// Remove what is kept of this repository: builds, worktrees, target folders
+    /// Remove this repository's builds, worktrees and target folders
     ///
-    /// Everything can be made again. What a comparison uses at this moment stays.
+    /// All of it can be rebuilt. Whatever a running comparison uses is kept.
     Clean {
-        /// Of all repositories
+        /// Clean all repositories
         #[arg(long, help_heading = SIDES)]
         all: bool,
     },
 }
 
-/// Say what this machine can measure, and how well.
+/// Report what this machine can measure, and how precisely.
 ///
-/// Looks at what it knows of the machine, at the meters that it has, and at
-/// how noisy it is: a program of its own against itself, in pairs.
+/// Lists what is known about the machine and its meters, and measures its
+/// noise: a program of our own against itself, in pairs.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// How long the noise is measured
+    /// Measure the noise for this long
     #[arg(long, value_name = "TIME", default_value = "20s", help_heading = STOPPING)]
     pub(crate) time_limit: Written<Time>,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
 }

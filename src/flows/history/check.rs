@@ -207,7 +207,7 @@ fn check_names(
 }
 
 /// The commit whose ancestry is the past: of a commit of BASE its first parent, of one of
-/// a branch the place where that left BASE, of one that is unrelated to BASE the latest
+/// a branch the merge-base with BASE, of one that is unrelated to BASE the latest
 /// commit of BASE. Without a BASE the commit counts as one of it.
 fn usual_baseline(
     repo: &Repo,

@@ -181,7 +181,7 @@ impl Error {
             }
             Error::Unknown { name, shallow: true, .. } => {
                 return Some(format!(
-                    "this is a shallow clone: `--fetch` brings what is missing, and so does \
+                    "this is a shallow clone: `--fetch` fetches what is missing, and so does \
                      `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
                     quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
                 ));
@@ -202,7 +202,9 @@ impl Error {
                     lock.display()
                 ));
             }
-            Error::NoRepository(_) => "run it inside a git repository",
+            Error::NoRepository(_) => {
+                "change to a clone of the project, or make this one: `git init`, and commit"
+            }
             Error::Bare(_) => "run it in a worktree: `git worktree add ../work`",
             Error::Format { .. } => {
                 "clone it with the default formats (SHA-1 objects, files for references)"
@@ -210,22 +212,22 @@ impl Error {
             Error::LineEnd(_) => "move or rename it",
             Error::Unborn => "commit something first",
             Error::NoBase(_) => {
-                "name one: `cargo cbdr compare BASE`; `--fetch` brings what is not in this clone"
+                "name one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
             }
             Error::Unrelated { .. } => {
                 "`--exact-base` compares with the base itself, not with the merge-base"
             }
             Error::Shallow { .. } => {
-                "`--fetch` brings as much history as is needed, \
+                "`--fetch` fetches as much history as is needed, \
                  `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
             }
             Error::OnlyUncommitted { .. } => {
                 "commit them, or compare the working tree as it is: `--dirty`"
             }
-            Error::Partial { .. } => "`--fetch` brings them",
+            Error::Partial { .. } => "`--fetch` fetches them",
             Error::Submodule { .. } => "`git submodule update --init --recursive`",
             Error::NotAncestor { .. } => {
-                "this is a shallow clone: `git fetch --unshallow origin` brings the whole history"
+                "this is a shallow clone: `git fetch --unshallow origin` fetches the whole history"
             }
             Error::OffTheLine { .. } => {
                 "`--all-parents` also looks at the commits of merged branches"

@@ -18,25 +18,25 @@ pub(crate) enum History {
     /// Measure a commit and store the results in its git note
     ///
     /// Builds the commit in a worktree in the cache, runs its benchmarks and
-    /// stores what came out, with the machine, the build and all repetitions,
-    /// in the note of the commit under refs/notes/cbdr.
+    /// stores the results, with the machine, the build and all repetitions,
+    /// in the commit's note under refs/notes/cbdr.
     Record(Box<Record>),
-    /// Say whether the latest result of a commit fits the past
+    /// Check the latest result of a commit against earlier commits
     ///
-    /// The z-score: how many deviations the best repetition is from what the
-    /// results of the 100 commits before lead to expect; positive is better.
-    /// Only results of the same machine, benchmark and build count.
+    /// Computes the z-score: by how many standard deviations the best repetition
+    /// differs from what the results of the last 100 commits predict; positive
+    /// is better. Only results from the same machine, benchmark and build count.
     #[command(after_help = EXIT_CODES)]
     Check(Check),
-    /// Show the results of a commit and those before it
+    /// List the results of a commit and of those before it
     List(List),
-    /// Say that from a commit on another level is to be expected
+    /// Mark a commit from which on another level is expected
     Annotate(Annotate),
-    /// Write all results to standard output
+    /// Print all results
     Export(Export),
-    /// Take the notes to a remote, after those that are there were merged
+    /// Push the notes to a remote, after merging the notes there
     Push(Sync),
-    /// Bring the notes of a remote and merge them
+    /// Fetch the notes of a remote and merge them
     Pull(Sync),
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) rev: Option<String>,
 
-    /// How often each benchmark is run and measured
+    /// Run and measure each benchmark N times
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = STOPPING)]
     pub(crate) runs: u32,
@@ -56,11 +56,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// Metrics to measure besides, such as instructions
+    /// More metrics to measure, such as instructions
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) show: Option<Vec<String>>,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
 
@@ -78,21 +78,21 @@ pub(crate) struct Check {
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) rev: Option<String>,
 
-    /// The default branch, which says what the past is: of a commit on it what
-    /// came before its first parent, of one on another branch what came before
-    /// the place where that left BASE [default: as for compare]
+    /// The default branch: a commit on it is checked against those before it, a
+    /// commit on another branch against the merge-base and those before that
+    /// [default: as for compare]
     #[arg(long, value_name = "BASE", help_heading = SIDES)]
     pub(crate) base: Option<String>,
 
-    /// Take this commit and those before it for the past
+    /// Check against this commit and those before it
     #[arg(long, value_name = "REV", conflicts_with = "base", help_heading = SIDES)]
     pub(crate) baseline: Option<String>,
 
-    /// The commits of merged branches are part of the past, too
+    /// Include the commits of merged branches
     #[arg(long, help_heading = SIDES)]
     pub(crate) all_parents: bool,
 
-    /// Also check results of other machines, each by its own past
+    /// Check results from other machines, too, each against its own
     #[arg(long, help_heading = SIDES)]
     pub(crate) all_machines: bool,
 
@@ -100,13 +100,12 @@ pub(crate) struct Check {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// How many deviations to the worse pass
+    /// Allow the result to be worse by N standard deviations
     #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = positive,
           help_heading = DECIDING)]
     pub(crate) z_threshold: f64,
 
-    /// How many commits with a result make a history; with fewer the answer is
-    /// inconclusive
+    /// Require N commits with a result; with fewer, the check is inconclusive
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(2..=100), help_heading = DECIDING)]
     pub(crate) min_history: u64,
@@ -115,7 +114,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
     pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
 }
@@ -134,16 +133,16 @@ pub(crate) struct List {
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) rev: Option<String>,
 
-    /// How many commits are looked at
+    /// Look at this many commits
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SIDES)]
     pub(crate) commits: u64,
 
-    /// Look at the commits of merged branches, too
+    /// Include the commits of merged branches
     #[arg(long, help_heading = SIDES)]
     pub(crate) all_parents: bool,
 
-    /// Only this benchmark
+    /// List only this benchmark
     #[arg(long, value_name = "NAME", help_heading = SIDES)]
     pub(crate) benchmark: Option<String>,
 
@@ -151,7 +150,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = SIDES)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// Write a page with the plots to this file, instead
+    /// Write a page with plots to this file instead
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 }
@@ -163,11 +162,11 @@ pub(crate) struct Annotate {
     #[arg(help_heading = SIDES)]
     pub(crate) rev: String,
 
-    /// Why another level is to be expected
+    /// The reason for the new level
     #[arg(long, value_name = "WHY", required_unless_present = "remove", help_heading = STORE)]
     pub(crate) change: Option<String>,
 
-    /// Take back what was said of this commit
+    /// Remove the mark from this commit
     #[arg(long, conflicts_with = "change", help_heading = STORE)]
     pub(crate) remove: bool,
 }
@@ -175,7 +174,7 @@ pub(crate) struct Annotate {
 /// The arguments of `history export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// How the results are written
+    /// Print the results in this format
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv, help_heading = OUTPUT)]
     pub(crate) format: ExportFormat,
 }
@@ -196,7 +195,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object.
     Json,
-    /// A JSON array of what Conbench's server takes as results, one object for
+    /// A JSON array of benchmark results for Conbench's server, one object for
     /// each metric.
     Conbench,
 }
@@ -211,11 +210,11 @@ pub(crate) struct Sync {
 
 /// The arguments of `bisect`.
 ///
-/// A binary search over the commits after GOOD up to BAD, in which each try is
-/// a comparison with GOOD, as `compare --exact-base GOOD` makes it. What does
-/// not build or stays inconclusive is left out. The confidence is that of the
-/// answer: each comparison gets its share. Ended at any moment, the same
-/// command goes on where it was.
+/// Searches the commits after GOOD up to BAD; each step compares a commit with
+/// GOOD, as `compare --exact-base GOOD` does. Commits that do not build or stay
+/// inconclusive are skipped. The confidence is that of the answer: each
+/// comparison gets a share of it. If interrupted, the same command continues
+/// where it stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
     /// A commit before the regression
@@ -226,12 +225,11 @@ pub(crate) struct Bisect {
     #[arg(help_heading = SIDES)]
     pub(crate) bad: String,
 
-    /// Search the commits of merged branches, too, not only the line of first
-    /// parents
+    /// Search the commits of merged branches, too, not only first parents
     #[arg(long, help_heading = SIDES)]
     pub(crate) all_parents: bool,
 
-    /// Forget what an earlier search for the same has found
+    /// Ignore the results of an earlier search for the same
     #[arg(long, help_heading = SIDES)]
     pub(crate) restart: bool,
 
@@ -248,7 +246,7 @@ pub(crate) struct Bisect {
     #[command(flatten)]
     pub(crate) seed: Seed,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
 }

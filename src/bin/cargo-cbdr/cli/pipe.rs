@@ -10,38 +10,38 @@ use clap::{Args, ValueEnum};
 
 use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
 
-/// Run any commands in turn and write what they took, as CSV.
+/// Run any commands in turn and print their measurements as CSV.
 ///
-/// Runs each command once, unmeasured, and then in rounds, in an order that
-/// nobody can foresee, and writes a row for each run to standard output:
-/// seconds and bytes. Ends when the limit is reached, or when nobody reads any
-/// more, as when `cargo cbdr analyze --threshold` has its verdict.
+/// Runs each command once, unmeasured, and then in rounds, in random order, and
+/// prints a row for each run, in seconds and bytes. Stops at the limit, or when
+/// the reader closes the pipe, as `cargo cbdr analyze --threshold` does once it
+/// has a verdict.
 #[derive(Debug, Args)]
 pub(crate) struct Sample {
-    /// A label, a colon, and a command, which is split into words as a shell
-    /// would and run without one
+    /// A label, a colon, and a command, which is split into words as in a shell,
+    /// but run without one
     #[arg(required = true, value_name = "NAME:COMMAND", help_heading = BENCHMARK)]
     pub(crate) commands: Vec<String>,
 
-    /// Metrics to measure besides those that cost nothing, such as
-    /// instructions or instructions_cachegrind
+    /// More metrics to measure, such as instructions or
+    /// instructions_cachegrind
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = BENCHMARK)]
     pub(crate) metric: Vec<String>,
 
-    /// How long sampling may take [default: 5m]
+    /// Sample for at most this long [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = STOPPING)]
     pub(crate) time_limit: Option<Written<Time>>,
 
-    /// How many rounds there may be, in each of which every command runs once
+    /// Run at most N rounds; in each, every command runs once
     #[arg(long, value_name = "N", visible_alias = "max-pairs", help_heading = STOPPING,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rounds: Option<u64>,
 
-    /// Unmeasured runs of each command that come first
+    /// Run each command this often first, unmeasured
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING)]
     pub(crate) warmup: u32,
 
-    /// How long one run may take [default: 10m]
+    /// Stop a run that takes longer than this [default: 10m]
     #[arg(long, value_name = "TIME", help_heading = STOPPING)]
     pub(crate) run_timeout: Option<Written<Time>>,
 
@@ -49,28 +49,28 @@ pub(crate) struct Sample {
     pub(crate) seed: Seed,
 }
 
-/// Say what samples of two or more labels show.
+/// Compare samples with two or more labels.
 ///
-/// Reads CSV as `sample` writes it, as `compare --samples` does, and as the
-/// original cbdr does: a column `benchmark` with the label, and a column for
-/// each metric. With --threshold it gives the verdict that `compare` would
-/// have given, and ends as soon as it is in; without, intervals.
+/// Reads CSV as written by `sample`, by `compare --samples` and by the original
+/// cbdr: a column `benchmark` with the label, and a column for each metric.
+/// With --threshold it gives the verdict that `compare` would give, and stops
+/// as soon as it has one; without, it prints intervals.
 #[derive(Debug, Args)]
 pub(crate) struct Analyze {
     #[command(flatten)]
     pub(crate) samples: Samples,
 
-    /// Give the one verdict of the files that `compare --shard` wrote on
-    /// several machines, by the settings that they were measured with
+    /// Compute one verdict from the files that `compare --shard` wrote on
+    /// several machines, with the settings they were measured with
     #[arg(long, requires = "files", help_heading = SIDES,
           conflicts_with_all = ["base", "threshold", "confidence", "metric", "estimator", "rule"])]
     pub(crate) combine: bool,
 
-    /// With --combine: also when shards are missing
+    /// With --combine: accept missing shards
     #[arg(long, requires = "combine", help_heading = SIDES)]
     pub(crate) allow_missing: bool,
 
-    /// What decides
+    /// Decide by this rule
     #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
     pub(crate) rule: Rule,
 
@@ -78,15 +78,15 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
     pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
-    /// How the result is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
     pub(crate) format: Format,
 }
 
-/// Samples, and what is asked of them.
+/// Samples, and what to compute from them.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Samples {
-    /// Files with samples, `-` for standard input [default: -]
+    /// Files with samples; `-` is standard input [default: -]
     #[arg(value_name = "FILE", help_heading = SIDES)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -95,42 +95,43 @@ pub(crate) struct Samples {
     #[arg(long, value_name = "LABEL", help_heading = SIDES)]
     pub(crate) base: Option<String>,
 
-    /// Largest change that passes, of all metrics or of one [default: none, so
-    /// that there is no verdict]
+    /// Largest change that passes, for all metrics or for one [default: none, so
+    /// no verdict]
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
     pub(crate) threshold: Vec<Written<Threshold>>,
 
-    /// Confidence of the verdict, 1 minus the chance that it is wrong, or of
-    /// the intervals
+    /// Confidence of the verdict (1 minus the probability that it is wrong), or
+    /// of the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
     pub(crate) confidence: Written<Confidence>,
 
     /// Metrics that decide [default: wall_time, or the only one]; without a
-    /// threshold, those that are shown [default: all]
+    /// threshold, metrics to show [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// How the change is estimated; min only with --rule judge [default: robust with a
-    /// threshold and pairs, else mean; of --rule judge: min]
+    /// Estimate the change with this estimator; min only with --rule judge
+    /// [default: robust with a threshold and pairs, else mean; with --rule
+    /// judge, min]
     #[arg(long, value_name = "NAME", help_heading = DECIDING)]
     pub(crate) estimator: Option<Written<Estimator>>,
 }
 
 /// Draw samples, in the terminal or to a file.
 ///
-/// Reads what `analyze` reads, and draws a histogram of each metric, the labels
-/// side by side in the same bins.
+/// Reads the same files as `analyze`, and draws a histogram of each metric, the
+/// labels side by side in the same bins.
 #[derive(Debug, Args)]
 pub(crate) struct Plot {
     #[command(flatten)]
     pub(crate) samples: Samples,
 
-    /// Write a page to this file instead: the samples, and what `analyze` says
-    /// of them
+    /// Write a page to this file instead: the samples, and the result of
+    /// `analyze`
     #[arg(long, value_name = "FILE", conflicts_with = "vega", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
-    /// Print a Vega-Lite specification instead, the samples within
+    /// Print a Vega-Lite specification instead, which contains the samples
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) vega: bool,
 }

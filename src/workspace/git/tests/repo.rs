@@ -39,7 +39,11 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
     let outside = folder.path().join("nothing");
     std::fs::create_dir(&outside).unwrap();
     let text = format!("`{}` is not inside a git repository", outside.display());
-    refused(&outside, &text, "run it inside a git repository");
+    refused(
+        &outside,
+        &text,
+        "change to a clone of the project, or make this one: `git init`, and commit",
+    );
     let bare = folder.path().canonicalize().unwrap().join("bare");
     git2::Repository::init_bare(&bare).unwrap();
     let text = format!("the repository at `{}/` is bare", bare.display());

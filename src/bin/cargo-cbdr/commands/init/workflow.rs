@@ -47,8 +47,7 @@ pub(super) fn change(service: Service, proposal: &Proposal) -> Result<FileChange
     let after = after
         .replace("@FOLDER@", folder)
         .replace("@UP@", &up)
-        .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
-        .replace("@REPOSITORY@", env!("CARGO_PKG_REPOSITORY"));
+        .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     Ok(FileChange { path, before: None, after })
 }
 
