@@ -101,16 +101,15 @@ impl Shards {
         let all: f64 = SPEEDS[..self.machines].iter().map(|speed| 1.0 / speed).sum();
         let count = (f64::from(self.pairs) / speed / all).round() as usize;
         let mut running = self.running();
-        let mut base_first = true;
         let mut pairs = Vec::with_capacity(count);
-        for number in 0..count {
-            base_first = if number % 2 == 0 { random.coin() } else { !base_first };
+        for _ in 0..count {
+            let base_first = random.coin();
             let (first, second) = source.pair(random);
             let (base, head) = if base_first { (first, second) } else { (second, first) };
             let time = |time: f64| speed * time.powf(spread);
             pairs.push((time(base), (1.0 + self.change) * time(head)));
             if self.way == Way::OwnVerdicts {
-                running.push(pairs[number].0, pairs[number].1);
+                running.push(time(base), (1.0 + self.change) * time(head));
                 if running.decide(THRESHOLD).is_some() {
                     break;
                 }

@@ -33,6 +33,13 @@ pub fn rules() -> Vec<Rule> {
     ours.chain([Rule::Welch(0.05), Rule::Welch(0.0005)]).collect()
 }
 
+/// The same, and the default in another order of the runs.
+pub fn ordered_rules() -> Vec<Rule> {
+    let mut all = rules();
+    all.insert(1, Rule::InBlocks(Estimator::Robust));
+    all
+}
+
 pub fn noises() -> Vec<Noise> {
     Noise::SYNTHETIC.into_iter().chain(Noise::RECORDED).collect()
 }
@@ -116,9 +123,17 @@ impl Size {
                 cells.extend(changes.map(|change| self.until_verdict(rule, noise, change)));
             }
             cells.push(self.until_verdict(rule, Noise::Normal(0.03), LARGE));
+        }
+        for rule in ordered_rules() {
             for noise in slot_noises() {
                 cells.push(self.with_slot(rule, noise));
+                cells.push(Cell { slot: SLOT, ..self.until_verdict(rule, noise, CHANGES[0]) });
             }
+            for noise in Noise::RECORDED {
+                cells.push(self.at_threshold(rule, noise, 0.05));
+            }
+        }
+        for rule in rules() {
             for noise in SHAPE_NOISES {
                 cells.extend(SHAPES.map(|(_, shape)| self.with_shape(rule, noise, shape)));
             }

@@ -9,9 +9,9 @@ use cargo_cbdr::stats::sequential::t_squared;
 use super::noise::Noise;
 use super::plan::{
     CHANGES, LARGE, LEVELS, QUESTIONS, Results, SHAPE_NOISES, SHAPES, SLOT, Simulated, Size,
-    claimed, noises, question_noises, question_rules, rules, slot_noises,
+    claimed, noises, ordered_rules, question_noises, question_rules, rules, slot_noises,
 };
-use super::trial::{Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
+use super::trial::{Cell, Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs};
 use super::two_point::ever_wrong;
 
 pub fn percent(rate: f64) -> String {
@@ -220,14 +220,27 @@ fn held_out(out: &mut String, size: &Size, results: &Results) {
 
 fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
     let title = format!(
-        "The second run of each two takes {} longer: wrong verdicts at the threshold, %",
+        "The second run of each two takes {} longer: wrong verdicts at the threshold, % (alarms / \
+         all-clears), and mean pairs at no change",
         percent(SLOT)
     );
-    let names = rules().iter().map(|rule| rule.name()).collect();
-    head(out, &title, &[words(&["noise"]), names].concat());
+    let names: Vec<String> = ordered_rules().iter().map(|rule| rule.name()).collect();
+    head(out, &title, &[words(&["noise"]), names.clone()].concat());
     for noise in slot_noises() {
-        let rates = rules().into_iter().map(|rule| {
+        let rates = ordered_rules().into_iter().map(|rule| {
             let tally = results.of(&size.with_slot(rule, noise));
+            let same = Cell { slot: SLOT, ..size.until_verdict(rule, noise, CHANGES[0]) };
+            let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
+            format!("{alarms:.1} / {clears:.1}, {}", pairs(&results.of(&same)))
+        });
+        row(out, std::iter::once(noise.name()).chain(rates));
+    }
+    let title = "The order of the runs: wrong verdicts at the threshold, % (alarms / all-clears). In \
+                 blocks of two pairs, one in each order, the second order follows from the first";
+    head(out, title, &[words(&["noise"]), names[..2].to_vec()].concat());
+    for noise in Noise::RECORDED {
+        let rates = ordered_rules().into_iter().take(2).map(|rule| {
+            let tally = results.of(&size.at_threshold(rule, noise, 0.05));
             format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
         });
         row(out, std::iter::once(noise.name()).chain(rates));

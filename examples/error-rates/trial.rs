@@ -14,8 +14,10 @@ pub const THRESHOLD: f64 = 0.02;
 /// The rule that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Our rule, with pairs in a balanced order.
+    /// Our rule. A coin decides which side of a pair goes first.
     Ours(Estimator),
+    /// The same with pairs in blocks of two, one in each order.
+    InBlocks(Estimator),
     /// The usual practice: a coin decides whose run is next. From 5 runs of each side on,
     /// one looks at Welch's interval at this one-sided level after every run, until it
     /// excludes the threshold.
@@ -26,6 +28,7 @@ impl Rule {
     pub fn name(self) -> String {
         match self {
             Rule::Ours(estimator) => format!("`{estimator}`"),
+            Rule::InBlocks(estimator) => format!("`{estimator}` in blocks"),
             Rule::Welch(0.05) => "Welch, one-sided 5 %".to_owned(),
             Rule::Welch(_) => "Welch, two-sided 99.9 %".to_owned(),
         }
@@ -116,7 +119,9 @@ impl Cell {
         for _ in 0..self.runs {
             source.restart();
             let (decision, pairs) = match self.rule {
-                Rule::Ours(estimator) => self.ours(estimator, &mut source, &mut random),
+                Rule::Ours(estimator) | Rule::InBlocks(estimator) => {
+                    self.ours(estimator, &mut source, &mut random)
+                }
                 Rule::Welch(_) => self.welch(&critical, &mut source, &mut random),
             };
             tally.push(decision, pairs);
@@ -136,8 +141,8 @@ impl Cell {
         let repeated = if estimator == Estimator::Min { 5 } else { 1 };
         let mut base_first = true;
         for pair in 0..self.pairs / repeated {
-            // Blocks of two pairs, one in each order.
-            base_first = if pair % 2 == 0 { random.coin() } else { !base_first };
+            let follows = pair % 2 == 1 && matches!(self.rule, Rule::InBlocks(_));
+            base_first = if follows { !base_first } else { random.coin() };
             let (mut base, mut head) = (f64::INFINITY, f64::INFINITY);
             for _ in 0..repeated {
                 let (first, second) = source.pair(random);

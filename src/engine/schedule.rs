@@ -1,9 +1,10 @@
 //! Who goes first in each pair.
 //!
-//! The pairs come in blocks of two: in one of them the base goes first, in the
-//! other the head, and the seed says which comes first. So after every second
-//! pair both sides have had each slot equally often, whatever the slot does to
-//! a run, and nobody can foresee the order without the seed.
+//! The seed tosses a coin for each pair, so nobody can foresee the order without it. The
+//! evidence rests on that: given all that was measured before, base and head are as likely
+//! to have swapped their places in a pair as not. In blocks of two pairs, one in each order,
+//! the second order would follow from the first, and noise by which a fast run tends to
+//! follow a slow one would add up: 5.7 % instead of 5 % wrong verdicts on recorded timings.
 
 use crate::model::shard::Shard;
 use crate::model::side::Side;
@@ -31,8 +32,7 @@ impl Schedule {
 
     /// Which side goes first in the pair number `pair`, counted from 0.
     pub(crate) fn first(self, pair: u64) -> Side {
-        let block = scramble(self.seed.wrapping_add(pair / 2));
-        let base_first = (block ^ pair) & 1 == 0;
+        let base_first = scramble(self.seed.wrapping_add(pair)) & 1 == 0;
         if base_first { Side::Base } else { Side::Head }
     }
 
@@ -123,13 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_two_holds_each_order_once() {
-        for seed in 0..200 {
+    fn no_order_follows_from_the_ones_before() {
+        // How often two neighbours in four pairs have which orders, over many seeds.
+        let mut counts = [0; 16];
+        for seed in 0..16_000 {
             let schedule = Schedule::new(seed, 3);
-            for block in 0..50 {
-                assert_ne!(schedule.first(2 * block), schedule.first(2 * block + 1));
-            }
+            let heads = (0..4).map(|pair| usize::from(schedule.first(pair) == Side::Head));
+            counts[heads.fold(0, |sum, head| 2 * sum + head)] += 1;
         }
+        // Five standard deviations of 1000.
+        assert!(counts.iter().all(|count| (847..=1153).contains(count)), "{counts:?}");
     }
 
     #[test]
@@ -146,7 +149,7 @@ mod tests {
     }
 
     const PINNED_LOTS: [u64; 3] = [621, 633, 151];
-    const PINNED: &str = "hbhbbhhbbhbhhbbh";
+    const PINNED: &str = "hhbhbbhbbhbhbhhh";
 
     #[test]
     fn each_shard_has_an_order_of_its_own() {
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_block_are_equally_likely() {
+    fn both_orders_are_equally_likely() {
         let firsts = (0..10_000).filter(|&seed| Schedule::new(seed, 0).first(0) == Side::Base);
         let count = firsts.count();
         // Four standard deviations of a fair coin.

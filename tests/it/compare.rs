@@ -97,7 +97,7 @@ fn a_second_comparison_builds_nothing_and_a_new_commit_only_what_changed() {
 fn limits_leave_it_open_and_the_policy_says_what_that_means() {
     let repo = branch_with("10_000_001");
     let args = "compare main --format json --threshold 0% --max-pairs 3";
-    let ran = repo.cbdr(args).run().code(0).says("no verdict is possible with fewer than 7 pairs");
+    let ran = repo.cbdr(args).run().code(0).says("no verdict is possible with fewer than 6 pairs");
     let object = ran.json();
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["stopped_by"], "max-pairs");
@@ -109,7 +109,7 @@ fn limits_leave_it_open_and_the_policy_says_what_that_means() {
 fn a_limit_that_is_too_short_says_what_is_needed() {
     let repo = branch_with("10_000_001");
     let ran = repo.cbdr("compare main --time-limit 20ms").run().code(101);
-    let ran = ran.says("error: 7 pairs, the least that a verdict needs, take about ");
+    let ran = ran.says("error: 6 pairs, the least that a verdict needs, take about ");
     ran.says("which does not fit into the time limit of 20ms").says("hint: `--time-limit ");
 }
 

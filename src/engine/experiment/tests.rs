@@ -120,14 +120,17 @@ fn a_speed_up_is_none_and_only_metrics_that_gate_have_a_verdict() {
 }
 
 #[test]
-fn each_pair_has_both_sides_and_each_block_both_orders() {
+fn each_pair_has_both_sides_in_the_order_of_its_coin() {
     let plan = Plan { max_pairs: Some(40), ..plan(&[("wall_time", 0.2)]) };
     let (_, order) = feed(&plan, slower(1.2));
-    for block in order.chunks_exact(4) {
-        assert_ne!(block[0], block[1]);
-        assert_ne!(block[2], block[3]);
-        assert_ne!(block[0], block[2]);
+    let schedule = Schedule::new(plan.seed, 0);
+    let mut firsts = Vec::new();
+    for (number, pair) in (0..).zip(order.chunks_exact(2)) {
+        assert_ne!(pair[0], pair[1]);
+        assert_eq!(pair[0], schedule.first(number));
+        firsts.push(pair[0]);
     }
+    assert!(firsts.contains(&Side::Base) && firsts.contains(&Side::Head), "{firsts:?}");
 }
 
 #[test]
