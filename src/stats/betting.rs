@@ -19,9 +19,10 @@
 //!
 //! On normal noise the best bet is such a `tanh`, with a slope in proportion to the
 //! effect. On noise with a narrow core and wide tails it is nearly a sign test, with a
-//! stake below 1 that survives the tails. The capital is spread over all [`BETS`] at the beginning and each part bets for itself, so that the noise shows
-//! which of them suits it, at the price of the logarithm of that part. Nothing here has a
-//! unit: a threshold of 0 and noise of any size need no case of their own.
+//! stake below 1 that survives the tails. The capital is spread over all [`BETS`] at the
+//! beginning and each part bets for itself, so that the noise shows which of them suits it,
+//! at the price of the logarithm of that part. Nothing here has a unit: a threshold of 0 and
+//! noise of any size need no case of their own.
 //!
 //! No more is staked than can be won: a capital just below the aim bets just so much that
 //! it may reach it. This saves a few pairs and leaves the game fair.
