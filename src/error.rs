@@ -268,7 +268,7 @@ impl Error {
 }
 
 impl Kind {
-    /// The hint that follows from the kind, without a look at the causes.
+    /// The hint that follows from what the kind holds, without a look at the causes.
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Kind::Git(error) => return error.hint(),
@@ -326,40 +326,12 @@ impl Kind {
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
             }
-            Kind::NeedsNightly { .. } => {
-                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with it, \
-                 where rustup has one; `--bench` names another target"
-            }
-            Kind::NotCommitted { .. } => {
-                "commit it, or compare the working tree as it is: `--dirty`"
-            }
-            Kind::Pipe(_) => "write it to a file first, and name that",
-            Kind::OutsideDependency { .. } => {
-                "a worktree holds what the commit does: make it a submodule, or name it by git, \
-                 by a version or by an absolute path"
-            }
-            Kind::AllRemoved(_) => {
-                "measure it again, or name with `--metric` what is to decide instead; if a table \
-                 names it, `--policy-from head` uses the head's table"
-            }
-            Kind::Waiver { .. } => "correct it, or remove it from the head's table",
             Kind::Output { .. } => {
                 "`--harness` says how a run is read; `plain` measures the process"
-            }
-            Kind::UnusableHarness { .. } => {
-                "name another with `--bench`, `--example` or `--command`; a bench target with \
-                 criterion or divan, or one that prints JSON (`--harness json`), can be measured"
-            }
-            Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
-                "with `--harness plain` the process itself is the measurement"
             }
             Kind::NoResult { others, .. } if *others > 0 => {
                 "there are results of other machines: `--all-machines` takes them"
             }
-            Kind::NoResult { .. } => "`cargo cbdr history record` measures one",
-            Kind::NoRemote(_) => "`git remote -v` lists the remotes",
-            Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
-            Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
             _ => return None,
         };
         Some(hint.to_owned())
@@ -390,7 +362,8 @@ impl Kind {
             }
             Kind::Process(RunError::Interrupted) => "run it again",
             Kind::Meter(_) => "check that the file can be read, or choose another `--metric`",
-            Kind::File(_) | Kind::Pipe(_) => "check the path and its permissions",
+            Kind::File(_) => "check the path and its permissions",
+            Kind::Pipe(_) => "write it to a file first, and name that",
             Kind::Tool { .. } | Kind::TooMuchOutput { .. } => {
                 "run the command in that folder to see what it needs"
             }
@@ -400,10 +373,18 @@ impl Kind {
                  baseline; try another base: `cargo cbdr compare BASE`"
             }
             Kind::Unbuilt { .. } => "fix what cargo reports above, and run it again",
-            Kind::NeedsNightly { .. } => "build with `--toolchain nightly`",
+            Kind::NeedsNightly { .. } => {
+                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with it, \
+                 where rustup has one; `--bench` names another target"
+            }
             Kind::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
-            Kind::OutsideDependency { .. } => "move the dependency into the repository",
-            Kind::NotCommitted { .. } => "commit it, or add `--dirty`",
+            Kind::OutsideDependency { .. } => {
+                "a worktree holds what the commit does: make it a submodule, or name it by git, \
+                 by a version or by an absolute path"
+            }
+            Kind::NotCommitted { .. } => {
+                "commit it, or compare the working tree as it is: `--dirty`"
+            }
             Kind::Benchmark { .. } => {
                 "see whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
             }
@@ -413,9 +394,12 @@ impl Kind {
             Kind::Omitted { .. } => {
                 "let every run report the same, or leave the benchmark out with `--filter`"
             }
-            Kind::UnusableHarness { .. } => "name another target with `--bench`",
+            Kind::UnusableHarness { .. } => {
+                "name another with `--bench`, `--example` or `--command`; a bench target with \
+                 criterion or divan, or one that prints JSON (`--harness json`), can be measured"
+            }
             Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
-                "measure the process itself with `--harness plain`"
+                "with `--harness plain` the process itself is the measurement"
             }
             Kind::NoFilter(_) => "leave out `--filter`",
             Kind::Hook { .. } => "run the command by hand to see why it fails",
@@ -425,20 +409,23 @@ impl Kind {
             Kind::Listen(_) => "run it again; if that repeats, please report it",
             Kind::Command { .. } => "run the command by hand: it has to exit with 0",
             Kind::UnknownMetric { .. } | Kind::NoMetric { .. } => "name another `--metric`",
-            Kind::AllRemoved(_) => "name with `--metric` what is to decide instead",
-            Kind::Waiver { .. } => "correct the waiver, or remove it",
-            Kind::LimitTooShort { .. } | Kind::NoPair(_) => "allow a longer `--time-limit`",
+            Kind::AllRemoved(_) => {
+                "measure it again, or name with `--metric` what is to decide instead; if a table \
+                 names it, `--policy-from head` uses the head's table"
+            }
+            Kind::Waiver { .. } => "correct it, or remove it from the head's table",
+            Kind::LimitTooShort { .. } => "allow a longer `--time-limit`",
+            Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
             Kind::TooFewLayouts { .. } => "use `--layouts auto`",
             Kind::NothingToTry(_) => {
                 "name a target with `--bench`, `--bin` or `--example`, or any program with \
                  `--command`"
             }
             Kind::Annotation(_) => "see `cargo cbdr history annotate --help`",
-            Kind::Manifest { .. } | Kind::Configured { .. } => {
-                "edit the table by hand, as docs/configuration.md shows"
-            }
+            Kind::Manifest { .. } => "edit the table by hand, as docs/configuration.md shows",
+            Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
             Kind::Unstorable(_) => "see `cargo cbdr history record --help`",
-            Kind::NoResult { .. } => "measure one with `cargo cbdr history record`",
+            Kind::NoResult { .. } => "`cargo cbdr history record` measures one",
             Kind::Filter { .. } => {
                 "make the filter work in this clone: `git checkout` needs it, too"
             }

@@ -212,8 +212,7 @@ pub fn table(size: &Size, results: &Results<Cell>) -> String {
         };
         let text = |cell: &Cell| {
             let tally = results.of(cell);
-            let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
-            format!("{alarms:.1} / {clears:.1}, {:.1} s", tally.mean_pairs())
+            format!("{}, {:.1} s", tally.rates(1), tally.mean_pairs())
         };
         let names = [percent(first.of_layout), percent(first.of_run), asked.to_owned()];
         row(&mut out, names.into_iter().chain(cells.iter().map(text)));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::machines::{Park, Shards, Way};
 use super::plan::{CHANGES, OTHER_WAYS, Results, SHARD_ESTIMATORS, SHARD_NOISES, Size, parks};
 use super::tables::{broken, head, pairs, percent, row, words};
-use super::trial::{THRESHOLD, Tally, error_of_rate};
+use super::trial::{THRESHOLD, error_of_rate};
 
 /// All of these tables.
 pub fn tables(size: &Size, results: &Results<Shards>) -> String {
@@ -24,10 +24,7 @@ pub fn tables(size: &Size, results: &Results<Shards>) -> String {
         size.runs,
     );
     let title = "Wrong verdicts at the threshold, %, promised 5 % (alarms / all-clears)";
-    let rates = |tally: &Tally| {
-        format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
-    };
-    table(&mut out, title, size, |cell| rates(&results.of(&cell(THRESHOLD))));
+    table(&mut out, title, size, |cell| results.of(&cell(THRESHOLD)).rates(1));
     let title = "Mean pairs to a verdict, of all machines together: no change / half the threshold \
                  (`>`: some had none)";
     table(&mut out, title, size, |cell| {

@@ -138,8 +138,7 @@ fn at_threshold(out: &mut String, size: &Size, results: &Results) {
         for noise in noises() {
             let rates = rules.iter().map(|rule| {
                 let tally = results.of(&size.at_threshold(*rule, noise, level));
-                let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
-                format!("{alarms:.1} / {clears:.1}")
+                tally.rates(1)
             });
             row(out, std::iter::once(noise.name()).chain(rates));
         }
@@ -201,7 +200,7 @@ fn held_out(out: &mut String, size: &Size, results: &Results) {
     for noise in Noise::HELD_OUT {
         let rates = rules().into_iter().map(|rule| {
             let tally = results.of(&size.at_threshold(rule, noise, 0.05));
-            format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
+            tally.rates(1)
         });
         row(out, std::iter::once(noise.name()).chain(rates));
     }
@@ -230,8 +229,7 @@ fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
         let rates = ordered_rules().into_iter().map(|rule| {
             let tally = results.of(&size.with_slot(rule, noise));
             let same = Cell { slot: SLOT, ..size.until_verdict(rule, noise, CHANGES[0]) };
-            let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
-            format!("{alarms:.1} / {clears:.1}, {}", pairs(&results.of(&same)))
+            format!("{}, {}", tally.rates(1), pairs(&results.of(&same)))
         });
         row(out, std::iter::once(noise.name()).chain(rates));
     }
@@ -241,7 +239,7 @@ fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
     for noise in Noise::RECORDED {
         let rates = ordered_rules().into_iter().take(2).map(|rule| {
             let tally = results.of(&size.at_threshold(rule, noise, 0.05));
-            format!("{:.1} / {:.1}", 100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate())
+            tally.rates(1)
         });
         row(out, std::iter::once(noise.name()).chain(rates));
     }
@@ -272,8 +270,7 @@ fn shapes(out: &mut String, size: &Size, results: &Results) {
         for noise in SHAPE_NOISES {
             let cells = rules().into_iter().map(|rule| {
                 let tally = results.of(&size.with_shape(rule, noise, shape));
-                let (alarms, clears) = (100.0 * tally.alarm_rate(), 100.0 * tally.clear_rate());
-                format!("{alarms:.0} / {clears:.0}, {:.0}", tally.mean_pairs())
+                format!("{}, {:.0}", tally.rates(0), tally.mean_pairs())
             });
             row(out, [name.to_owned(), noise.name()].into_iter().chain(cells));
         }

@@ -94,6 +94,12 @@ impl Tally {
         f64::from(self.clears) / f64::from(self.runs)
     }
 
+    /// Alarms and all-clears, in percent, with so many digits after the point.
+    pub fn rates(&self, digits: usize) -> String {
+        let (alarms, clears) = (100.0 * self.alarm_rate(), 100.0 * self.clear_rate());
+        format!("{alarms:.digits$} / {clears:.digits$}")
+    }
+
     pub fn mean_pairs(&self) -> f64 {
         self.pairs / f64::from(self.runs)
     }

@@ -347,12 +347,12 @@ impl Robust {
                 wager.is_won()
             })
         };
-        let typical = self.kept.iter().map(|pair| (pair.ln_ratio - estimate).abs());
-        let typical = typical.sum::<f64>() / self.kept.sums.len() as f64;
-        let root = (self.kept.sums.len() as f64).sqrt();
+        let count = self.kept.sums.len() as f64;
+        let spread = self.kept.iter().map(|pair| (pair.ln_ratio - estimate).abs());
+        let spread = spread.sum::<f64>() / count;
         // Where all pairs are alike, as near as numbers can be.
         let nearest = (estimate.abs() * f64::EPSILON).max(1e-15);
-        let (mut far, mut near, mut row) = ((typical / root).max(nearest), 0.0, 0);
+        let (mut far, mut near, mut row) = ((spread / count.sqrt()).max(nearest), 0.0, 0);
         let mut first = far;
         while row < IN_A_ROW {
             if refuted(far) {
