@@ -84,7 +84,7 @@ impl Size {
     /// A comparison where the change is the threshold, and that goes on for long.
     pub fn for_long(&self, noise: Noise) -> Cell {
         let cell = self.at_threshold(Rule::Ours(Estimator::Robust), noise, 0.05);
-        Cell { runs: self.runs / 4, pairs: self.patience, ..cell }
+        Cell { pairs: self.patience, ..cell }
     }
 
     pub fn with_slot(&self, rule: Rule, noise: Noise) -> Cell {
