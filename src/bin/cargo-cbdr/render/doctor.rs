@@ -1,7 +1,5 @@
 //! What `doctor` saw, in sentences and as JSON.
 
-use std::io::Write;
-
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::exec::process::TELLS_FAULTS_AND_SWITCHES;
@@ -9,14 +7,15 @@ use cargo_cbdr::flows::doctor::{Checkup, RunNoise};
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
 
-use crate::ui::{GOOD, WARNING, text};
+use crate::ui::{GOOD, THING, WARNING, fold, text};
 
 /// Prints the sentences.
 pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for Sentence { about, text, warns } in Sentences::of(checkup).0 {
         let style = if warns { WARNING } else { GOOD };
-        writeln!(out, "{style}{about:>12}{style:#} {}", text::clean(&text))?;
+        let line = format!("{style}{about:>12}{style:#} {}", text::clean(&text));
+        fold::print(&mut out, &line, THING)?;
     }
     Ok(())
 }

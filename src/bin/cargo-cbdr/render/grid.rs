@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::escape::line;
+use crate::ui::fold::output_width;
 use crate::ui::text;
 
 /// A column that may be left out.
@@ -59,12 +60,7 @@ pub(crate) fn print<const N: usize>(
     columns: &[Column<'_>; N],
     rows: impl Iterator<Item = TableRow<N>>,
 ) -> io::Result<()> {
-    print_within(terminal_width(), out, columns, rows)
-}
-
-/// How many columns standard output has, if it is a terminal.
-pub(super) fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+    print_within(output_width(), out, columns, rows)
 }
 
 fn print_within<const N: usize>(

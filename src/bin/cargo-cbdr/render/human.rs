@@ -14,7 +14,10 @@ use super::explanation::{self, Table};
 use super::grid::{self, Column};
 use super::words::{self, PROMISE};
 use crate::ui::verbosity::verbosity;
-use crate::ui::{text, verdict_style};
+use crate::ui::{fold, text, verdict_style};
+
+/// How far the rest of a line that is too long for the terminal is indented.
+const CONTINUED: usize = 2;
 
 /// Prints the answer, the tables behind it, and how sure they are.
 pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
@@ -22,7 +25,8 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = answer(outcome);
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
-        writeln!(out, "{style}{}{style:#}{}", answer.sentence, answer.tail())?;
+        let line = format!("{style}{}{style:#}{}", answer.sentence, answer.tail());
+        fold::print(&mut out, &line, CONTINUED)?;
     }
     match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
@@ -46,7 +50,7 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
 fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let what = format!("  confidence {}", words::confidence(outcome));
     let length = what.chars().count() + 2 + PROMISE.len();
-    match grid::terminal_width().is_none_or(|width| length <= width) {
+    match fold::output_width().is_none_or(|width| length <= width) {
         true => writeln!(out, "{what}: {PROMISE}"),
         false => writeln!(out, "{what}: \x1b]8;;{PROMISE}\x1b\\docs/statistics.md\x1b]8;;\x1b\\"),
     }
@@ -56,7 +60,7 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
         let Table { title, rows, rest } = explanation::table(explanation);
-        writeln!(out, "{}", line(&title))?;
+        fold::print(out, &line(&title), CONTINUED)?;
         let [function, base, head, change, code] = explanation::HEADINGS;
         let columns = [
             Column::text(function),
@@ -94,13 +98,13 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let pairs: u64 = outcomes.iter().map(Outcome::pairs).sum();
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.elapsed_seconds).sum();
     let wrong = 100.0 * (1.0 - first.policy.confidence);
-    writeln!(
-        out,
+    let average = format!(
         "On average {:.1} pairs in {}. Of many comparisons, at most {}% may end in a false alarm.",
         pairs as f64 / all as f64,
         text::seconds(seconds / all as f64),
         text::rounded(wrong),
-    )
+    );
+    fold::print(&mut out, &average, 0)
 }
 
 /// How many comparisons of a program with itself had each of the verdicts that
@@ -136,7 +140,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
-    writeln!(out, "{}", title.join("; "))?;
+    fold::print(out, &title.join("; "), CONTINUED)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
@@ -163,7 +167,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     });
     grid::print(out, &columns, rows)?;
     if let Some(apart) = words::apart(outcome, shown.clone()) {
-        writeln!(out, "  {apart}")?;
+        fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match benchmark.metrics.len() - shown.count() {
         0 => Ok(()),
@@ -215,7 +219,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
-    writeln!(out, "{}", title.join("; "))?;
+    fold::print(out, &title.join("; "), CONTINUED)?;
     let judges = shown().any(|metric| metric.judgement.is_some());
     let columns = [
         Column::text("benchmark"),
@@ -234,10 +238,10 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
     }
     if let Some(apart) = apart {
-        writeln!(out, "  {apart}")?;
+        fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match words::unaffected(benchmarks, line) {
-        Some(names) => writeln!(out, "  unaffected: {names}"),
+        Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
         None => Ok(()),
     }
 }
