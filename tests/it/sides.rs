@@ -255,7 +255,12 @@ fn a_head_that_lies_on_the_base_leaves_nothing_to_compare() {
         ("compare feature --head main --format json", "feature", first.clone()),
         ("compare second --exact-base --head second --format json", "second", second),
     ] {
-        let ran = repo.cbdr(args).run().code(0).says("note: nothing to compare: ");
+        let ran = repo
+            .cbdr(args)
+            .run()
+            .code(0)
+            .says("note: nothing to compare: ")
+            .says("compare HEAD~1`");
         let object = ran.never_says("Building").json();
         assert_eq!(object["verdict"], "identical");
         assert_eq!(object["stopped_by"], "identical");

@@ -102,15 +102,29 @@ fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>)
         source = cause.source();
     }
     if let Some(stderr) = stderr {
-        let _ = writeln!(err, "\nIt said:");
+        let _ = writeln!(err, "\nIt printed:");
         let lines: Vec<&str> = stderr.lines().collect();
         for line in &lines[lines.len().saturating_sub(20)..] {
-            let _ = writeln!(err, "  {}", text::line(line));
+            let line = text::line(line);
+            let shown = if verbosity().is_verbose { line } else { beginning(&line) };
+            let _ = writeln!(err, "  {shown}");
         }
     }
     if let Some(hint) = hint {
         print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &hint);
     }
+}
+
+/// A line of another program, without the end of a very long one.
+fn beginning(line: &str) -> String {
+    const MOST: usize = 300;
+    let length = line.chars().count();
+    if length <= MOST {
+        return line.to_owned();
+    }
+    let beginning: String = line.chars().take(MOST).collect();
+    let rest = text::count((length - MOST) as u64, "more character");
+    format!("{beginning}… ({rest} with --verbose)")
 }
 
 /// Prints a text behind what it begins with. Its further lines are indented, so that none
@@ -357,5 +371,17 @@ pub(crate) fn verdict_style(verdict: Verdict) -> Style {
         Verdict::NoRegression | Verdict::Identical => GOOD,
         Verdict::Regression => BAD,
         Verdict::Inconclusive | Verdict::NoBaseline => WARNING,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_very_long_line_the_beginning_is_shown_and_how_much_is_left_out() {
+        assert_eq!(beginning(&"é".repeat(300)), "é".repeat(300));
+        let long = beginning(&"é".repeat(1300));
+        assert_eq!(long, "é".repeat(300) + "… (1000 more characters with --verbose)");
     }
 }

@@ -23,7 +23,11 @@ pub(crate) fn notice(notice: &Notice) -> String {
             count(*files as u64, "file")
         ),
         Notice::NothingToCompare { base } => {
-            format!("nothing to compare: the head has no commit of its own beside `{base}`")
+            format!(
+                "nothing to compare: the head has no commit that `{base}` lacks; `cargo cbdr compare \
+                 HEAD~1` compares with the previous commit, and `--dirty` measures changes that \
+                 are not committed"
+            )
         }
         Notice::MergeRef { base } => format!(
             "`{base}` is not in this clone; the head is a merge commit, and its first parent \
@@ -95,7 +99,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
              `{named}`, which {variable} names"
         ),
         Notice::NewWaiver { metric, ceiling, reason } => format!(
-            "the branch brings a waiver of its own: `{metric}` may get worse by up to {ceiling} \
+            "the branch introduces a waiver: `{metric}` may get worse by up to {ceiling} \
              ({reason})"
         ),
         Notice::ExpiredWaiver(waiver) => format!(
@@ -161,8 +165,8 @@ fn remark(remark: &Remark) -> String {
             format!("{built}, over {layouts} {change} {ends}: {end}")
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average by {}, though the typical run changed by {}; the \
-             change shown is the average's over {TAIL}, which is held against the threshold",
+            "rare slow runs change the average by {}, though the typical run changed by {}; an \
+             average may change by {TAIL} times the threshold (JSON has it divided by {TAIL})",
             percent(*average),
             percent(*typical)
         ),
