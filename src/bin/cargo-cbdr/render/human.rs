@@ -21,6 +21,7 @@ const CONTINUED: usize = 2;
 
 /// Prints the answer, the tables behind it, and how sure they are.
 pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
+    let outcome = &*words::readable(outcome);
     let mut out = anstream::stdout().lock();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = answer(outcome);
@@ -214,7 +215,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         title.push(format!("{} unaffected", unaffected.len()));
     }
     if let [only] = metrics.as_slice() {
-        title.push(format!("{} {}", words::estimate(outcome), line(only)));
+        title.push(line(&words::estimate_of(outcome, only)));
     }
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));

@@ -137,8 +137,8 @@ fn of_remark(remark: &Remark) -> Option<String> {
         }
         Remark::Tail { .. } => {
             return Some(format!(
-                "rare slow runs change the average more than the typical run; the change shown is \
-                 the average's over {TAIL}"
+                "rare slow runs change the average more than the typical run; an average may change \
+                 by {TAIL} times the threshold (JSON has it divided by {TAIL})"
             ));
         }
         Remark::Ties { .. } => {
