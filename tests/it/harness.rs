@@ -396,7 +396,7 @@ fn output_that_is_no_report_is_a_clear_error() {
         &["--metric", "zzz"],
     );
     let ran = ran.code(101).says("error: no run of `sh` measured `zzz`\n");
-    ran.says("hint: it measures wall_time, user_time, ").says(", a, b\n");
+    ran.says("hint: name another metric: it measures wall_time, user_time, ").says(", a, b\n");
 }
 
 #[test]
