@@ -364,6 +364,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         0 => String::new(),
         1 if changed.len() == 1 => ", and it runs in what regressed".to_owned(),
         _ if run == changed.len() => ", and all of them run in what regressed".to_owned(),
+        1 => ", 1 of which runs in what regressed".to_owned(),
         _ => format!(", {run} of which run in what regressed"),
     };
     let others_code = changed.iter().filter(|function| function.is_edited == Some(false)).count();
