@@ -230,7 +230,7 @@ impl Error {
                  `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
             }
             Error::OnlyUncommitted { .. } => {
-                "commit them, or compare the working tree as it is: `--dirty`"
+                "commit the changes, or compare the working tree as it is: `--dirty`"
             }
             Error::Partial { .. } => "`--fetch` fetches them",
             Error::Submodule { .. } => "`git submodule update --init --recursive`",

@@ -1,4 +1,4 @@
-//! The commit that brought a regression.
+//! The commit that introduced a regression.
 
 use std::io::Write;
 
@@ -20,15 +20,18 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let (good, bad) = (line(&report.good.rev), line(&report.bad.rev));
     let answer = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => {
-            format!("{} brought it", line(&described(only)))
+            format!("{} introduced it", line(&described(only)))
         }
         (Verdict::Regression, several) => {
-            format!("one of {} commits brought it; those between could not be tried", several.len())
+            format!(
+                "one of {} commits introduced it; those between could not be tried",
+                several.len()
+            )
         }
         (Verdict::NoRegression, _) => {
-            format!("{bad} is not slower than {good} by more than passes")
+            format!("{bad} is not slower than {good} by more than the threshold")
         }
-        _ => format!("whether {bad} is slower than {good} stayed open"),
+        _ => format!("whether {bad} is slower than {good} is undecided"),
     };
     fold::print(&mut out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
     for guilty in &report.guilty {

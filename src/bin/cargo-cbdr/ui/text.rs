@@ -333,7 +333,7 @@ pub(crate) fn sides(sides: &Sides) -> String {
         Origin::Argument => String::new(),
         Origin::Configuration => format!("; {name} is the configured base"),
         Origin::Variable(variable) => format!("; {name} comes from {variable}"),
-        Origin::Usual => format!("; {name} is the first usual base that exists"),
+        Origin::Usual => format!("; {name} is the default"),
     };
     format!("{head} with {base}{origin}")
 }
