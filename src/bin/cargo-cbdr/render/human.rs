@@ -150,7 +150,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
         Column::text("metric"),
         Column::numbers(&base).leaves(1),
         Column::numbers(&head).leaves(1),
-        Column::numbers("change"),
+        Column::numbers(change(has_layouts)),
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
         Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(3),
@@ -177,6 +177,11 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
             writeln!(out, "  {hidden} with --verbose")
         }
     }
+}
+
+/// The heading of the changes, which beside those over layouts are the ones as built.
+fn change(has_layouts: bool) -> &'static str {
+    if has_layouts { "as built" } else { "change" }
 }
 
 /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
@@ -221,6 +226,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
+    let has_layouts = words::has_layouts(benchmarks);
     let judges = shown().any(|metric| metric.judgement.is_some());
     let columns = [
         Column::text("benchmark"),
@@ -228,9 +234,9 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         Column::numbers("pairs").shown_if(!judges).leaves(4),
         Column::numbers("base").leaves(3),
         Column::numbers("head").leaves(3),
-        Column::numbers("change"),
+        Column::numbers(change(has_layouts)),
         Column::numbers("interval").shown_if(!judges).leaves(1),
-        Column::numbers("over layouts").shown_if(words::has_layouts(benchmarks)),
+        Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
         Column::text("verdict"),
     ];

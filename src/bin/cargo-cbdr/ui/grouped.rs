@@ -133,7 +133,7 @@ fn of_remark(remark: &Remark) -> Option<String> {
         }
         Remark::Placement { .. } => {
             "slower as built, and undecided over other layouts of the code: it may be placement; \
-             a longer `--time-limit` would tell"
+             a longer `--time-limit` would decide"
         }
         Remark::Tail { .. } => {
             return Some(format!(

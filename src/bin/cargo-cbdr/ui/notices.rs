@@ -159,7 +159,7 @@ fn remark(remark: &Remark) -> String {
             let ends = interval(over.summary.lower, over.summary.upper);
             let end = match over.verdict {
                 Verdict::NoRegression => "placement, not your change",
-                _ => "it may be placement; a longer `--time-limit` would tell",
+                _ => "it may be placement; a longer `--time-limit` would decide",
             };
             let layouts = text::layouts(over.number, over.placing);
             format!("{built}, over {layouts} {change} {ends}: {end}")
