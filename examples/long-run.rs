@@ -6,13 +6,14 @@
 //! cargo run --release --example long-run -- median 10     # another estimator, 10 million
 //! ```
 //!
-//! Prints after 1, 2, 5, 10, 20 and 50 million pairs the most memory that there ever was,
-//! and the processor time of a pair since the line before. Linux only.
+//! Prints after 50 and 3000 pairs, 100,000, and 1, 2, 5, 10, 20 and 50 million the most memory
+//! that there ever was, the time of a pair since the line before, and that of a look: the
+//! bounds and the forecast, as the live line shows them. Memory on Linux only.
 
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cargo_cbdr::engine::experiment::Experiment;
 use cargo_cbdr::engine::plan::Plan;
@@ -26,6 +27,19 @@ const SEED: u64 = 20_261_121;
 const THRESHOLD: f64 = 0.02;
 const MILLION: u64 = 1_000_000;
 
+/// After how many pairs there is a line.
+const LINES: [u64; 9] = [
+    50,
+    3_000,
+    100_000,
+    MILLION,
+    2 * MILLION,
+    5 * MILLION,
+    10 * MILLION,
+    20 * MILLION,
+    50 * MILLION,
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let estimator: Estimator = arguments.next().as_deref().unwrap_or("robust").parse()?;
@@ -38,14 +52,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     plan.add_group(0, false, 0.0);
     plan.add_benchmark("day", &[metric], vec![Gate::new("wall_time", THRESHOLD)]);
     println!("{estimator}: {} million pairs\n", pairs / MILLION);
-    println!("| pairs | peak memory | processor time a pair |\n|---:|---:|---:|");
+    println!("| pairs | peak memory | a pair | a look |\n|---:|---:|---:|---:|");
     // What has a mean of 1 has no geometric mean of 1, and is not symmetric by its logarithm.
     let factor = match estimator {
         Estimator::GeometricMean | Estimator::Robust => f64::exp,
         _ => |noise| 1.0 + noise,
     };
     let mut child = Child { state: SEED, mirrored: None, factor };
-    let (mut done, mut since) = (0, (0, processor_seconds()));
+    let (mut done, mut since) = (0, (0, Instant::now()));
     let mut experiment = Experiment::new(plan, 0.0);
     let stopped_by = loop {
         let turn = match experiment.next(0.0) {
@@ -56,11 +70,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let rows = [row(Side::Base, base), row(Side::Head, head)];
         experiment.push(&turn, &rows, 0.0);
         done += 1;
-        if [1, 2, 5, 10, 20, 50].contains(&(done / MILLION)) && done % MILLION == 0 {
-            let now = processor_seconds();
-            let each = 1e6 * (now - since.1) / (done - since.0) as f64;
-            println!("| {} M | {} MiB | {each:.1} µs |", done / MILLION, peak_mebibytes());
-            since = (done, now);
+        if LINES.contains(&done) {
+            let each = 1e6 * since.1.elapsed().as_secs_f64() / (done - since.0) as f64;
+            let before = Instant::now();
+            let snapshot = experiment.progress().snapshot();
+            let look = 1e3 * before.elapsed().as_secs_f64();
+            assert_eq!(snapshot.benchmarks.len(), 1);
+            println!("| {done} | {:.1} MiB | {each:.1} µs | {look:.1} ms |", peak_mebibytes());
+            since = (done, Instant::now());
         }
     };
     let sampled = experiment.finish(stopped_by);
@@ -112,16 +129,9 @@ impl Child {
 }
 
 /// The largest resident size that this process ever had.
-fn peak_mebibytes() -> u64 {
+fn peak_mebibytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kibibytes.unwrap_or(0) / 1024
-}
-
-/// The time that this process was on a processor.
-fn processor_seconds() -> f64 {
-    let said = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanoseconds = said.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
-    nanoseconds.unwrap_or(0.0) * 1e-9
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kibibytes.unwrap_or(0.0) / 1024.0
 }

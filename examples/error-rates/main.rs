@@ -6,7 +6,9 @@
 //! cargo run --release --example error-rates -- --quick     # the same, coarser
 //! cargo run --release --example error-rates -- --readme    # the first table alone
 //! cargo run --release --example error-rates -- --shards    # those of several machines alone
-//! cargo run --release --example error-rates -- --layouts   # the last one alone
+//! cargo run --release --example error-rates -- --layouts   # the one with layouts alone
+//! cargo run --release --example error-rates -- --suites    # those of suites alone
+//! cargo run --release --example error-rates -- --last-look # the last one alone
 //! ```
 //!
 //! The output of the first command is `docs/error-rates.md`. Each table is the same when
@@ -14,11 +16,14 @@
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
+mod before;
+mod last_look;
 mod layouts;
 mod machines;
 mod noise;
 mod plan;
 mod shards;
+mod suites;
 mod tables;
 mod trial;
 mod two_point;
@@ -29,7 +34,8 @@ const SEED: u64 = 20_261_121;
 
 fn main() {
     let mut size = Size { runs: 4000, pairs: 400, patience: 3000 };
-    let (mut horizon, mut readme, mut shards, mut layouts) = (300_000, false, false, false);
+    let (mut horizon, mut readme) = (300_000, false);
+    let (mut shards, mut layouts, mut suites, mut last_look) = (false, false, false, false);
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => {
@@ -39,8 +45,11 @@ fn main() {
             "--readme" => readme = true,
             "--shards" => shards = true,
             "--layouts" => layouts = true,
+            "--suites" => suites = true,
+            "--last-look" => last_look = true,
             other => {
-                let known = "`--quick`, `--readme`, `--shards` or `--layouts`";
+                let known =
+                    "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites` or `--last-look`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }
@@ -52,6 +61,14 @@ fn main() {
     }
     if layouts {
         print!("{}", layouts_of(&size, threads));
+        return;
+    }
+    if suites {
+        print!("{}", suites_of(&size, threads));
+        return;
+    }
+    if last_look {
+        print!("{}", last_look_of(&size, threads));
         return;
     }
     let cells = if readme { size.summary() } else { size.all() };
@@ -77,6 +94,18 @@ fn main() {
     print!("{}", tables::full(&size, &results, horizon));
     print!("{}", shards_of(&size, threads));
     print!("{}", layouts_of(&size, threads));
+    print!("{}", suites_of(&size, threads));
+    print!("{}", last_look_of(&size, threads));
+}
+
+/// The table with a last look.
+fn last_look_of(size: &Size, threads: usize) -> String {
+    last_look::table(size, &Results::simulate(&last_look::cells(size), SEED, threads))
+}
+
+/// The tables with suites.
+fn suites_of(size: &Size, threads: usize) -> String {
+    suites::tables(size, &Results::simulate(&suites::cells(size), SEED, threads))
 }
 
 /// The table with layouts.

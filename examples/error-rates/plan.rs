@@ -20,17 +20,17 @@ pub struct Size {
     pub patience: u32,
 }
 
-pub const LEVELS: [f64; 3] = [0.05, 0.01, 0.001];
+pub const LEVELS: [f64; 5] = [0.2, 0.05, 0.01, 0.001, 0.000_25];
 pub const CHANGES: [f64; 3] = [0.0, 0.5 * THRESHOLD, 1.5 * THRESHOLD];
 /// A slowdown that is seen at once.
 pub const LARGE: f64 = 0.1;
 pub const QUESTIONS: [usize; 3] = [1, 4, 50];
 pub const SLOT: f64 = 0.02;
 
-/// Our rules and the usual practice.
+/// Our rules, the default before, and the usual practice.
 pub fn rules() -> Vec<Rule> {
     let ours = Estimator::ALL.into_iter().map(Rule::Ours);
-    ours.chain([Rule::Welch(0.05), Rule::Welch(0.0005)]).collect()
+    ours.chain([Rule::Before, Rule::Welch(0.05), Rule::Welch(0.0005)]).collect()
 }
 
 /// The same, and the default in another order of the runs.
@@ -81,6 +81,12 @@ impl Size {
         Cell { change, runs, pairs: self.patience, ..cell }
     }
 
+    /// A comparison where the change is the threshold, and that goes on for long.
+    pub fn for_long(&self, noise: Noise) -> Cell {
+        let cell = self.at_threshold(Rule::Ours(Estimator::Robust), noise, 0.05);
+        Cell { runs: self.runs / 4, pairs: self.patience, ..cell }
+    }
+
     pub fn with_slot(&self, rule: Rule, noise: Noise) -> Cell {
         Cell { slot: SLOT, ..self.at_threshold(rule, noise, 0.05) }
     }
@@ -124,6 +130,7 @@ impl Size {
             }
             cells.push(self.until_verdict(rule, Noise::Normal(0.03), LARGE));
         }
+        cells.extend(noises().into_iter().map(|noise| self.for_long(noise)));
         for rule in ordered_rules() {
             for noise in slot_noises() {
                 cells.push(self.with_slot(rule, noise));

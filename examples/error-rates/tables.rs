@@ -15,7 +15,11 @@ use super::trial::{Cell, Rule, THRESHOLD, Tally, error_of_rate, least_mean_pairs
 use super::two_point::ever_wrong;
 
 pub fn percent(rate: f64) -> String {
-    let digits = if rate < 0.001 && rate > 0.0 { 2 } else { 1 };
+    let digits = match rate {
+        _ if rate <= 0.0 || rate >= 0.001 => 1,
+        _ if rate >= 0.000_3 => 2,
+        _ => 3,
+    };
     format!("{:.*} %", digits, 100.0 * rate)
 }
 
@@ -138,11 +142,20 @@ fn at_threshold(out: &mut String, size: &Size, results: &Results) {
         for noise in noises() {
             let rates = rules.iter().map(|rule| {
                 let tally = results.of(&size.at_threshold(*rule, noise, level));
-                tally.rates(1)
+                tally.rates(if level < 0.01 { 2 } else { 1 })
             });
             row(out, std::iter::once(noise.name()).chain(rates));
         }
     }
+    let runs = size.for_long(Noise::TwoPoint).runs;
+    let title = format!(
+        "`robust` at the threshold for {} pairs, promised 5 % (alarms / all-clears; standard error {})",
+        size.patience,
+        percent(error_of_rate(0.05, runs))
+    );
+    head(out, &title, &noises().iter().map(|noise| noise.name()).collect::<Vec<_>>());
+    let rates = noises().into_iter().map(|noise| results.of(&size.for_long(noise)).rates(1));
+    row(out, rates);
 }
 
 fn elsewhere(out: &mut String, size: &Size, results: &Results) {

@@ -6,6 +6,7 @@ use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
 use cargo_cbdr::stats::moments::Moments;
 use cargo_cbdr::stats::quantile::student_t;
 
+use super::before::Before;
 use super::noise::{Noise, Random, Source};
 
 /// The threshold of all comparisons.
@@ -18,6 +19,8 @@ pub enum Rule {
     Ours(Estimator),
     /// The same with pairs in blocks of two, one in each order.
     InBlocks(Estimator),
+    /// The one that the default went by before, with pairs in blocks of two as it had them.
+    Before,
     /// The usual practice: a coin decides whose run is next. From 5 runs of each side on,
     /// one looks at Welch's interval at this one-sided level after every run, until it
     /// excludes the threshold.
@@ -29,6 +32,7 @@ impl Rule {
         match self {
             Rule::Ours(estimator) => format!("`{estimator}`"),
             Rule::InBlocks(estimator) => format!("`{estimator}` in blocks"),
+            Rule::Before => "`robust` before".to_owned(),
             Rule::Welch(0.05) => "Welch, one-sided 5 %".to_owned(),
             Rule::Welch(_) => "Welch, two-sided 99.9 %".to_owned(),
         }
@@ -128,6 +132,7 @@ impl Cell {
                 Rule::Ours(estimator) | Rule::InBlocks(estimator) => {
                     self.ours(estimator, &mut source, &mut random)
                 }
+                Rule::Before => self.before(&mut source, &mut random),
                 Rule::Welch(_) => self.welch(&critical, &mut source, &mut random),
             };
             tally.push(decision, pairs);
@@ -160,6 +165,22 @@ impl Cell {
             running.push(base, head);
             if let Some(decision) = running.decide(THRESHOLD) {
                 return (Some(decision), f64::from((pair + 1) * repeated));
+            }
+        }
+        (None, f64::from(self.pairs))
+    }
+
+    fn before(&self, source: &mut Source, random: &mut Random) -> (Option<Decision>, f64) {
+        let mut rule = Before::new(THRESHOLD, self.level);
+        let mut base_first = true;
+        for pair in 0..self.pairs {
+            base_first = if pair % 2 == 1 { !base_first } else { random.coin() };
+            let (first, second) = source.pair(random);
+            let second = second * (1.0 + self.slot);
+            let (base, head) = if base_first { (first, second) } else { (second, first) };
+            rule.push(base, self.head(head, random));
+            if let Some(decision) = rule.decide() {
+                return (Some(decision), f64::from(pair + 1));
             }
         }
         (None, f64::from(self.pairs))

@@ -17,16 +17,19 @@ use std::cell::OnceCell;
 use std::time::Duration;
 
 use super::advice::{OpenTest, advice};
+use super::family::{likeliest, step_down};
 use super::plan::{Group, Plan, PlannedBenchmark};
 use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
+use crate::model::layouts::Layouts;
 use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
+use crate::stats::family::Family;
 use crate::stats::forecast::Forecast;
 
 /// How many pairs there are before a forecast is given: fewer say too little about
@@ -67,6 +70,7 @@ pub struct Experiment {
     plan: Plan,
     groups: Vec<GroupState>,
     benchmarks: Vec<BenchmarkState>,
+    family: Family,
     /// The group of the latest turn.
     latest: Option<usize>,
     /// The tests that the latest pair has decided.
@@ -106,9 +110,12 @@ impl Experiment {
             timed_seconds: 0.0,
             remaining: OnceCell::new(),
         });
+        let mut family = plan.family();
+        family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
         Experiment {
             groups: groups.collect(),
             benchmarks,
+            family,
             latest: None,
             decided: Vec::new(),
             found: Vec::new(),
@@ -176,12 +183,14 @@ impl Experiment {
                 rows.iter().find(|row| row.benchmark == id && row.side == side)
             };
             if let (Some(base), Some(head)) = (row(Side::Base), row(Side::Head)) {
+                let before = benchmark.evidence();
                 for (test, verdict) in benchmark.push(base, head, turn.first) {
                     self.decided.push((BenchmarkId(number), test));
                     if verdict == Verdict::Regression {
                         self.found.push((BenchmarkId(number), test));
                     }
                 }
+                self.family.weigh(before, benchmark.evidence());
             }
         }
         let group = &mut self.groups[turn.group];
@@ -190,6 +199,34 @@ impl Experiment {
         group.timed_seconds += self.elapsed - turn.begin;
         group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
         self.close(turn.group, turn.wanted.len());
+        // What is asked again over layouts is not found yet, and has nothing to leave.
+        if self.plan.layouts == Layouts::Off && !self.found.is_empty() {
+            self.step_down();
+        }
+    }
+
+    /// Lets the open tests have what the regressions leave, and closes those that this decides.
+    fn step_down(&mut self) {
+        let wanted: Vec<usize> =
+            (0..self.groups.len()).map(|group| self.wanted(group).len()).collect();
+        let benchmarks = self.benchmarks.iter_mut().enumerate();
+        let (ids, mut tests): (Vec<_>, Vec<_>) = benchmarks
+            .flat_map(|(id, benchmark)| {
+                let tests = benchmark.tests.iter_mut().enumerate();
+                tests.map(move |(place, (_, test))| ((BenchmarkId(id), place), test))
+            })
+            .unzip();
+        let more: Vec<_> =
+            step_down(&mut self.family, &mut tests).into_iter().map(|number| ids[number]).collect();
+        self.decided.extend(&more);
+        self.found.extend(&more);
+        self.benchmarks.iter_mut().for_each(|benchmark| benchmark.result = OnceCell::new());
+        for (group, wanted) in wanted.into_iter().enumerate() {
+            let range = &self.plan.groups[group].benchmarks;
+            if more.iter().any(|(id, _)| range.contains(&id.0)) {
+                self.close(group, wanted);
+            }
+        }
     }
 
     /// Closes what is decided of a group. A pair of it gets shorter by the benchmarks that
@@ -253,7 +290,7 @@ impl Experiment {
     }
 
     /// How far sampling has come.
-    pub(crate) fn progress(&self) -> Progress<'_> {
+    pub fn progress(&self) -> Progress<'_> {
         Progress { experiment: self }
     }
 
@@ -339,10 +376,24 @@ impl Experiment {
         advice(&open, before + self.elapsed)
     }
 
+    /// The benchmark that most likely is slower, where it is certain that some is but not which
+    /// one.
+    fn likely_slower(&self) -> Option<&str> {
+        // What is asked again over layouts is not certain yet.
+        if self.plan.layouts != Layouts::Off {
+            return None;
+        }
+        let tests = self.benchmarks.iter().flat_map(|benchmark| {
+            benchmark.tests.iter().map(|(_, test)| (benchmark.name.as_str(), test))
+        });
+        likeliest(&self.family, tests)
+    }
+
     /// The results of all benchmarks, once sampling is over.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
         let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
-        Sampled { benchmarks, stopped_by, elapsed: self.elapsed }
+        let likely_slower = self.likely_slower().map(str::to_owned);
+        Sampled { benchmarks, stopped_by, likely_slower, elapsed: self.elapsed }
     }
 
     fn of_group(&self, group: usize) -> &[BenchmarkState] {
@@ -477,6 +528,11 @@ impl BenchmarkState {
         self.pairs += 1;
         self.result = OnceCell::new();
         decided
+    }
+
+    /// The evidence of its tests for regressions, summed up.
+    fn evidence(&self) -> f64 {
+        self.tests.iter().map(|(_, test)| test.evidence()).sum()
     }
 
     fn is_open(&self) -> bool {

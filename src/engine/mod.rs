@@ -3,6 +3,7 @@
 
 mod advice;
 pub mod experiment;
+pub(crate) mod family;
 pub mod layouts;
 pub mod plan;
 pub mod remarks;

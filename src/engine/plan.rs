@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::test::estimator;
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
+use crate::model::layouts::Layouts;
 use crate::model::metric::Metric;
 use crate::model::row::{BenchmarkId, MetricId};
 use crate::model::run_length::RunLength;
 use crate::stats::estimator::Levels;
+use crate::stats::family::Family;
 
 /// What is sampled, and when it stops.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +37,8 @@ pub struct Plan {
     pub decides: bool,
     /// Over layouts: how many tests share the error, of which these are some.
     pub(crate) of_tests: Option<usize>,
-    /// Whether a regression that is found is asked again over layouts.
-    pub asks_layouts: bool,
+    /// What of it is asked again over layouts.
+    pub layouts: Layouts,
     /// The seed of the order.
     pub seed: u64,
 }
@@ -81,7 +83,7 @@ impl Plan {
             fail_fast: false,
             decides: true,
             of_tests: None,
-            asks_layouts: false,
+            layouts: Layouts::Off,
             seed,
         }
     }
@@ -136,7 +138,12 @@ impl Plan {
 
     /// The chances of a wrong verdict of either kind, for one of all the tests.
     pub(crate) fn levels(&self) -> Levels {
-        Levels::new(self.confidence, self.of_tests.unwrap_or_else(|| self.tests()))
+        self.family().levels()
+    }
+
+    /// All the tests that share the error.
+    pub(super) fn family(&self) -> Family {
+        Family::new(self.confidence, self.of_tests.unwrap_or_else(|| self.tests()))
     }
 
     /// How many tests share the error: metrics that gate, of all benchmarks.

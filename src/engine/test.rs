@@ -104,6 +104,7 @@ impl MetricTest {
         MetricResult {
             warned: self.warning == Warning::Given,
             mean: self.mean(),
+            shared_by: self.running.levels().questions(),
             overruled: self.running.overruled(),
             ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
             waiver: self.gate.as_ref().and_then(Gate::waived),
@@ -126,6 +127,21 @@ impl MetricTest {
         let worth = self.running.pairs() >= LEAST_PAIRS_OF_NOTICE;
         let earlier = least.filter(|&(_, pairs)| worth && 2 * pairs < self.running.pairs());
         MetricResult { findings, earlier, ..self.result() }
+    }
+
+    /// Raises the level of an alarm, if the test is undecided. Returns the verdict that this
+    /// brings, if it does.
+    pub(crate) fn relax(&mut self, levels: Levels) -> Option<Verdict> {
+        let gate = self.gate.as_ref().filter(|_| self.verdict.is_none() && !self.is_set_aside)?;
+        self.running.relax(levels);
+        self.others.iter_mut().for_each(|(other, _)| other.relax(levels));
+        self.verdict = self.running.decide(gate.limit()).map(|decision| Some(decision).into());
+        self.verdict
+    }
+
+    /// The evidence for a regression; see [`Running::evidence`].
+    pub(crate) fn evidence(&self) -> f64 {
+        self.threshold().map_or(0.0, |threshold| self.running.evidence(threshold))
     }
 
     /// The verdict, once there is one.

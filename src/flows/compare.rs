@@ -122,6 +122,7 @@ pub fn compare(
         prepare_seconds: Some(prepare_seconds),
         rows: None,
         benchmarks: all_benchmarks(&preparation, sampled.benchmarks, discoveries),
+        likely_slower: sampled.likely_slower,
         sides: Some(preparation.sides),
         toolchain: Some(preparation.toolchain),
         policy: preparation.settings.policy,

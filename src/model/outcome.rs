@@ -231,6 +231,10 @@ pub struct MetricResult {
     /// BenchmarkTools' word, where that decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
+    /// How many tests shared the error of an alarm when it was decided: fewer than there are
+    /// where regressions were found before.
+    #[serde(skip)]
+    pub shared_by: usize,
     /// The change of the typical run, where a slow tail made the estimate.
     #[serde(skip)]
     pub overruled: Option<f64>,
@@ -273,6 +277,7 @@ impl MetricResult {
             mean: None,
             difference: None,
             judgement: None,
+            shared_by: 1,
             overruled: None,
             ties: 0,
             findings: Vec::new(),
@@ -366,6 +371,8 @@ pub struct Sampled {
     pub benchmarks: Vec<BenchmarkResult>,
     /// Why it stopped.
     pub(crate) stopped_by: StoppedBy,
+    /// See [`Outcome::likely_slower`].
+    pub(crate) likely_slower: Option<String>,
     /// From the start of the first measured pair to the end of the last,
     /// seconds.
     pub(crate) elapsed: f64,
@@ -374,8 +381,16 @@ pub struct Sampled {
 impl Sampled {
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
+        if self.likely_slower.is_some() {
+            return Verdict::Regression;
+        }
         let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
         Verdict::overall(metrics.filter_map(|metric| metric.verdict))
+    }
+
+    /// Whether a metric has regressed.
+    pub(crate) fn names_a_regression(&self) -> bool {
+        self.benchmarks.iter().any(BenchmarkResult::has_regressed)
     }
 
     /// Whether every gating metric has its verdict.
@@ -454,6 +469,10 @@ pub struct Outcome {
     pub rows: Option<u64>,
     /// The benchmarks.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// The benchmark that most likely is slower, where it is certain that some benchmark is but
+    /// not which one: the verdict is a regression then, though no metric has this verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likely_slower: Option<String>,
     /// What gates on the base and is not measured on the head.
     pub removed: Vec<Removed>,
     /// Why benchmarks have regressed, the largest regression first.
@@ -499,6 +518,7 @@ impl Outcome {
             prepare_seconds: None,
             rows: Some(rows),
             benchmarks: Vec::new(),
+            likely_slower: None,
             removed: Vec::new(),
             explanations: Vec::new(),
             limits: Limits::default(),
@@ -574,10 +594,14 @@ mod tests {
         let sampled = |verdict| Sampled {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
             stopped_by: StoppedBy::TimeLimit,
+            likely_slower: None,
             elapsed: 1.0,
         };
         assert_eq!(sampled(None).pairs(), 43);
         assert_eq!(sampled(None).verdict(), NoRegression, "one does not gate");
         assert_eq!(sampled(Some(Inconclusive)).verdict(), Inconclusive);
+        let mut somewhere = sampled(Some(Inconclusive));
+        somewhere.likely_slower = Some("parse".to_owned());
+        assert_eq!(somewhere.verdict(), Regression);
     }
 }

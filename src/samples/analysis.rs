@@ -6,12 +6,15 @@ use super::comparison::Comparison;
 use super::labels::{Labels, Role};
 use super::rows::{self, RowSink};
 use super::{Error, Flow, Position, Spec};
+use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
+use crate::engine::test::MetricTest;
 use crate::model::estimator::Estimator;
 use crate::model::metric::{Metric, Unit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, Method, Outcome, Policy, Status, StoppedBy, Verdict};
 use crate::stats::estimator::Levels;
+use crate::stats::family::Family;
 use crate::stats::moments::Moments;
 
 /// The sums of one metric of one label.
@@ -74,8 +77,8 @@ pub struct Analysis {
     sums: Vec<LabelSums>,
     /// For each two labels that are compared, in the order of `labels.pairs`.
     comparisons: Vec<Comparison>,
-    /// The chances of error of each test, once it is known how many there are.
-    levels: Option<Levels>,
+    /// The tests, once it is known how many there are.
+    family: Option<Family>,
     /// How many comparisons there will be, where that is known beforehand.
     expected: Option<usize>,
     rows: u64,
@@ -98,7 +101,7 @@ impl Analysis {
             metrics: Vec::new(),
             sums: Vec::new(),
             comparisons: Vec::new(),
-            levels: None,
+            family: None,
             expected: None,
             rows: 0,
             columns: Vec::new(),
@@ -127,7 +130,7 @@ impl Analysis {
             rows::read(&mut file, name, &mut scout)?;
         }
         let comparisons = scout.labels.pairs.len();
-        self.levels = Some(self.levels_of(comparisons));
+        self.family = Some(self.family_of(comparisons));
         self.expected = Some(comparisons);
         Ok(())
     }
@@ -187,11 +190,16 @@ impl Analysis {
 
     /// The result of the rows so far.
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
-        let levels = self.levels.unwrap_or_else(|| self.levels_of(self.comparisons.len()));
+        let expected = self.expected.unwrap_or(self.comparisons.len());
+        let levels = self.family_of(expected).levels();
         let benchmarks: Vec<BenchmarkResult> =
             (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
+        let likely_slower = self.likely_slower();
         let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        let verdict = Verdict::overall(metrics.filter_map(|metric| metric.verdict));
+        let verdict = match likely_slower {
+            Some(_) => Verdict::Regression,
+            None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
+        };
         let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
         let mean_stands_in = self.spec.needs_pairs() && !has(Method::Sequential);
         let mut policy = self.spec.policy.clone();
@@ -201,6 +209,7 @@ impl Analysis {
         Outcome {
             notices: self.notices(&benchmarks),
             benchmarks,
+            likely_slower,
             ..Outcome::of_samples(
                 self.spec.gates.as_ref().map(|_| verdict),
                 policy,
@@ -247,15 +256,35 @@ impl Analysis {
         notices
     }
 
-    /// The chances of error where there are so many comparisons.
-    fn levels_of(&self, comparisons: usize) -> Levels {
+    /// The tests of so many comparisons.
+    fn family_of(&self, comparisons: usize) -> Family {
         let gates = self.spec.gates.as_ref().map_or(0, Vec::len);
-        Levels::new(self.spec.policy.confidence, gates * comparisons)
+        Family::new(self.spec.policy.confidence, gates * comparisons)
+    }
+
+    /// See [`Outcome::likely_slower`].
+    fn likely_slower(&self) -> Option<String> {
+        let pairs = self.labels.pairs.iter().zip(&self.comparisons);
+        let tests = pairs.flat_map(|(pair, comparison)| {
+            comparison.tests().iter().map(|test| (pair.name.as_str(), test))
+        });
+        likeliest(self.family.as_ref()?, tests).map(str::to_owned)
+    }
+
+    /// Takes note of a pair of the comparison `number`, whose evidence was `before`.
+    fn weigh(&mut self, number: usize, before: f64) {
+        let Some(family) = &mut self.family else { return };
+        family.weigh(before, self.comparisons[number].evidence());
+        let is_found = |test: &MetricTest| test.verdict() == Some(Verdict::Regression);
+        if self.comparisons[number].tests().iter().any(is_found) {
+            let tests = self.comparisons.iter_mut().flat_map(Comparison::tests_mut);
+            step_down(family, &mut tests.collect::<Vec<_>>());
+        }
     }
 
     /// Enters the comparisons that a new label is in.
     fn add_comparisons(&mut self, label: &[u8], place: impl Fn() -> Position) -> Result<(), Error> {
-        if self.levels.is_some() && self.expected.is_none() {
+        if self.family.is_some() && self.expected.is_none() {
             let label = String::from_utf8_lossy(label).into_owned();
             return Err(Error::Late { place: place(), label });
         }
@@ -264,10 +293,13 @@ impl Analysis {
             self.comparisons.push(Comparison::new(
                 &self.spec,
                 &self.metrics,
-                self.levels,
+                self.family.as_ref().map(Family::levels),
                 half.unwrap_or_default(),
                 pair.broken.is_some(),
             ));
+            if let (Some(family), Some(new)) = (&mut self.family, self.comparisons.last()) {
+                family.weigh(0.0, new.evidence());
+            }
         }
         Ok(())
     }
@@ -285,7 +317,7 @@ impl Analysis {
             }
         }
         self.rows += 1;
-        let mut paired = false;
+        let mut taken = Vec::new();
         for &(pair, side) in &self.labels.all[number].pairs {
             let comparison = &mut self.comparisons[pair];
             if !comparison.takes_pairs() {
@@ -294,15 +326,18 @@ impl Analysis {
             match self.labels.pairs[pair].take(side, line) {
                 Role::First => comparison.take_first(&self.values),
                 Role::Second(first) => {
+                    let before = comparison.evidence();
                     comparison.take_second(first, &self.values);
-                    paired = true;
+                    taken.push((pair, before));
                 }
                 Role::Unpaired => comparison.give_up_pairs(),
             }
         }
-        if paired && self.wants_scouting() {
-            if self.levels.is_none() && self.is_due() {
+        if !taken.is_empty() && self.wants_scouting() {
+            if self.family.is_none() && self.is_due() {
                 self.settle();
+            } else {
+                taken.into_iter().for_each(|(number, before)| self.weigh(number, before));
             }
             self.closed = self.is_closed();
         }
@@ -310,17 +345,21 @@ impl Analysis {
 
     /// Fixes the chances of error, now that a verdict is possible.
     fn settle(&mut self) {
-        let levels = self.levels_of(self.comparisons.len());
-        self.levels = Some(levels);
+        let mut family = self.family_of(self.comparisons.len());
+        let levels = family.levels();
         for comparison in &mut self.comparisons {
             comparison.settle(&self.spec, &self.metrics, levels);
+            family.weigh(0.0, comparison.evidence());
         }
+        let tests = self.comparisons.iter_mut().flat_map(Comparison::tests_mut);
+        step_down(&mut family, &mut tests.collect::<Vec<_>>());
+        self.family = Some(family);
     }
 
     /// Whether every test is decided, and no more will come.
     fn is_closed(&self) -> bool {
         let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
-        complete && self.levels.is_some() && !self.comparisons.iter().any(Comparison::is_open)
+        complete && self.family.is_some() && !self.comparisons.iter().any(Comparison::is_open)
     }
 
     /// Whether a verdict is possible with the pairs that are kept.
@@ -363,7 +402,7 @@ struct FileReading<'a, 'b> {
 
 impl RowSink for FileReading<'_, '_> {
     fn header(&mut self, names: &[String]) -> Result<Vec<bool>, Error> {
-        let Analysis { spec, metrics, labels, sums, comparisons, columns, levels, .. } =
+        let Analysis { spec, metrics, labels, sums, comparisons, columns, family, .. } =
             &mut *self.analysis;
         let known = |name: &String, metrics: &[Metric]| {
             metrics.iter().position(|metric| metric.name == *name)
@@ -379,7 +418,14 @@ impl RowSink for FileReading<'_, '_> {
         labels.check_number(metrics.len())?;
         labels.next_file();
         sums.iter_mut().for_each(|label| label.sums.resize(metrics.len(), MetricSums::new()));
-        comparisons.iter_mut().for_each(|one| one.widen(spec, metrics, *levels));
+        let levels = family.as_ref().map(Family::levels);
+        for comparison in comparisons {
+            let before = comparison.evidence();
+            comparison.widen(spec, metrics, levels);
+            if let Some(family) = family {
+                family.weigh(before, comparison.evidence());
+            }
+        }
         self.analysis.values = vec![None; metrics.len()];
         self.analysis.begun += 1;
         let Analysis { spec, metrics, files, begun, .. } = &*self.analysis;

@@ -79,6 +79,21 @@ impl Comparison {
         }
     }
 
+    /// The tests, one for each metric, once there are any.
+    pub(super) fn tests(&self) -> &[MetricTest] {
+        if let Evidence::Asking(tests) = &self.evidence { tests } else { &[] }
+    }
+
+    /// See [`Comparison::tests`].
+    pub(super) fn tests_mut(&mut self) -> &mut [MetricTest] {
+        if let Evidence::Asking(tests) = &mut self.evidence { tests } else { &mut [] }
+    }
+
+    /// The evidence of the tests for regressions, summed up.
+    pub(super) fn evidence(&self) -> f64 {
+        self.tests().iter().map(MetricTest::evidence).sum()
+    }
+
     /// Whether further pairs count.
     pub(super) fn takes_pairs(&self) -> bool {
         !matches!(self.evidence, Evidence::Unpaired) && self.is_open()

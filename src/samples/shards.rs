@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::companion::{BenchmarkGate, Companion, SeededShard};
 use super::error::{Error, Misfit};
 use super::recording::{RecordedPairs, Recording};
+use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::{MetricTest, estimator};
 use crate::model::estimator::Estimator;
@@ -21,6 +22,7 @@ use crate::model::outcome::{
 };
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::{Levels, Running};
+use crate::stats::family::Family;
 use crate::stats::machines::{in_turn, weights};
 
 /// What one machine measured.
@@ -196,13 +198,17 @@ fn check_rows(part: &Part) -> Result<(), Misfit> {
 
 fn judge(parts: &[Part], companion: &Companion) -> Outcome {
     let policy = companion.policy();
-    let levels = Levels::new(policy.confidence, companion.gates.len());
-    let mut benchmarks: Vec<BenchmarkResult> = Vec::new();
+    let mut family = Family::new(policy.confidence, companion.gates.len());
+    let mut asked: Vec<Asked> = Vec::new();
     for BenchmarkGate { benchmark, .. } in &companion.gates {
-        if benchmarks.iter().all(|known| known.name != *benchmark) {
-            benchmarks.push(result(parts, benchmark, companion, levels));
+        if asked.iter().all(|known| known.result.name != *benchmark) {
+            asked.push(ask(parts, benchmark, companion, family.levels()));
         }
     }
+    step_down(&mut family, &mut asked.iter_mut().flat_map(Asked::tests_mut).collect::<Vec<_>>());
+    family.weigh(0.0, asked.iter().flat_map(Asked::tests).map(|(_, test)| test.evidence()).sum());
+    let likely_slower = likeliest(&family, asked.iter().flat_map(Asked::tests)).map(str::to_owned);
+    let mut benchmarks: Vec<BenchmarkResult> = asked.into_iter().map(Asked::end).collect();
     for exact in &companion.exact {
         let known = benchmarks.iter().position(|known| known.name == exact.benchmark);
         let at = known.unwrap_or_else(|| {
@@ -212,7 +218,10 @@ fn judge(parts: &[Part], companion: &Companion) -> Outcome {
         benchmarks[at].metrics.push(exact.result(&companion.units));
     }
     let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let verdict = Verdict::overall(metrics.filter_map(|metric| metric.verdict));
+    let verdict = match likely_slower {
+        Some(_) => Verdict::Regression,
+        None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
+    };
     let stopped_by = match verdict {
         Verdict::Inconclusive => StoppedBy::MaxPairs,
         _ => StoppedBy::Verdict,
@@ -220,7 +229,7 @@ fn judge(parts: &[Part], companion: &Companion) -> Outcome {
     let rows = parts.iter().map(|part| part.companion.rows).sum();
     let notices = remarks(&benchmarks);
     let outcome = Outcome::of_samples(Some(verdict), policy, stopped_by, rows);
-    Outcome { benchmarks, notices, ..outcome }
+    Outcome { benchmarks, likely_slower, notices, ..outcome }
 }
 
 /// The result of a benchmark without any metric.
@@ -232,15 +241,38 @@ fn empty(name: &str) -> BenchmarkResult {
     }
 }
 
-/// The result of a benchmark whose metrics are sampled.
-fn result(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> BenchmarkResult {
-    let mut result = empty(name);
+/// A benchmark whose metrics are sampled.
+struct Asked {
+    /// Its result, still without metrics.
+    result: BenchmarkResult,
+    metrics: Vec<AskedMetric>,
+}
+
+impl Asked {
+    /// The tests, each with the benchmark's name.
+    fn tests(&self) -> impl Iterator<Item = (&str, &MetricTest)> {
+        self.metrics.iter().map(|metric| (self.result.name.as_str(), &metric.test))
+    }
+
+    fn tests_mut(&mut self) -> impl Iterator<Item = &mut MetricTest> {
+        self.metrics.iter_mut().map(|metric| &mut metric.test)
+    }
+
+    fn end(mut self) -> BenchmarkResult {
+        self.result.metrics = self.metrics.iter().map(AskedMetric::end).collect();
+        self.result
+    }
+}
+
+/// Puts the pairs of a benchmark to tests.
+fn ask(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> Asked {
+    let (mut result, mut metrics) = (empty(name), Vec::new());
     let recorded: Vec<(&Recording, &RecordedPairs)> = parts
         .iter()
         .filter_map(|part| Some((&part.recording, part.recording.comparison(name)?)))
         .collect();
     result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
-    let Some((recording, comparison)) = recorded.first() else { return result };
+    let Some((recording, comparison)) = recorded.first() else { return Asked { result, metrics } };
     let names: Vec<&str> = recording.labels().collect();
     result.labels = Some(comparison.labels.map(|number| names[number].to_owned()));
     for metric in recording.metrics() {
@@ -250,54 +282,66 @@ fn result(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> 
         let machines: Machines = recorded.iter().map(pairs).collect();
         let mut gates = companion.gates.iter().filter(|of| of.benchmark == name);
         let gate = gates.find(|of| of.gate.metric == metric.name).map(|of| &of.gate);
-        result.metrics.push(ask(metric, gate, &machines, companion.estimator, levels));
+        metrics.push(AskedMetric::new(metric, gate, &machines, companion.estimator, levels));
     }
-    result
+    Asked { result, metrics }
 }
 
 /// The pairs of a metric on each machine, each with the side that was first.
 type Machines = Vec<Vec<(Side, Pair<f64>)>>;
 
-/// Judges one metric, up to its verdict or its last pair.
-fn ask(
-    metric: &Metric,
-    gate: Option<&Gate>,
-    machines: &Machines,
-    asked: Estimator,
-    levels: Levels,
-) -> MetricResult {
-    let values = |pairs: &Vec<(Side, Pair<f64>)>| -> Vec<(f64, f64)> {
-        pairs.iter().map(|(_, pair)| (pair.base, pair.head)).collect()
-    };
-    let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
-    let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
-    let mut test = MetricTest::new(metric.clone(), gate, asked, levels);
-    let direction = metric.better;
-    // Weighted pairs are not in the metric's unit, so the estimates are of plain ones.
-    let mut plain = Running::new(estimator(metric, asked), direction, levels);
-    let mut mean = Running::new(Estimator::Mean, direction, levels);
-    for (machine, number) in in_turn(&counts) {
-        let (first, pair) = machines[machine][number];
-        let factor = factors[machine];
-        test.push(factor * pair.base, factor * pair.head, first);
-        plain.push(pair.base, pair.head);
-        mean.push(pair.base, pair.head);
-        if gate.is_some() && !test.is_open() {
-            break;
+/// One metric, up to its verdict or its last pair.
+struct AskedMetric {
+    test: MetricTest,
+    /// Weighted pairs are not in the metric's unit, so the estimates are of plain ones.
+    plain: Running,
+    mean: Running,
+}
+
+impl AskedMetric {
+    fn new(
+        metric: &Metric,
+        gate: Option<&Gate>,
+        machines: &Machines,
+        asked: Estimator,
+        levels: Levels,
+    ) -> Self {
+        let values = |pairs: &Vec<(Side, Pair<f64>)>| -> Vec<(f64, f64)> {
+            pairs.iter().map(|(_, pair)| (pair.base, pair.head)).collect()
+        };
+        let factors = weights(&machines.iter().map(values).collect::<Vec<_>>());
+        let counts: Vec<usize> = machines.iter().map(Vec::len).collect();
+        let mut test = MetricTest::new(metric.clone(), gate, asked, levels);
+        let direction = metric.better;
+        let mut plain = Running::new(estimator(metric, asked), direction, levels);
+        let mut mean = Running::new(Estimator::Mean, direction, levels);
+        for (machine, number) in in_turn(&counts) {
+            let (first, pair) = machines[machine][number];
+            let factor = factors[machine];
+            test.push(factor * pair.base, factor * pair.head, first);
+            plain.push(pair.base, pair.head);
+            mean.push(pair.base, pair.head);
+            if gate.is_some() && !test.is_open() {
+                break;
+            }
         }
+        AskedMetric { test, plain, mean }
     }
-    let in_unit = |summary: Summary, plain: &Running| {
-        let Summary { base, head, .. } = plain.summary();
-        Summary { base, head, ..summary }
-    };
-    let result = test.end();
-    MetricResult {
-        summary: in_unit(result.summary, &plain),
-        mean: result.mean.map(|summary| in_unit(summary, &mean)),
-        // Findings about noise are about one machine: its own report has them.
-        findings: Vec::new(),
-        earlier: None,
-        ..result
+
+    fn end(&self) -> MetricResult {
+        let in_unit = |summary: Summary, plain: &Running| {
+            let Summary { base, head, .. } = plain.summary();
+            Summary { base, head, ..summary }
+        };
+        let result = self.test.end();
+        MetricResult {
+            summary: in_unit(result.summary, &self.plain),
+            mean: result.mean.map(|summary| in_unit(summary, &self.mean)),
+            // Findings about noise are about one machine: its own report has them.
+            findings: Vec::new(),
+            earlier: None,
+            ..result
+        }
     }
 }
 

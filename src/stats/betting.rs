@@ -88,6 +88,8 @@ pub(super) struct Wager {
     /// The capital that refutes the candidate.
     needed: f64,
     capital: f64,
+    /// The largest capital so far.
+    most: f64,
     /// The logarithm of the capital without the limit on what is staked.
     ln_unlimited: f64,
     /// Which part of the capital each bet has.
@@ -110,6 +112,7 @@ impl Wager {
             aim,
             needed: if is_level { level.recip() } else { f64::INFINITY },
             capital: 1.0,
+            most: 1.0,
             ln_unlimited: 0.0,
             parts: aim.parts(),
             sizes: Vec::new(),
@@ -135,6 +138,7 @@ impl Wager {
         self.ln_unlimited += together.ln_1p();
         let most = (self.needed / self.capital - 1.0).max(0.0);
         self.capital *= 1.0 + together.clamp(-most, most);
+        self.most = self.most.max(self.capital);
         for (part, bet) in self.parts.iter_mut().zip(&bets) {
             *part *= 1.0 + bet;
         }
@@ -151,7 +155,18 @@ impl Wager {
     /// Whether the candidate is refuted. Once it is, it remains so: nothing is staked any
     /// more.
     pub(super) fn is_won(&self) -> bool {
-        self.needed.is_finite() && self.capital >= self.needed * (1.0 - 1e-9)
+        self.needed.is_finite() && self.most >= self.needed * (1.0 - 1e-9)
+    }
+
+    /// From now on a `level` is enough that is above the one before. The largest capital so far
+    /// counts: Ville's inequality is about it.
+    pub(super) fn relax(&mut self, level: f64) {
+        self.needed = Wager::new(self.aim, level).needed;
+    }
+
+    /// The capital, which has a mean of at most 1 if the candidate is true.
+    pub(super) fn capital(&self) -> f64 {
+        self.capital
     }
 
     /// How near it is to being won: the logarithm of the capital as a share of the one that
@@ -236,7 +251,8 @@ pub(super) fn least_pairs(aim: Aim, level: f64) -> Option<u64> {
 pub(super) struct Guard {
     needed: f64,
     capitals: [f64; GUARD_SLOPES.len()],
-    is_won: bool,
+    /// The largest capital so far.
+    most: f64,
     sum: f64,
     pairs: u32,
 }
@@ -250,7 +266,7 @@ impl Guard {
         Guard {
             needed: Wager::new(Aim::Above, level).needed,
             capitals: [1.0; GUARD_SLOPES.len()],
-            is_won: false,
+            most: 1.0,
             sum: 0.0,
             pairs: 0,
         }
@@ -264,8 +280,7 @@ impl Guard {
             for (capital, slope) in self.capitals.iter_mut().zip(GUARD_SLOPES) {
                 *capital *= 1.0 + NEARLY_ALL * directed(slope * difference, mean);
             }
-            let all: f64 = self.capitals.iter().sum();
-            self.is_won |= all / GUARD_SLOPES.len() as f64 >= self.needed;
+            self.most = self.most.max(self.capital());
         }
         self.sum += base;
         self.pairs = self.pairs.saturating_add(1);
@@ -273,7 +288,17 @@ impl Guard {
 
     /// Whether the candidate is refuted.
     pub(super) fn is_won(&self) -> bool {
-        self.is_won
+        self.most >= self.needed
+    }
+
+    /// See [`Wager::relax`].
+    pub(super) fn relax(&mut self, level: f64) {
+        self.needed = Wager::new(Aim::Above, level).needed;
+    }
+
+    /// See [`Wager::capital`].
+    pub(super) fn capital(&self) -> f64 {
+        self.capitals.iter().sum::<f64>() / GUARD_SLOPES.len() as f64
     }
 }
 
@@ -417,7 +442,7 @@ mod tests {
                         _ => guard.push(ratio, head / ratio, ratio * base),
                     }
                 }
-                sum += guard.capitals.iter().sum::<f64>() / 5.0;
+                sum += guard.capital();
                 won += u32::from(guard.is_won());
             }
             let ways = f64::from(1 << pairs.len());

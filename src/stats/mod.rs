@@ -22,6 +22,7 @@
 //! - [`estimator`] combines these for each way to estimate a change: the ratio of
 //!   means, of geometric means or of minima, the median of ratios, or the typical
 //!   change guarded by the mean.
+//! - [`family`] shares the error among the tests of a comparison.
 //! - [`machines`] makes one sequence of the pairs of several machines.
 //! - `forecast` predicts how many pairs the verdict will need.
 //! - [`repetitions`] tells how often to repeat what is too short for its clock.
@@ -41,6 +42,7 @@
 mod betting;
 pub mod empirical;
 pub mod estimator;
+pub mod family;
 pub mod fixed;
 pub(crate) mod forecast;
 pub mod judge;

@@ -77,7 +77,7 @@ fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
     repo.commit("slower");
     let decides = "--threshold 10% --metric cpu_time,max_rss --format json";
     for (extra, code) in [("--max-pairs 4", 0), ("", 100)] {
-        let args = format!("compare main {decides} {extra} --samples out.csv");
+        let args = format!("compare main --layouts off {decides} {extra} --samples out.csv");
         let compared = repo.cbdr(&args).run().code(code).json();
         let analyzed = repo.cbdr(&format!("analyze out.csv {decides}")).run().code(code).json();
         assert_eq!(analyzed["verdict"], compared["verdict"]);
@@ -233,6 +233,46 @@ fn sides_of_benchmarks_go_by_their_names_and_share_the_error() {
     let alone = "benchmark,wall_time\nx/base,1\nx/head,1\nx/base,2\nx/head,2\nz/head,1\n";
     // Both sides of one, and one of another.
     fed(alone, "").code(0).says("no row has what `z/head` would be compared with");
+}
+
+/// `rounds` pairs of each of eight benchmarks, whose heads take a tenth longer, but for the first
+/// pair of all except `e`.
+fn slower_suite(rounds: u32) -> String {
+    let mut rows = "benchmark,wall_time\n".to_owned();
+    for round in 0..rounds {
+        for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+            let time = 1.0 + 0.001 * f64::from(round * 7919 % 13);
+            let factor = if round == 0 && name != "e" { 0.99 } else { 1.1 };
+            rows += &format!("{name}/base,{time}\n{name}/head,{}\n", factor * time);
+        }
+    }
+    rows
+}
+
+#[test]
+fn that_some_of_a_suite_is_slower_is_known_before_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let decide = |rounds: u32, more: &str| {
+        std::fs::write(folder.path().join("rows.csv"), slower_suite(rounds)).unwrap();
+        let args = format!("analyze rows.csv --threshold 2% --format {more}");
+        cbdr(folder.path()).args(args.split_whitespace()).run()
+    };
+    let rounds = (1..30).find(|rounds| decide(*rounds, "json").json()["verdict"] == "regression");
+    let rounds = rounds.unwrap();
+    let said = decide(rounds, "json").code(100).json();
+    assert_eq!(said["likely_slower"], "e");
+    let metrics = said["benchmarks"].as_array().unwrap().iter().flat_map(|one| {
+        one["metrics"].as_array().unwrap().iter().map(|metric| metric["verdict"].clone())
+    });
+    assert!(metrics.eq(std::iter::repeat_n(json!("inconclusive"), 8)));
+    let text = decide(rounds, "human").code(100);
+    let sentence =
+        "at least 1 of 8 benchmarks is slower, but it is not certain which (most likely e";
+    assert!(text.stdout.contains(sentence), "{}", text.stdout);
+    assert!(decide(rounds, "junit").code(100).stdout.contains("failures=\"1\""));
+    let more = decide(2 * rounds, "json").code(100).json();
+    assert!(more.get("likely_slower").is_none());
+    assert_eq!(more["benchmarks"][7]["metrics"][0]["verdict"], "regression");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A small version of the simulation behind the promise, and the README's table of it.
 
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/before.rs"]
+mod before;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/layouts.rs"]
 mod layouts;
 #[allow(dead_code, unreachable_pub)]
@@ -12,6 +15,9 @@ pub(crate) mod noise;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/suites.rs"]
+mod suites;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/tables.rs"]
 mod tables;
@@ -27,6 +33,7 @@ use cargo_cbdr::model::estimator::Estimator;
 use machines::{Park, Shards, Way};
 use noise::Noise;
 use plan::{Results, Size};
+use suites::{Asked, Suite};
 use trial::{Cell, Rule, Shape, THRESHOLD, least_mean_pairs};
 
 const SMALL: Size = Size { runs: 200, pairs: 60, patience: 400 };
@@ -140,4 +147,18 @@ fn over_layouts_the_promise_is_about_the_source() {
     // What is slower is found all the same.
     let slower = cell(Both, 0.005, 0.1);
     assert_eq!(Results::simulate(&[slower], 3, 2).of(&slower).alarms, 100);
+}
+
+#[test]
+fn a_suite_keeps_the_promise_together_and_holm_and_the_average_pay() {
+    let cells: Vec<Suite> =
+        suites::cells(&SMALL).into_iter().filter(|cell| cell.benchmarks == 14).collect();
+    let results = Results::simulate(&cells, 5, 2);
+    assert!(results.claims() > 10 && results.broken().is_empty(), "{:?}", results.broken());
+    let total = |asked: Asked| {
+        let some = cells.iter().filter(|cell| cell.asked == asked && cell.slower.0 > 0);
+        some.map(|cell| results.of(cell).mean_pairs()).sum::<f64>()
+    };
+    assert!(total(Asked::WhichByHolm) > total(Asked::WhichByShares));
+    assert!(total(Asked::AnyByAverage) < total(Asked::AnyByShares));
 }

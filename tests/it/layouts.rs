@@ -1,6 +1,9 @@
 //! A regression has to be one wherever the code lies: the executables as they were built
 //! are asked first, and other layouts of them have the last word.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::support::{Ran, Repo, metric};
@@ -70,6 +73,28 @@ fn what_is_slower_only_as_built_is_no_regression() {
     // Nothing is left of the layouts.
     let left = walk(&repo.cached());
     assert!(!left.iter().any(|path| path.ends_with(".layout")), "{left:?}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn a_static_executable_for_musl_is_linked_again() {
+    const TARGET: &str = "x86_64-unknown-linux-musl";
+    let repo = repo("1.2e-3", "1e-3");
+    let libraries = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
+    let libraries = String::from_utf8(libraries.stdout).unwrap();
+    if !Path::new(libraries.trim()).exists() {
+        eprintln!("skipped: the standard library of {TARGET} is not installed (rustup target add)");
+        return;
+    }
+    let call = repo.cbdr("compare main --harness json --seed 5 --format json");
+    let object = call.env("CARGO_BUILD_TARGET", TARGET).run().code(0).json();
+    assert!(walk(&repo.cached()).iter().any(|path| path.contains(TARGET)), "built for it");
+    assert_eq!(over(&object)["placing"], "linked");
+    assert_eq!(object["verdict"], "no-regression");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(super) struct LayoutResults {
     pub(super) began: f64,
     /// When the last unit ended, seconds since the start of the session.
     pub(super) ended: f64,
+    /// The benchmark that most likely is slower, where some is and none is named.
+    pub(super) likely_slower: Option<String>,
     /// What would bring the answers that are missing.
     pub(super) advice: Option<Advice>,
 }
@@ -162,8 +164,9 @@ impl Session<'_, '_> {
         let stopped_by = ended?;
         restored?;
         results.advice = experiment.advice(results.began);
-        let over = experiment.finish(stopped_by).benchmarks;
-        for ((number, over), id) in over.into_iter().enumerate().zip(&asked.of) {
+        let over = experiment.finish(stopped_by);
+        results.likely_slower = results.likely_slower.take().or(over.likely_slower);
+        for ((number, over), id) in over.benchmarks.into_iter().enumerate().zip(&asked.of) {
             let group = asked.plan.groups.iter().find(|one| one.benchmarks.contains(&number));
             let placing = group.map_or(Placing::Copied, |group| placings[group.program]);
             results.results.push((*id, over, placing));

@@ -73,7 +73,12 @@ impl Measured {
         start: Instant,
     ) -> Self {
         Measured {
-            sampled: Sampled { benchmarks: Vec::new(), stopped_by, elapsed: 0.0 },
+            sampled: Sampled {
+                benchmarks: Vec::new(),
+                stopped_by,
+                likely_slower: None,
+                elapsed: 0.0,
+            },
             explanations: Vec::new(),
             discoveries,
             gates: Vec::new(),
@@ -249,9 +254,10 @@ impl Session<'_, '_> {
             max_pairs: settings.limits.pairs,
             fail_fast: options.fail_fast,
             decides: options.shard.is_none(),
-            asks_layouts: options.shard.is_none()
-                && settings.policy.layouts == Layouts::Auto
-                && self.programs.iter().any(ComparedProgram::can_be_placed),
+            layouts: match self.programs.iter().any(ComparedProgram::can_be_placed) {
+                true if options.shard.is_none() => settings.policy.layouts,
+                _ => Layouts::Off,
+            },
             ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
         };
         let programs = self.programs.iter_mut().zip(discoveries).enumerate();
@@ -366,7 +372,12 @@ impl Session<'_, '_> {
         let mut sampled = experiment.finish(stopped_by);
         sampled.elapsed = sampled.elapsed.max(over.ended - began);
         let asked_again = std::mem::take(&mut over.advice);
+        let of_layouts = over.likely_slower.take();
+        sampled.likely_slower = sampled.likely_slower.or(of_layouts);
         over.put_into(&mut sampled.benchmarks);
+        if sampled.names_a_regression() {
+            sampled.likely_slower = None;
+        }
         let is_limited = matches!(stopped_by, StoppedBy::TimeLimit | StoppedBy::MaxPairs);
         if is_limited && plan.decides && sampled.is_decided() {
             // What was open as built has its verdict over layouts.
@@ -430,7 +441,7 @@ impl Session<'_, '_> {
                 on_event(event);
             },
             &mut |turn, experiment| {
-                if !plan.asks_layouts {
+                if plan.layouts != Layouts::Auto {
                     return;
                 }
                 if placed[turn.group] {

@@ -75,6 +75,11 @@ impl Levels {
         let wrong = 1.0 - confidence;
         Levels { alarm: wrong / questions.max(1) as f64, clear: wrong }
     }
+
+    /// How many questions share the level of an alarm.
+    pub(crate) fn questions(&self) -> usize {
+        (self.clear / self.alarm).round() as usize
+    }
 }
 
 /// The answer to whether the change is beyond the threshold.
@@ -141,6 +146,7 @@ mod level_tests {
         assert!((levels.alarm - 0.01).abs() < 1e-15);
         assert!((levels.clear - 0.05).abs() < 1e-15);
         assert_eq!(Levels::new(0.9, 0), Levels::new(0.9, 1));
+        assert!((1..400).all(|number| Levels::new(0.95, number).questions() == number));
     }
 
     #[test]

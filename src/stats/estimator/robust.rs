@@ -89,6 +89,17 @@ impl Question {
         self.clear.push(distance);
         self.guard.push(guarded(self.candidate), pair.base, pair.head);
     }
+
+    fn relax(&mut self, levels: Levels) {
+        self.levels = levels;
+        self.alarm.relax(part(levels.alarm));
+        self.guard.relax(levels.alarm * GUARD);
+    }
+
+    /// The capital of both players who bet on an alarm.
+    fn evidence(&self) -> f64 {
+        part(1.0) * self.alarm.capital() + GUARD * self.guard.capital()
+    }
 }
 
 /// A pair, or the average of several.
@@ -266,6 +277,17 @@ impl Robust {
                 && self.mean.upper(levels.clear).is_some_and(|end| shrunk(end) <= critical);
             clears.then_some(Decision::NoRegression)
         })
+    }
+
+    /// Raises the level of an alarm.
+    pub(super) fn relax(&mut self, levels: Levels) {
+        self.alarm = levels.alarm;
+        self.watched.iter_mut().for_each(|question| question.relax(levels));
+    }
+
+    /// See [`Running::evidence`](super::Running::evidence).
+    pub(super) fn evidence(&self, threshold: f64, levels: Levels) -> f64 {
+        self.ask(threshold + ROUNDING, levels, Question::evidence)
     }
 
     /// How near an alarm is: 1 where there is one, negative where the typical change is not

@@ -66,6 +66,26 @@ impl Running {
         }
     }
 
+    /// Raises the level of an alarm, as far as other tests of the same comparison leave it some
+    /// of theirs. What the pairs have shown so far counts.
+    pub fn relax(&mut self, levels: Levels) {
+        debug_assert!(levels.alarm >= self.levels.alarm && levels.clear == self.levels.clear);
+        self.levels = levels;
+        if let EstimatorSums::Robust(sums) = &mut self.sums {
+            sums.relax(levels);
+        }
+    }
+
+    /// The evidence that the change is beyond `threshold`, for an average over several tests: a
+    /// number with a mean of at most 1 if it is not, whatever was looked at before. 0 where the
+    /// estimator has none.
+    pub fn evidence(&self, threshold: f64) -> f64 {
+        match (&self.sums, self.direction.critical_change(threshold)) {
+            (EstimatorSums::Robust(sums), Some(_)) => sums.evidence(threshold, self.levels),
+            _ => 0.0,
+        }
+    }
+
     /// Adds a pair, in the unit of the metric. Everything is undefined from the first
     /// value on that is negative or not finite, or zero if the estimator is a geometric
     /// mean.
@@ -85,6 +105,11 @@ impl Running {
             EstimatorSums::Median(sums) => sums.push(base, head),
             EstimatorSums::Undefined => {}
         }
+    }
+
+    /// The levels by which it goes now.
+    pub(crate) fn levels(&self) -> Levels {
+        self.levels
     }
 
     /// How many pairs there are.

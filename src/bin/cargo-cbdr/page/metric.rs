@@ -39,7 +39,7 @@ pub(super) fn article(
     let spec = funnel::FunnelSpec {
         estimator: outcome.policy.estimator,
         better: result.better,
-        levels: Levels::new(outcome.policy.confidence, outcome.gates().count()),
+        levels: Levels::new(outcome.policy.confidence, result.shared_by),
         threshold: result.threshold,
         limit: result.limit(),
         decided,

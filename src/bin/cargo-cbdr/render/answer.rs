@@ -125,6 +125,9 @@ fn regression(outcome: &Outcome) -> Answer {
     if let [only] = worst.as_slice() {
         return only_regression(outcome, *only);
     }
+    if let Some(likeliest) = &outcome.likely_slower {
+        return some_regression(outcome, likeliest);
+    }
     let is_slower = are_times(&worst);
     let named = worst.iter().map(|one| with_change(*one, is_slower));
     let what = match is_slower {
@@ -139,6 +142,14 @@ fn regression(outcome: &Outcome) -> Answer {
         open => vec![format!("{open} undecided")],
     };
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), details)
+}
+
+/// That something has regressed, but not what.
+fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
+    let (all, each) = asked(outcome);
+    let sentence = format!("at least 1 of {all} {each}s is slower, but it is not certain which");
+    let details = vec![format!("most likely {}", line(likeliest)), stopped(outcome)];
+    Answer::new(sentence, details)
 }
 
 /// The one regression.
@@ -452,6 +463,18 @@ pub(crate) mod tests {
         assert_eq!(said(&several), "2 of 3 benchmarks are slower: c +20.0% and a +10.0%");
         let open = vec![("a", time(0.1, BAD)), ("b", time(0.02, OPEN)), ("c", time(0.2, BAD))];
         assert!(said(&outcome(BAD, open)).ends_with(": c +20.0% and a +10.0% (1 undecided)"));
+    }
+
+    #[test]
+    fn a_regression_that_is_not_named_is_told_with_the_likeliest() {
+        let metrics =
+            vec![("a", time(0.03, OPEN)), ("b", time(0.0, GOOD)), ("c", time(0.02, OPEN))];
+        let mut some = outcome(BAD, metrics);
+        some.likely_slower = Some("a".to_owned());
+        some.stopped_by = StoppedBy::MaxPairs;
+        let expected = "at least 1 of 3 benchmarks is slower, but it is not certain which \
+                        (most likely a; the pairs allowed were used up)";
+        assert_eq!(said(&some), expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use cargo_cbdr::engine::experiment::Progress;
 use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::model::revision::Sides;
 use cargo_cbdr::model::row::Row;
@@ -161,7 +162,7 @@ fn print_pair(rows: &[Row], progress: &Progress<'_>) {
     }
     for (benchmark, metric) in progress.decided() {
         let Some(verdict) = metric.verdict else { continue };
-        let is_asked_again = plan.asks_layouts && metric.depends_on_placement();
+        let is_asked_again = plan.layouts == Layouts::Auto && metric.depends_on_placement();
         line(&Line::Verdict {
             benchmark: &benchmark.name,
             metric: &metric.name,

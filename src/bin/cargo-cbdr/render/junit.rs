@@ -112,6 +112,10 @@ fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -
     match metric.verdict {
         _ if metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
         Some(Verdict::Regression) => TestCase::Failed(Verdict::Regression.to_string(), why),
+        // It is one of those that are undecided.
+        Some(Verdict::Inconclusive) if outcome.likely_slower.is_some() => {
+            TestCase::Failed(Verdict::Regression.to_string(), why)
+        }
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
         }

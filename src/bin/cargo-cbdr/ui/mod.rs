@@ -16,6 +16,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::error::system_hint;
 use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
 use cargo_cbdr::{Error, workspace};
@@ -288,7 +289,8 @@ impl Ui {
                 let plan = progress.plan();
                 for (benchmark, metric) in progress.found() {
                     let found = text::found(benchmark, metric);
-                    let is_asked_again = plan.asks_layouts && metric.depends_on_placement();
+                    let is_asked_again =
+                        plan.layouts == Layouts::Auto && metric.depends_on_placement();
                     match (plan.is_over_layouts(), is_asked_again) {
                         (true, _) => self.regression(&format!("{found} of layouts")),
                         (false, true) => self.slower(&format!("{found}, as built")),

@@ -1,0 +1,133 @@
+//! What the tests of one comparison leave each other of its error; see
+//! [`Family`](crate::stats::family::Family).
+
+use super::test::MetricTest;
+use crate::model::outcome::Verdict;
+use crate::stats::family::Family;
+
+/// Lets the tests that are open have what those leave that are found to be regressions.
+/// Returns the places of those that this makes regressions, too.
+pub(crate) fn step_down(family: &mut Family, tests: &mut [&mut MetricTest]) -> Vec<usize> {
+    let mut more = Vec::new();
+    let is_found = |test: &&mut MetricTest| test.verdict() == Some(Verdict::Regression);
+    while let Some(levels) = family.found(tests.iter().filter(|test| is_found(test)).count()) {
+        for (place, test) in tests.iter_mut().enumerate() {
+            if test.relax(levels) == Some(Verdict::Regression) {
+                more.push(place);
+            }
+        }
+    }
+    more
+}
+
+/// What most likely is a regression of the named `tests`, where it is certain that some is but
+/// not which one.
+pub(crate) fn likeliest<'a, 'b>(
+    family: &Family,
+    tests: impl Iterator<Item = (&'a str, &'b MetricTest)>,
+) -> Option<&'a str> {
+    if !family.is_slower() || family.names_any() {
+        return None;
+    }
+    let open = tests.filter(|(_, test)| test.threshold().is_some() && test.verdict().is_none());
+    let likeliest = open.max_by(|(_, one), (_, other)| one.evidence().total_cmp(&other.evidence()));
+    likeliest.map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::estimator::Estimator;
+    use crate::model::gate::Gate;
+    use crate::model::metric::Metric;
+    use crate::model::side::Side;
+    use crate::stats::estimator::Levels;
+
+    const TESTS: usize = 8;
+
+    fn tests(family: &Family) -> Vec<MetricTest> {
+        let gate = Gate::new("wall_time", 0.02);
+        let metric = Metric::named("wall_time");
+        let test =
+            |_| MetricTest::new(metric.clone(), Some(&gate), Estimator::Robust, family.levels());
+        (0..TESTS).map(test).collect()
+    }
+
+    /// Pushes a pair that is slower by `change`, and some noise.
+    fn push(test: &mut MetricTest, change: f64, number: i32) {
+        let noise = 1.0 + 0.003 * f64::from(number * 7 % 5 - 2);
+        test.push(1.0, (1.0 + change) * noise, Side::Base);
+    }
+
+    fn all(tests: &mut [MetricTest]) -> Vec<&mut MetricTest> {
+        tests.iter_mut().collect()
+    }
+
+    /// Half of the tests are found to be regressions; the others have no pair. Also how many
+    /// pairs that took.
+    fn half_found(family: &Family) -> (Vec<MetricTest>, i32) {
+        let mut tests = tests(family);
+        let pairs = (0..).find(|number| {
+            let half = &mut tests[..TESTS / 2];
+            half.iter_mut().for_each(|test| push(test, 0.3, *number));
+            half[0].verdict().is_some()
+        });
+        (tests, pairs.unwrap() + 1)
+    }
+
+    #[test]
+    fn what_is_found_leaves_its_share_to_the_others() {
+        let mut family = Family::new(0.95, TESTS);
+        assert_eq!(family.levels(), Levels::new(0.95, TESTS));
+        let (mut tests, pairs) = half_found(&family);
+        // One pair fewer: no bet can more than double what it has.
+        (0..pairs - 1).for_each(|number| push(&mut tests[5], 0.3, number));
+        push(&mut tests[6], 0.3, 0);
+        assert_eq!(tests[5].verdict(), None);
+        assert_eq!(step_down(&mut family, &mut all(&mut tests)), [5]);
+        assert_eq!(tests[5].verdict(), Some(Verdict::Regression));
+        assert_eq!(tests[6].verdict(), None);
+        assert_eq!(family.levels(), Levels::new(0.95, TESTS - TESTS / 2 - 1));
+        assert!(step_down(&mut family, &mut all(&mut tests)).is_empty(), "nothing is new");
+    }
+
+    #[test]
+    fn what_was_shown_once_counts_later() {
+        let mut family = Family::new(0.95, TESTS);
+        let (mut tests, pairs) = half_found(&family);
+        // Nearly there, then a few pairs the other way.
+        (0..pairs - 1).for_each(|number| push(&mut tests[7], 0.3, number));
+        (0..2).for_each(|number| push(&mut tests[7], -0.01, number));
+        assert_eq!(step_down(&mut family, &mut all(&mut tests)), [7]);
+    }
+
+    #[test]
+    fn that_some_are_slower_is_known_before_which() {
+        let mut family = Family::new(0.95, TESTS);
+        let mut tests = tests(&family);
+        let sum = |tests: &[MetricTest]| tests.iter().map(MetricTest::evidence).sum::<f64>();
+        let mut before = 0.0;
+        assert!((sum(&tests) - TESTS as f64).abs() < 1e-9, "one each at the beginning");
+        for number in 0.. {
+            assert!(number < 30 && tests.iter().all(|test| test.verdict().is_none()));
+            tests.iter_mut().for_each(|test| push(test, 0.1, number));
+            let now = sum(&tests);
+            let named = tests.iter().map(|test| ("all alike", test));
+            assert_eq!(likeliest(&family, named), None);
+            family.weigh(before, now);
+            before = now;
+            if family.is_slower() {
+                break;
+            }
+        }
+        // Whatever comes then.
+        family.weigh(before, 0.0);
+        push(&mut tests[3], 0.1, 0);
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let likeliest = |family: &Family| super::likeliest(family, names.into_iter().zip(&tests));
+        assert_eq!(likeliest(&family), Some("d"));
+        // Where one is named, the others are none the wiser.
+        assert!(family.found(1).is_some());
+        assert_eq!(likeliest(&family), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The tests of one comparison, which share its error.
+//!
+//! *Which* benchmarks are slower is answered step by step (Holm 1979, *A simple sequentially
+//! rejective multiple test procedure*, Scand. J. Stat. 6:65): of `m` tests each is held to
+//! `a/m` until a regression is found, then each of the others to `a/(m - 1)`, and so on. What
+//! a test has shown before counts, so the order in which the regressions are found does not
+//! matter. *Whether any* is slower is answered by the average of the tests' evidence,
+//! which is evidence itself whatever they have to do with each other (Vovk and Wang 2021,
+//! *E-values: calibration, combination and applications*, Ann. Stat. 49:1736).
+
+use super::estimator::Levels;
+
+/// The error of a comparison, and how its tests share it.
+#[derive(Clone, Debug)]
+pub struct Family {
+    confidence: f64,
+    /// How many tests there are.
+    tests: usize,
+    /// How many of them are found to be regressions.
+    found: usize,
+    /// The sum of their evidence.
+    evidence: f64,
+    is_slower: bool,
+}
+
+impl Family {
+    /// A family of so many tests, none of which has been weighed. The `confidence` is that no
+    /// alarm is wrong, between 0.5 and 1.
+    pub fn new(confidence: f64, tests: usize) -> Self {
+        Family { confidence, tests, found: 0, evidence: 0.0, is_slower: false }
+    }
+
+    /// The levels of each test that is open.
+    pub fn levels(&self) -> Levels {
+        Levels::new(self.confidence, self.tests.saturating_sub(self.found))
+    }
+
+    /// Takes note that so many tests are found to be regressions. If these are more than before,
+    /// the others may have these levels from now on.
+    pub fn found(&mut self, number: usize) -> Option<Levels> {
+        let is_more = number > self.found;
+        self.found = self.found.max(number);
+        is_more.then(|| self.levels())
+    }
+
+    /// Takes note that the evidence of some tests has changed from one sum to another; `before`
+    /// is 0 for new ones. See [`Running::evidence`](super::estimator::Running::evidence).
+    pub fn weigh(&mut self, before: f64, now: f64) {
+        self.evidence += now - before;
+        let needed = self.tests as f64 / (1.0 - self.confidence);
+        self.is_slower |= self.evidence >= needed * (1.0 - 1e-9);
+    }
+
+    /// Whether some of the tests is a regression, even if it is not known which.
+    pub fn is_slower(&self) -> bool {
+        self.is_slower
+    }
+
+    /// Whether a test is found to be a regression.
+    pub fn names_any(&self) -> bool {
+        self.found > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_are_open_share_what_the_found_ones_leave() {
+        let mut family = Family::new(0.95, 10);
+        assert_eq!(family.levels(), Levels::new(0.95, 10));
+        assert!(family.found(0).is_none() && !family.names_any());
+        assert_eq!(family.found(4), Some(Levels::new(0.95, 6)));
+        assert!(family.found(4).is_none() && family.found(3).is_none());
+        assert_eq!(family.levels(), Levels::new(0.95, 6));
+        assert_eq!(family.found(10), Some(Levels::new(0.95, 1)));
+    }
+
+    #[test]
+    fn the_average_decides_and_remains_decided() {
+        let mut family = Family::new(0.95, 4);
+        // One in twenty: an average of 20.
+        family.weigh(0.0, 4.0);
+        family.weigh(1.0, 76.9);
+        assert!(!family.is_slower());
+        family.weigh(76.9, 77.0);
+        assert!(family.is_slower());
+        family.weigh(77.0, 0.1);
+        assert!(family.is_slower() && !family.names_any());
+    }
+}
