@@ -292,14 +292,14 @@ impl Kind {
                 return Some(longer_limit(*needed, *benchmarks));
             }
             Kind::TooFewLayouts { least, .. } => {
-                return Some(format!("`--layouts {least}` or more, or `--layouts auto`"));
+                return Some(format!("ask for `--layouts {least}` or more, or `--layouts auto`"));
             }
             Kind::NoFilter(_) => {
                 let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
                 let names: Vec<&str> = filtering.map(Dialect::name).collect();
                 let (last, others) = names.split_last()?;
                 return Some(format!(
-                    "the harnesses {} and {last} have filters",
+                    "leave out `--filter`: only the harnesses {} and {last} have filters",
                     others.join(", ")
                 ));
             }
@@ -327,7 +327,7 @@ impl Kind {
                 return harness::advice(stderr);
             }
             Kind::Output { .. } => {
-                "`--harness` says how a run is read; `plain` measures the process"
+                "name with `--harness` what the benchmark prints; `plain` measures the process"
             }
             Kind::NoResult { others, .. } if *others > 0 => {
                 "there are results of other machines: `--all-machines` takes them"
@@ -348,6 +348,14 @@ impl Kind {
             }
             // They name the file, the line and the column.
             Kind::Analysis(_) => return None,
+            // Nobody is told what to do after an interrupt; the others have a hint each.
+            Kind::Process(RunError::Interrupted)
+            | Kind::Output { .. }
+            | Kind::NoFilter(_)
+            | Kind::UnknownMetric { .. }
+            | Kind::NoMetric { .. }
+            | Kind::LimitTooShort { .. }
+            | Kind::TooFewLayouts { .. } => return None,
             Kind::Process(RunError::Spawn { program, .. }) if program == "cargo" => {
                 "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
             }
@@ -360,7 +368,6 @@ impl Kind {
             Kind::Process(RunError::Helper(_)) => {
                 "run it again; if that repeats, see in the system's log what ends processes"
             }
-            Kind::Process(RunError::Interrupted) => "run it again",
             Kind::Meter(_) => "check that the file can be read, or choose another `--metric`",
             Kind::File(_) => "check the path and its permissions",
             Kind::Pipe(_) => "write it to a file first, and name that",
@@ -388,9 +395,7 @@ impl Kind {
             Kind::Benchmark { .. } => {
                 "see whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
             }
-            Kind::Output { .. } | Kind::Harness(_) => {
-                "measure the process itself with `--harness plain`"
-            }
+            Kind::Harness(_) => "measure the process itself with `--harness plain`",
             Kind::Omitted { .. } => {
                 "let every run report the same, or leave the benchmark out with `--filter`"
             }
@@ -401,22 +406,18 @@ impl Kind {
             Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
                 "with `--harness plain` the process itself is the measurement"
             }
-            Kind::NoFilter(_) => "leave out `--filter`",
             Kind::Hook { .. } => "run the command by hand to see why it fails",
             Kind::Isolation { .. } => {
                 "leave out that option, or run with the permissions that it needs"
             }
             Kind::Listen(_) => "run it again; if that repeats, please report it",
             Kind::Command { .. } => "run the command by hand: it has to exit with 0",
-            Kind::UnknownMetric { .. } | Kind::NoMetric { .. } => "name another `--metric`",
             Kind::AllRemoved(_) => {
                 "measure it again, or name with `--metric` what is to decide instead; if a table \
                  names it, `--policy-from head` uses the head's table"
             }
             Kind::Waiver { .. } => "correct it, or remove it from the head's table",
-            Kind::LimitTooShort { .. } => "allow a longer `--time-limit`",
-            Kind::NoPair(_) => "a longer `--time-limit`, or a shorter benchmark",
-            Kind::TooFewLayouts { .. } => "use `--layouts auto`",
+            Kind::NoPair(_) => "allow a longer `--time-limit`, or shorten the benchmark",
             Kind::NothingToTry(_) => {
                 "name a target with `--bench`, `--bin` or `--example`, or any program with \
                  `--command`"
@@ -498,8 +499,8 @@ fn longer_limit(needed: Duration, benchmarks: usize) -> String {
     let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
     let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
     match benchmarks {
-        1 => format!("`--time-limit {wanted}`, or a shorter benchmark"),
-        _ => format!("`--time-limit {wanted}`, or fewer benchmarks with `--filter`"),
+        1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
+        _ => format!("allow `--time-limit {wanted}`, or choose fewer benchmarks with `--filter`"),
     }
 }
 
@@ -543,7 +544,7 @@ fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));
     match nearest {
         Some(nearest) if nearest != metric => format!("did you mean `{nearest}`?"),
-        _ => format!("{words} {}", there.join(", ")),
+        _ => format!("name another metric: {words} {}", there.join(", ")),
     }
 }
 
@@ -611,6 +612,14 @@ mod tests {
                 stderr: text(),
             },
             Kind::Harness(harness::Error::Nothing),
+            Kind::Output {
+                side,
+                benchmark: text(),
+                command: text(),
+                harness: "json",
+                output: text(),
+                source: harness::Error::Nothing,
+            },
             Kind::Omitted { side, benchmark: text(), what: text() },
             Kind::UnusableHarness { benchmark: text(), harness: "tango" },
             Kind::NoBenchmark { benchmark: text(), harness: "divan", filter: None },
@@ -665,6 +674,12 @@ mod tests {
     #[test]
     fn every_error_ends_with_a_next_step() {
         for kind in kinds() {
+            // What one of the two always says, the other would never be asked for. Some errors
+            // of other rooms have a hint.
+            let varies =
+                matches!(kind, Kind::Git(_) | Kind::Cache(_) | Kind::Settings(_) | Kind::Meter(_));
+            let steps = [kind.hint(), kind.next_step().map(str::to_owned)];
+            assert!(varies || steps.iter().flatten().count() == 1, "{kind:?}: {steps:?}");
             let error = Error::from(kind);
             let hint = error.hint().unwrap_or_else(|| panic!("`{error:?}` leads nowhere"));
             let first = hint.chars().next().unwrap();

@@ -25,7 +25,7 @@ pub fn page(series: &[Series]) -> String {
     let mut text = format!(
         "# What a verdict about a benchmark of a suite costs\n\nMade by `cargo run --release \
          --example run-metrics -- study fixtures/runs/*.csv`, seed {SEED}. \
-         [Suites](suites.md) says what follows from it.\n\n"
+         [Suites](suites.md) draws the conclusions.\n\n"
     );
     for load in loads(series) {
         let under: Vec<&Series> = series.iter().filter(|one| one.load == load).collect();
@@ -84,9 +84,10 @@ fn cells(values: impl IntoIterator<Item = String>) -> String {
 /// The costs of all ways.
 pub fn costs(all: &[&Series]) -> String {
     let names = Metric::ALL.map(Metric::name);
-    let mut text = "### What a verdict costs\n\nSeconds a pair times the variance of \
-                    ln(second/first), that from the median absolute deviation, and the plain one \
-                    in brackets; the median of the benchmarks.\n\n"
+    let mut text = "### What a verdict costs\n\nThe duration of a pair in seconds times the \
+                    variance of ln(second/first), estimated from the median absolute deviation; in \
+                    brackets with the ordinary variance. Each is the median over all \
+                    benchmarks.\n\n"
         .to_owned();
     text += &header(&[&["way", "ms a pair"][..], &names].concat(), 1);
     for way in Way::ALL {
@@ -118,10 +119,10 @@ pub fn suites(all: &[&Series]) -> String {
 fn verdicts(all: &[&Series]) -> String {
     let early = LIMIT / TESTS as f64;
     let mut text = format!(
-        "### How long a verdict takes\n\n`robust`, threshold {:.0} %, {TESTS} tests at {:.0} %, {COMPARISONS} \
-         comparisons of each benchmark: the median pairs and seconds, then the share that is \
-         undecided after {early:.1} s (a {TESTS}th of {LIMIT} s) and after {LIMIT} s, then the share of \
-         wrong verdicts.\n\n",
+        "### How long a verdict takes\n\n`robust`, a threshold of {:.0} %, {TESTS} tests at {:.0} %, {COMPARISONS} \
+         comparisons of each benchmark: the median number of pairs and of seconds, then the \
+         percentage undecided after {early:.1} s (a {TESTS}th of {LIMIT} s) and after {LIMIT} s, then the \
+         percentage of wrong verdicts.\n\n",
         1e2 * THRESHOLD,
         1e2 * CONFIDENCE
     );
@@ -148,8 +149,8 @@ fn verdicts(all: &[&Series]) -> String {
 fn verdicts_by_suite(all: &[&Series]) -> String {
     let names = Metric::ALL.map(Metric::name);
     let mut text = format!(
-        "### Suite by suite, all-clears\n\nWay: {}. No change; the median seconds, and in brackets the \
-         share that is undecided after {LIMIT} s, %.\n\n",
+        "### Suite by suite, all-clears\n\nWay: {}. Without a change: the median seconds, and in \
+         brackets the percentage undecided after {LIMIT} s.\n\n",
         Way::SHORTEST.about()
     );
     text += &header(&[&["suite"][..], &names].concat(), 1);
@@ -197,9 +198,9 @@ fn tally_cells(tally: &Tally) -> String {
 fn shapes(all: &[&Series]) -> String {
     let names = Metric::ALL.map(Metric::name);
     let mut text = format!(
-        "### What each metric sees\n\nWay: {}. {PLANTED} comparisons of each benchmark, at most \
-         {MOST_PAIRS} pairs: the shares that say *regression* and *no regression*, %, and the mean \
-         pairs. A sample has thousands of iterations, 20 to 200, or one.\n\n",
+        "### What each metric detects\n\nWay: {}. {PLANTED} comparisons of each benchmark, at most \
+         {MOST_PAIRS} pairs: the percentages of *regression* and *no regression*, and the mean \
+         number of pairs. A sample has thousands of iterations, 20 to 200, or one.\n\n",
         Way::SHORTEST.about()
     );
     text += &header(&[&["change", "added to the mean, %", "iterations"][..], &names].concat(), 1);

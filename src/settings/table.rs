@@ -80,15 +80,15 @@ settings! {
         /// Run this example target
         "example" Selects example: String, SELECTION BENCHMARK [.group("target")];
 
-        /// Run this command, in each side's folder of the package
+        /// Run this command in the package's folder of each side
         "command" Selects command: Written<Words>, SELECTION BENCHMARK [.group("target")];
 
         /// Build with this command before running --command
         "build-command" Shapes build_command: Written<Words>, SELECTION BENCHMARK [];
 
-        /// Call the benchmark and read its results as this harness's; plain measures
-        /// the process itself [default: detected in the executable of a bench
-        /// target, else plain]
+        /// Call the benchmark and read its results as this harness does; plain
+        /// measures the process itself [default: detected in the executable of a
+        /// bench target, else plain]
         "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK
             [.hide_possible_values(false)];
 
@@ -96,7 +96,7 @@ settings! {
         "args" Selects args: Vec<String>, SELECTION BENCHMARK
             [.long(POSITIONAL).last(true).value_name("ARGS").num_args(1..)];
 
-        /// Features to enable, separated by commas or spaces
+        /// Enable these features, separated by commas or spaces
         "features" Shapes features: Vec<String>, SELECTION BUILD
             [.short('F').value_name("FEATURES")];
 
@@ -106,14 +106,14 @@ settings! {
         /// Do not enable the default features
         "no-default-features" Shapes no_default_features: bool, SELECTION BUILD [];
 
-        /// Profile to build with [default: bench for bench targets, else release]
+        /// Build with this profile [default: bench for bench targets, else release]
         "profile" Shapes profile: String, SELECTION BUILD [];
 
-        /// Let rustc split each crate into N parts; with 1, inlining depends less on
+        /// Split each crate into N codegen units; with 1, inlining depends less on
         /// unrelated code [default: the profile's]
         "codegen-units" Shapes codegen_units: u32, SELECTION BUILD [];
 
-        /// Toolchain for both sides: head's, base's, each side's own, or a name
+        /// Build with this toolchain: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
             [];
 
@@ -123,24 +123,24 @@ settings! {
         /// Stop a run that takes longer than this
         "run-timeout" Shapes run_timeout: Written<Time> = Time::minutes(10), SELECTION STOPPING [];
 
-        /// Metrics that decide [default: wall_time; with criterion and divan,
+        /// Decide by these metrics [default: wall_time; with criterion and divan,
         /// median_time]
         "metrics" Gates metrics: Vec<String>, POLICY DECIDING
             [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 
-        /// More metrics to measure and show, such as instructions or
+        /// Also measure and show these metrics, such as instructions or
         /// instructions_cachegrind
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
-        /// Largest change that passes, for all metrics or for one
+        /// Allow changes up to this, for all metrics or for one
         "threshold" Gates threshold: Written<Threshold> = THRESHOLD, POLICY DECIDING
             [.value_name("[METRIC=]PERCENT").action(ArgAction::Append).display_order(1)];
 
         /// The same for single metrics, by the same flag
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
 
-        /// Warn about changes larger than this, below the threshold [default: none]
+        /// Warn about allowed changes that are larger than this [default: none]
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
 
         /// Accepted slowdowns, always the head's
@@ -149,7 +149,7 @@ settings! {
         /// Units and directions of metrics
         "units" Gates units: BTreeMap<String, WrittenUnit>, NO_FLAG DECIDING [];
 
-        /// Confidence of the verdict, 1 minus the probability that it is wrong
+        /// Decide with this confidence: 1 minus the probability of a wrong verdict
         "confidence" Judges confidence: Written<Confidence> = Confidence(0.95), POLICY DECIDING
             [.display_order(3)];
 
@@ -163,33 +163,32 @@ settings! {
         /// Measure at most N pairs
         "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-        /// Whether an inconclusive comparison passes (0) or fails (102)
+        /// Pass (0) or fail (102) if the comparison is inconclusive
         "on-inconclusive" Judges on_inconclusive: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING
             [];
 
-        /// Whether to pass (0) or fail (102) if the base does not build or lacks the
-        /// benchmark
+        /// Pass (0) or fail (102) if the base does not build or lacks the benchmark
         "on-no-baseline" Judges on_no_baseline: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
-        /// Whether to pass (0) or fail (102) if the head no longer measures a metric
-        /// that gates on the base
+        /// Pass (0) or fail (102) if the head no longer measures a metric that gates on
+        /// the base
         "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
 
-        /// Measure over N random layouts of the code in memory; auto: only what
-        /// looks like a regression as built
+        /// Measure over N random code layouts; auto: only what looks like a
+        /// regression as built
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, DOUBT DECIDING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
 
-        /// Runs in a measurement; auto: as many as the clock needs
+        /// Measure so many runs at once; auto: as many as the clock needs
         "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
             [];
 
-        /// Measurements of which --estimator min uses the smallest [default: 5]
+        /// Take the smallest of N measurements with --estimator min [default: 5]
         "min-of" Shapes min_of: u32, RUNS MEASURING [];
 
-        /// Randomise addresses; off: every run has the same addresses
+        /// Randomise addresses; off: use the same addresses in every run
         "aslr" Shapes aslr: Written<Aslr> = Aslr::On, RUNS MEASURING [];
 
         /// Run on this processor only
@@ -198,7 +197,7 @@ settings! {
         /// Add this to the niceness of every run
         "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];
 
-        /// Standard input for every run, a file in each side's folder of the package
+        /// Read standard input from this file in the package's folder of each side
         /// [default: empty]
         "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
 
@@ -206,12 +205,12 @@ settings! {
         /// (warm), or drop them from it (cold) [default: neither]
         "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
 
-        /// Do the same with this file in each side's folder of the package
+        /// Do the same with this file in the package's folder of each side
         "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
             [.long("page-cache-file").value_name("FILE")];
 
-        /// Run this command before each run, unmeasured, in each side's folder of
-        /// the package
+        /// Run this command before each run, unmeasured, in the package's folder of
+        /// each side
         "prepare" Shapes prepare: Written<Words>, RUNS MEASURING [];
 
         /// Run this command before the first run of each side
@@ -220,7 +219,7 @@ settings! {
         /// Run this command after the last run of each side
         "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
-        /// Compare the standard output of both sides
+        /// Warn if the two sides print different output
         "check-output" Shapes check_output: bool, RUNS MEASURING [];
 
         /// Build both sides with the benchmark sources of one side

@@ -46,6 +46,30 @@ fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+fn an_average_that_decides_has_the_same_numbers_in_the_answer_and_in_the_table() {
+    let mut rows = "benchmark,wall_time\n".to_owned();
+    for number in 0..120 {
+        let noise = 0.001 * f64::from(number * 7919 % 13);
+        let base = format!("base,{}\n", 1.0 + noise);
+        let slow = if number % 4 == 1 { 1.6 } else { 1.0 };
+        let head = format!("head,{}\n", slow + 0.001 * f64::from(number * 104_729 % 11));
+        rows += &if number % 2 == 0 { base.clone() + &head } else { head + &base };
+    }
+    let human = fed(&rows, "--threshold 2%").code(100);
+    let (answer, rest) = human.stdout.split_once('\n').unwrap();
+    let change = answer.strip_prefix("head is ").unwrap().split(' ').next().unwrap();
+    assert!(answer.contains(" slower than base on average ("), "{answer}");
+    assert!(answer.contains("allowed 6% for an average; the typical run "), "{answer}");
+    assert!(rest.contains(&format!("  +{change}  ")) && rest.contains("threshold +6%"), "{rest}");
+    // What programs read has both over the factor, with the threshold as it was given.
+    let object = fed(&rows, "--threshold 2% --format json").code(100).json();
+    let metric = metric(&object, "wall_time");
+    let third = 300.0 * metric["change"].as_f64().unwrap();
+    assert!((third - change.trim_end_matches('%').parse::<f64>().unwrap()).abs() < 0.06, "{third}");
+    assert_eq!(metric["threshold"], 0.02);
+}
+
+#[test]
 fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
     let repo = Repo::new("steady");
     repo.branch("feature");

@@ -389,14 +389,14 @@ fn output_that_is_no_report_is_a_clear_error() {
         .code(101)
         .says("error: can't read what the base of `sh` reports as json: `sh bench.sh`");
     let ran = ran.says("Caused by:\n  the value of `a` is a string, not a finite number\n");
-    ran.says("It said:\n  {\"a\": \"fast\"}\n");
+    ran.says("It printed:\n  {\"a\": \"fast\"}\n");
     let (_, ran) = script(
         "echo '{\"a\": 1, \"b\": 1}'",
         "echo '{\"a\": 1, \"b\": 1}' # ",
         &["--metric", "zzz"],
     );
     let ran = ran.code(101).says("error: no run of `sh` measured `zzz`\n");
-    ran.says("hint: it measures wall_time, user_time, ").says(", a, b\n");
+    ran.says("hint: name another metric: it measures wall_time, user_time, ").says(", a, b\n");
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn the_usual_bases_are_tried_in_their_order() {
     let (from, to) = ("refs/remotes/origin/HEAD", "refs/remotes/origin/trunk");
     repo.git(&["symbolic-ref", from, to]);
     let ran = quick(&repo, "").run().code(0);
-    let ran = ran.says("; origin/HEAD is the first usual base that exists");
+    let ran = ran.says("; origin/HEAD is the default");
     // HEAD itself is not mistaken for it.
     assert_sides(&ran.json(), ("origin/HEAD", &third), head);
     assert_sides(
@@ -255,7 +255,12 @@ fn a_head_that_lies_on_the_base_leaves_nothing_to_compare() {
         ("compare feature --head main --format json", "feature", first.clone()),
         ("compare second --exact-base --head second --format json", "second", second),
     ] {
-        let ran = repo.cbdr(args).run().code(0).says("note: nothing to compare: ");
+        let ran = repo
+            .cbdr(args)
+            .run()
+            .code(0)
+            .says("note: nothing to compare: ")
+            .says("compare HEAD~1`");
         let object = ran.never_says("Building").json();
         assert_eq!(object["verdict"], "identical");
         assert_eq!(object["stopped_by"], "identical");
@@ -269,7 +274,7 @@ fn a_head_that_lies_on_the_base_leaves_nothing_to_compare() {
     let ran = repo.cbdr("compare feature").run().code(101);
     let ran =
         ran.says("error: HEAD is the merge-base with `feature`, and 1 file changed in the working");
-    ran.says("hint: commit them, or compare the working tree as it is: `--dirty`");
+    ran.says("hint: commit the changes, or compare the working tree as it is: `--dirty`");
     // What the working tree holds does not matter to another head.
     repo.cbdr("compare feature --head main").run().code(0);
     let object = quick(&repo, "feature --dirty").run().code(0).json();

@@ -74,7 +74,7 @@ fn an_accepted_slowdown_passes_up_to_its_ceiling_and_says_so() {
     configure(&repo, &waiver("10%", "2999-12-31", "issue = \"https://example.org/7\""));
     repo.commit("accept it");
     let ran = compare(&repo).run().code(0);
-    let ran = ran.says("the branch brings a waiver of its own: `cost` may get worse by up to 10%");
+    let ran = ran.says("the branch introduces a waiver: `cost` may get worse by up to 10%");
     let ran = ran.says("waived: up to +10.0% instead of +5.00% is accepted until 2999-12-31");
     let object = ran.says("(a table that pays off later, https://example.org/7)").json();
     assert_eq!(object["verdict"], "no-regression");

@@ -44,7 +44,7 @@ const STYLES: Styles = Styles::styled()
 
 /// Compare the benchmarks of a branch with its merge-base
 #[derive(Debug, Parser)]
-#[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES)]
+#[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -98,11 +98,8 @@ pub(crate) enum Command {
     Init(Box<Init>),
     /// Run a comparison in a small repository with a planted slowdown
     Demo,
-    /// Run any commands in turn and print their measurements as CSV
     Sample(Sample),
-    /// Compare samples with two or more labels
     Analyze(Analyze),
-    /// Find the commit that introduced a regression
     #[command(after_help = EXIT_CODES)]
     Bisect(Box<Bisect>),
     /// Store results with their commits, and check new ones against them
@@ -130,9 +127,7 @@ pub(crate) enum Command {
         #[arg(help_heading = OUTPUT)]
         command: Option<String>,
     },
-    /// Draw samples, in the terminal or to a file
     Plot(Plot),
-    /// Report what this machine can measure, and how precisely
     Doctor(Doctor),
 }
 
@@ -177,9 +172,9 @@ pub(crate) struct Compare {
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
-    /// Take thresholds and limits from the base's Cargo.toml, if it has a
-    /// table, or from the head's
-    #[arg(long, value_enum, default_value_t = From::Base, help_heading = DECIDING)]
+    /// Read thresholds and limits from this side's Cargo.toml, if it has a table
+    #[arg(long, value_enum, value_name = "SIDE", default_value_t = From::Base,
+          help_heading = DECIDING)]
     pub(crate) policy_from: From,
 
     /// Measure even if both sides are the same program
@@ -246,7 +241,7 @@ pub(crate) struct Filter {
 /// What the order of the runs comes from.
 #[derive(Debug, Args)]
 pub(crate) struct Seed {
-    /// Seed for the order of the runs, below 2^53 [default: random]
+    /// Order the runs by this seed, below 2^53 [default: random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
           help_heading = STOPPING)]
     pub(crate) seed: Option<u64>,
@@ -257,7 +252,7 @@ pub(crate) struct Seed {
 pub(crate) enum When {
     /// However long it takes.
     Always,
-    /// Not at all.
+    /// Not even where it is cheap.
     Never,
 }
 
@@ -292,9 +287,9 @@ impl ProgressForm {
 /// What is printed while something runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MessageFormat {
-    /// Nothing but what people read, on standard error.
+    /// No events; progress for people on standard error.
     Human,
-    /// Also a line of JSON for each event.
+    /// A line of JSON for each event.
     Json,
 }
 
@@ -412,7 +407,7 @@ pub(crate) enum Cache {
     },
 }
 
-/// Report what this machine can measure, and how precisely.
+/// Report what this machine can measure, and how precisely
 ///
 /// Lists what is known about the machine and its meters, and measures its
 /// noise: a program of our own against itself, in pairs.
@@ -475,6 +470,24 @@ mod tests {
             assert!(arg.get_help_heading().is_some(), "{name} has no heading");
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.starts_with(char::is_uppercase) && !help.ends_with('.'), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn every_help_fits_80_columns_and_what_is_explained_is_shown() {
+        let mut cli = Cli::command();
+        cli.build();
+        let all = cli.get_subcommands().flat_map(|c| std::iter::once(c).chain(c.get_subcommands()));
+        for command in std::iter::once(&cli).chain(all) {
+            for help in [command.clone().render_help(), command.clone().render_long_help()] {
+                let help = help.to_string();
+                let too_long = help.lines().find(|line| line.chars().count() > 80);
+                assert_eq!(too_long, None, "{}", command.get_name());
+            }
+        }
+        for name in ["compare", "init", "sample", "analyze", "plot", "bisect", "doctor"] {
+            let command = cli.find_subcommand(name).unwrap();
+            assert!(command.get_long_about().is_some(), "{name}");
         }
     }
 

@@ -172,6 +172,14 @@ impl Error {
             Error::Unknown { name, .. } if name.starts_with('-') => {
                 "name another base: `cargo cbdr compare BASE`"
             }
+            Error::Unknown { name, shallow: false, .. }
+                if ["main", "master"].contains(&&**name) =>
+            {
+                return Some(format!(
+                    "`cargo cbdr compare` without a base finds the default branch, whatever its \
+                     name; `git fetch origin {name}` (or `--fetch`) if the remote has one of this name"
+                ));
+            }
             Error::Unknown { name, shallow: false, .. } => {
                 return Some(format!(
                     "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
@@ -222,7 +230,7 @@ impl Error {
                  `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
             }
             Error::OnlyUncommitted { .. } => {
-                "commit them, or compare the working tree as it is: `--dirty`"
+                "commit the changes, or compare the working tree as it is: `--dirty`"
             }
             Error::Partial { .. } => "`--fetch` fetches them",
             Error::Submodule { .. } => "`git submodule update --init --recursive`",

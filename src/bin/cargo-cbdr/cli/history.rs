@@ -30,7 +30,7 @@ pub(crate) enum History {
     Check(Check),
     /// List the results of a commit and of those before it
     List(List),
-    /// Mark a commit from which on another level is expected
+    /// Mark a commit that is expected to change the results
     Annotate(Annotate),
     /// Print all results
     Export(Export),
@@ -52,11 +52,11 @@ pub(crate) struct Record {
           value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = STOPPING)]
     pub(crate) runs: u32,
 
-    /// Metrics that decide when the result is checked [default: wall_time]
+    /// Let `check` decide by these metrics [default: wall_time]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
-    /// More metrics to measure, such as instructions
+    /// Also measure these metrics, such as instructions
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) show: Option<Vec<String>>,
 
@@ -78,8 +78,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) rev: Option<String>,
 
-    /// The default branch: a commit on it is checked against those before it, a
-    /// commit on another branch against the merge-base and those before that
+    /// Use this default branch: a commit on it is checked against those before
+    /// it, a commit on another branch against the merge-base and those before it
     /// [default: as for compare]
     #[arg(long, value_name = "BASE", help_heading = SIDES)]
     pub(crate) base: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) struct Check {
     #[arg(long, help_heading = SIDES)]
     pub(crate) all_machines: bool,
 
-    /// Metrics that decide [default: those of the recording]
+    /// Decide by these metrics [default: those of the recording]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
@@ -110,7 +110,7 @@ pub(crate) struct Check {
           value_parser = clap::value_parser!(u64).range(2..=100), help_heading = DECIDING)]
     pub(crate) min_history: u64,
 
-    /// Exit code of an inconclusive check: 0 or 102 [default: pass]
+    /// Pass (0) or fail (102) if the check is inconclusive [default: pass]
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
     pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
@@ -129,11 +129,11 @@ fn positive(text: &str) -> Result<f64, String> {
 /// The arguments of `history list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// The newest commit, instead of HEAD
+    /// Start at this commit instead of HEAD
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) rev: Option<String>,
 
-    /// Look at this many commits
+    /// List the results of at most N commits
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SIDES)]
     pub(crate) commits: u64,
@@ -146,7 +146,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "NAME", help_heading = SIDES)]
     pub(crate) benchmark: Option<String>,
 
-    /// Metrics to show [default: those that decide]
+    /// Show these metrics [default: those that decide]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = SIDES)]
     pub(crate) metric: Option<Vec<String>>,
 
@@ -158,11 +158,11 @@ pub(crate) struct List {
 /// The arguments of `history annotate`.
 #[derive(Debug, Args)]
 pub(crate) struct Annotate {
-    /// The first commit of the new level
+    /// The first commit with the new results
     #[arg(help_heading = SIDES)]
     pub(crate) rev: String,
 
-    /// The reason for the new level
+    /// Say why the results change
     #[arg(long, value_name = "WHY", required_unless_present = "remove", help_heading = STORE)]
     pub(crate) change: Option<String>,
 
@@ -208,7 +208,7 @@ pub(crate) struct Sync {
     pub(crate) remote: String,
 }
 
-/// The arguments of `bisect`.
+/// Find the commit that introduced a regression
 ///
 /// Searches the commits after GOOD up to BAD; each step compares a commit with
 /// GOOD, as `compare --exact-base GOOD` does. Commits that do not build or stay
@@ -218,11 +218,11 @@ pub(crate) struct Sync {
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
     /// A commit before the regression
-    #[arg(help_heading = SIDES)]
+    #[arg(display_order = 1000, help_heading = SIDES)]
     pub(crate) good: String,
 
     /// A commit with the regression
-    #[arg(help_heading = SIDES)]
+    #[arg(display_order = 1001, help_heading = SIDES)]
     pub(crate) bad: String,
 
     /// Search the commits of merged branches, too, not only first parents
@@ -239,7 +239,7 @@ pub(crate) struct Bisect {
     #[command(flatten)]
     pub(crate) filter: Filter,
 
-    /// Exit code when BAD against GOOD is inconclusive: 0 or 102 [default: pass]
+    /// Pass (0) or fail (102) if BAD against GOOD is inconclusive [default: pass]
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
     pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
 
-/// Run any commands in turn and print their measurements as CSV.
+/// Run any commands in turn and print their measurements as CSV
 ///
 /// Runs each command once, unmeasured, and then in rounds, in random order, and
 /// prints a row for each run, in seconds and bytes. Stops at the limit, or when
@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     #[arg(required = true, value_name = "NAME:COMMAND", help_heading = BENCHMARK)]
     pub(crate) commands: Vec<String>,
 
-    /// More metrics to measure, such as instructions or
+    /// Also measure these metrics, such as instructions or
     /// instructions_cachegrind
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = BENCHMARK)]
     pub(crate) metric: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Sample {
     pub(crate) seed: Seed,
 }
 
-/// Compare samples with two or more labels.
+/// Compare samples with two or more labels
 ///
 /// Reads CSV as written by `sample`, by `compare --samples` and by the original
 /// cbdr: a column `benchmark` with the label, and a column for each metric.
@@ -74,7 +74,7 @@ pub(crate) struct Analyze {
     #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
     pub(crate) rule: Rule,
 
-    /// Exit code of an inconclusive analysis: 0 or 102 [default: pass]
+    /// Pass (0) or fail (102) if the analysis is inconclusive [default: pass]
     #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
     pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
@@ -86,7 +86,7 @@ pub(crate) struct Analyze {
 /// Samples, and what to compute from them.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Samples {
-    /// Files with samples; `-` is standard input [default: -]
+    /// Read samples from these files; `-` is standard input [default: -]
     #[arg(value_name = "FILE", help_heading = SIDES)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -95,18 +95,18 @@ pub(crate) struct Samples {
     #[arg(long, value_name = "LABEL", help_heading = SIDES)]
     pub(crate) base: Option<String>,
 
-    /// Largest change that passes, for all metrics or for one [default: none, so
+    /// Allow changes up to this, for all metrics or for one [default: none, so
     /// no verdict]
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
     pub(crate) threshold: Vec<Written<Threshold>>,
 
-    /// Confidence of the verdict (1 minus the probability that it is wrong), or
-    /// of the intervals
+    /// Decide with this confidence, 1 minus the probability of a wrong verdict;
+    /// without a threshold, that of the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
     pub(crate) confidence: Written<Confidence>,
 
-    /// Metrics that decide [default: wall_time, or the only one]; without a
-    /// threshold, metrics to show [default: all]
+    /// Decide by these metrics [default: wall_time, or the only one]; without a
+    /// threshold, show these [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 
@@ -117,7 +117,7 @@ pub(crate) struct Samples {
     pub(crate) estimator: Option<Written<Estimator>>,
 }
 
-/// Draw samples, in the terminal or to a file.
+/// Draw samples, in the terminal or to a file
 ///
 /// Reads the same files as `analyze`, and draws a histogram of each metric, the
 /// labels side by side in the same bins.

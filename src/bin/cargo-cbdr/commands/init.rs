@@ -60,7 +60,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
         // A workflow can be added to a table that is there, but nothing that would have to
         // go into the table.
         Some(owner) if workflow.is_some() && request.flags.entries().is_empty() => {
-            ui.status("Keeping", &format!("[{}], which is there already", owner.table()));
+            ui.status("Keeping", &format!("[{}], which exists already", owner.table()));
         }
         _ => {
             // What can't be written is refused before anything is built.
@@ -193,14 +193,14 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
                 continue;
             }
             Standing::Noisy(Some(reach)) => format!(
-                "it is noisy: {} for it alone tell only a change that is {} away from the \
+                "it is noisy: {} for it alone only detect a change that is {} away from the \
                  threshold",
                 text::roughly(trial.limit),
                 text::size(*reach)
             ),
             Standing::Noisy(None) => "it is too noisy for any verdict in time".to_owned(),
             Standing::Slow(least) => format!(
-                "its runs take {}, and the least that a verdict needs {} of the {} that there are",
+                "its runs take {}, and a verdict needs at least {} of the {} available",
                 text::value(tried.run, &Unit::Seconds),
                 text::roughly(*least),
                 text::roughly(trial.limit)
@@ -233,9 +233,8 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
-            "the least that a verdict needs takes {least} of the {limit} that there are: the time \
-             limit becomes {minutes}m; fewer benchmarks or less data take less (arguments go \
-             after `--`)"
+            "a verdict needs at least {least} of the {limit} available: the time limit becomes \
+             {minutes}m; fewer benchmarks or less data take less (arguments go after `--`)"
         ));
     } else {
         ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
@@ -248,7 +247,9 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     };
     let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };
     let size = text::size(reach);
-    let known = format!("at this noise {limit} tell{nine} a change that is {size} away from it");
+    let known = format!(
+        "at this noise, {limit} is enough{nine} to detect a change that is {size} away from it"
+    );
     let threshold = percent(metric.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
@@ -267,7 +268,7 @@ fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
     let [best, others @ ..] = metrics else { return };
     let tells = |metric: &TriedMetric| {
         let reach = metric.reach.map_or("nothing".to_owned(), text::size);
-        format!("`{}` tells {reach}", metric.name)
+        format!("`{}` detects {reach}", metric.name)
     };
     if others.is_empty() || best.reach.is_none() {
         return;

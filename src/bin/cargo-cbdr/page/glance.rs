@@ -6,7 +6,7 @@ use std::fmt::Write;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
 use maud::{Markup, html};
 
-use super::answer;
+use super::{answer, sentence};
 use crate::render::answer::is_better;
 use crate::render::escape::line;
 use crate::render::scale::ChangeScale;
@@ -123,6 +123,11 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
     let scale = ChangeScale::of(&results);
     let is_long = all.len() > MANY;
+    let only = words::only_metric(all.iter().map(|(_, metric)| *metric));
+    let subject = match only {
+        Some(_) if outcome.benchmarks.len() > 1 => "benchmark",
+        _ => "metric",
+    };
     html! {
         @if !all.is_empty() {
             section {
@@ -130,10 +135,17 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                 @if is_long { (filter(&all, index)) }
                 div.scroll[is_long] {
                     table.glance {
-                        caption { "Base and head are " (words::estimate(outcome)) "s; the worst comes first." }
+                        caption {
+                            @if let Some(only) = only {
+                                (sentence(&words::estimate_heading(outcome, only)))
+                                " of base and head; the worst comes first."
+                            } @else {
+                                "Base and head are " (words::estimate(outcome)) "s; the worst comes first."
+                            }
+                        }
                         thead {
                             tr {
-                                th scope="col" { "metric" }
+                                th scope="col" { (subject) }
                                 th.number scope="col" { "base" }
                                 th.number scope="col" { "head" }
                                 th.number scope="col" { "change" }
@@ -147,7 +159,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                         }
                         tbody {
                             @for (benchmark, metric) in &all {
-                                (row(outcome, index, &scale, benchmark, metric))
+                                (row(outcome, index, &scale, (benchmark, metric), only))
                             }
                         }
                     }
@@ -202,15 +214,15 @@ fn row(
     outcome: &Outcome,
     index: &Index<'_>,
     scale: &ChangeScale,
-    benchmark: &BenchmarkResult,
-    result: &MetricResult,
+    (benchmark, result): (&BenchmarkResult, &MetricResult),
+    only: Option<&str>,
 ) -> Markup {
     let [_, base, head, change, interval, ..] = words::cells(result);
     html! {
         tr.gates[result.gates] data-kind=(kind(result)) data-group=[index.group(benchmark)] {
             th scope="row" {
                 a href={ "#" (index.anchor(benchmark)) } {
-                    code { (line(&words::full_name(outcome, benchmark, result))) }
+                    code { (line(&words::full_name(outcome, benchmark, result, only))) }
                 }
             }
             td.number data-name="base" { (base) }

@@ -24,10 +24,11 @@ pub(crate) fn page(listing: &Listing) -> String {
         }
         @for listed in &listing.series { (series(listed, &listing.commits)) }
         p.small {
-            "Line and band: the mean before each commit and " (THRESHOLD) " deviations to either \
-             side of it, from the 100 commits with a result before it; at the right what is \
-             expected next. Hollow: an outlier, which is left out. Red lines: annotated changes, \
-             from which on the mean begins anew. Crosses at the bottom: results that failed."
+            "Line and band: the mean of the last 100 commits with a result, and " (THRESHOLD)
+            " standard deviations on both sides of it; at the right, the range expected for the \
+             next commit. Hollow dots: outliers, which are excluded. Red lines: annotated changes, \
+             after which the mean starts over. Crosses at the bottom: failed results. z: by how \
+             many standard deviations a result is better than the mean before it; worse is negative."
         }
     };
     document("cargo cbdr: history", "", &body)
@@ -51,7 +52,9 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
             h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
             p.small { (line(about.trim())) }
             @match chart::svg(chart::WIDE, |area| drawn(area, listed, commits)) {
-                Ok(drawing) => (PreEscaped(drawing)),
+                Ok(drawing) => div.wide {
+                    (PreEscaped(chart::titled(&drawing, "circle", &titles(listed, commits))))
+                },
                 Err(error) => p { "could not be drawn: " (error) },
             }
             @if !listed.changes.is_empty() {
@@ -59,18 +62,32 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
                     @for (at, why) in &listed.changes { li { code { (short(*at)) } " " (line(why)) } }
                 }
             }
-            details {
+            details.wide {
                 summary { (text::count(listed.values.len() as u64, "result")) }
                 table {
                     thead { tr {
-                        th { "commit" } th { "subject" } th.number { (line(&listed.metric.name)) }
-                        th.number { "mean before" } th.number { "z" } th {}
+                        th scope="col" { "commit" } th scope="col" { "subject" }
+                        th.number scope="col" { (line(&listed.metric.name)) }
+                        th.number scope="col" { "mean before" } th.number scope="col" { "z" } th {}
                     } }
                     @for value in &listed.values { (row(listed, commits, value)) }
                 }
             }
         }
     }
+}
+
+/// What each dot shows, in the order in which they are drawn.
+fn titles(listed: &ListedSeries, commits: &[Commit]) -> Vec<String> {
+    let title = |value: &ListedValue| {
+        let commit = commits.get(value.commit).map_or(String::new(), |commit| {
+            format!("{} {}: ", abbreviated(&commit.id), line(&commit.summary))
+        });
+        let z = value.z(listed.metric.better).map_or(String::new(), |z| format!(", z {z:+.2}"));
+        let outlier = if value.statistics.is_outlier { ", outlier" } else { "" };
+        format!("{commit}{}{z}{outlier}", text::value(value.value, &listed.metric.unit))
+    };
+    listed.values.iter().map(title).collect()
 }
 
 fn row(listed: &ListedSeries, commits: &[Commit], value: &ListedValue) -> Markup {

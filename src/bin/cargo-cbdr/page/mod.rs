@@ -32,10 +32,11 @@ const POLICY: &str = include_str!("policy.txt");
 pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
     let title = format!("cargo cbdr: {}", line(&answer::title(outcome)));
     let index = Index::new(outcome);
+    let readable = words::readable(outcome);
     let body = html! {
-        (verdict(outcome))
+        (verdict(&readable))
         (notices(outcome))
-        (glance::glance(outcome, &index))
+        (glance::glance(&readable, &index))
         (explanations(outcome))
         (sections(outcome, recording, &index))
         (method(outcome))

@@ -154,17 +154,18 @@ fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
 
 /// The one regression.
 fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
-    let average = metric.mean.filter(|_| metric.overruled.is_some());
-    let summary = average.unwrap_or(metric.summary);
+    let summary = metric.summary;
     let mut sentence = match summary.change {
         Some(change) => against_base(outcome, (benchmark, metric), change),
         None => format!("{} has risen from zero", what(benchmark, metric)),
     };
-    if average.is_some() {
+    if metric.overruled.is_some() {
         sentence += " on average";
     }
     let over = change_in_layouts(metric);
-    let details = over.into_iter().chain(numbers(metric, &summary));
+    let typical =
+        metric.overruled.map(|change| format!("the typical run {}", text::percent(change)));
+    let details = over.into_iter().chain(numbers(metric, &summary)).chain(typical);
     Answer::new(sentence, details.collect())
 }
 
@@ -295,6 +296,7 @@ fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = Str
 fn allowed(metric: &MetricResult) -> String {
     let limit = text::short_size(metric.limit().unwrap_or_default());
     match metric.better {
+        _ if metric.overruled.is_some() => format!("allowed {limit} for an average"),
         Better::Lower => format!("allowed {limit}"),
         Better::Higher => {
             let threshold = text::short_size(metric.threshold.unwrap_or_default());

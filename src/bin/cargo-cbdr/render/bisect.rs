@@ -1,4 +1,4 @@
-//! The commit that brought a regression.
+//! The commit that introduced a regression.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::escape::line;
 use super::json::print_line;
-use crate::ui::{text, verdict_style};
+use crate::ui::{fold, text, verdict_style};
 
 /// Prints the answer.
 pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
@@ -20,17 +20,20 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let (good, bad) = (line(&report.good.rev), line(&report.bad.rev));
     let answer = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => {
-            format!("{} brought it", line(&described(only)))
+            format!("{} introduced it", line(&described(only)))
         }
         (Verdict::Regression, several) => {
-            format!("one of {} commits brought it; those between could not be tried", several.len())
+            format!(
+                "one of {} commits introduced it; those between could not be tried",
+                several.len()
+            )
         }
         (Verdict::NoRegression, _) => {
-            format!("{bad} is not slower than {good} by more than passes")
+            format!("{bad} is not slower than {good} by more than the threshold")
         }
-        _ => format!("whether {bad} is slower than {good} stayed open"),
+        _ => format!("whether {bad} is slower than {good} is undecided"),
     };
-    writeln!(out, "{style}{}{style:#}: {answer}", text::verdict(verdict))?;
+    fold::print(&mut out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
     for guilty in &report.guilty {
         let author = line(&guilty.author);
         match report.guilty.len() {
@@ -38,17 +41,17 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
             _ => writeln!(out, "  {} by {author}", line(&described(guilty)))?,
         }
         if let Some(step) = report.steps.iter().find(|step| step.commit == guilty.id) {
-            writeln!(out, "    against {good}: {}", line(&tried(step)))?;
+            fold::print(&mut out, &format!("    against {good}: {}", line(&tried(step))), 6)?;
         }
     }
     if verdict != Verdict::Inconclusive {
         let confidence = text::rounded(100.0 * report.confidence);
-        writeln!(
-            out,
+        let right = format!(
             "  Right with a probability of at least {confidence}%, if the change, once in, stayed."
-        )?;
+        );
+        fold::print(&mut out, &right, 2)?;
     }
-    writeln!(out, "  {}", effort(report))
+    fold::print(&mut out, &format!("  {}", effort(report)), 2)
 }
 
 /// A commit by its first letters and its subject.

@@ -1,7 +1,5 @@
 //! What `doctor` saw, in sentences and as JSON.
 
-use std::io::Write;
-
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::exec::process::TELLS_FAULTS_AND_SWITCHES;
@@ -9,14 +7,15 @@ use cargo_cbdr::flows::doctor::{Checkup, RunNoise};
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
 
-use crate::ui::{GOOD, WARNING, text};
+use crate::ui::{GOOD, THING, WARNING, fold, text};
 
 /// Prints the sentences.
 pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for Sentence { about, text, warns } in Sentences::of(checkup).0 {
         let style = if warns { WARNING } else { GOOD };
-        writeln!(out, "{style}{about:>12}{style:#} {}", text::clean(&text))?;
+        let line = format!("{style}{about:>12}{style:#} {}", text::clean(&text));
+        fold::print(&mut out, &line, THING)?;
     }
     Ok(())
 }
@@ -117,7 +116,7 @@ impl Sentences {
         match (machine.allowed, online) {
             (Some(1), _) => self.warn(
                 "processors",
-                "only one may be used, so that everything else that runs interrupts the benchmark",
+                "only one may be used, so everything else that runs interrupts the benchmark",
             ),
             (allowed, Some(online)) if allowed == machine.online => {
                 self.fine("processors", format!("{online}, all of which may be used"));
@@ -126,12 +125,12 @@ impl Sentences {
                 self.fine("processors", format!("{online}, {allowed} of which may be used"));
             }
             (None, Some(online)) => self.fine("processors", online),
-            (_, None) => self.fine("processors", "how many is not told here"),
+            (_, None) => self.fine("processors", "the system does not report how many"),
         }
         match machine.smt {
             Some(true) => self.fine(
                 "threads",
-                "two share a core (SMT), so that one slows the other: keep the second one idle, \
+                "two share a core (SMT), so that one slows down the other: keep the second one idle, \
                  or `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
             ),
             Some(false) => self.fine("threads", "each has a core of its own"),
@@ -158,7 +157,7 @@ impl Sentences {
         match names.as_str() {
             "" => self.fine(
                 "governor",
-                "what chooses the clock rate is not told here, as is usual in virtual machines",
+                "the system does not report what chooses the clock rate, as usual in virtual machines",
             ),
             "performance" => self.fine("governor", names),
             _ => self.warn(
@@ -181,9 +180,9 @@ impl Sentences {
         }
         match machine.on_battery {
             Some(true) => {
-                self.warn("power", "from the battery: clock rates may fall at any time; plug it in")
+                self.warn("power", "on battery: clock rates may fall at any time; plug it in")
             }
-            Some(false) => self.fine("power", "from outside"),
+            Some(false) => self.fine("power", "plugged in"),
             None => {}
         }
     }
@@ -193,21 +192,22 @@ impl Sentences {
         if machine.processor.is_virtual {
             self.fine(
                 "host",
-                "this is a virtual machine: what else its host does is part of the noise",
+                "this is a virtual machine: other work on its host adds to the noise",
             );
         }
         if let [Some(always), Some(now)] = checkup.stolen {
             let text = format!(
-                "{} of the processors' time went to others while measuring, {} since the start",
+                "{} of the processors' time went to other virtual machines while measuring, {} since boot",
                 text::size(now),
                 text::size(always)
             );
             self.add("stolen time", now > 0.01 || always > 0.05, text);
         }
         if let Some(load) = machine.load {
-            let text = format!("{load} processes ran or could, over the last minute");
+            let text =
+                format!("{load} processes were running or ready to run, over the last minute");
             if load > 0.5 * machine.allowed.unwrap_or(1) as f64 {
-                self.warn("load", format!("{text}: something else is busy, let it end first"));
+                self.warn("load", format!("{text}: something else is busy; let it finish first"));
             } else {
                 self.fine("load", text);
             }
@@ -258,7 +258,7 @@ impl Sentences {
         };
         let measured = names(None);
         if !measured.is_empty() {
-            self.fine("metrics", format!("when they are asked for, {measured}"));
+            self.fine("metrics", format!("on request: {measured}"));
         }
         let mut shown = Vec::new();
         for refusal in meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
@@ -275,7 +275,7 @@ impl Sentences {
     fn noise(&mut self, noise: &RunNoise) {
         let run = text::value(noise.run_seconds, &Unit::Seconds);
         let Some(deviation) = noise.deviation else {
-            return self.warn("noise", format!("runs of {run}: too few to say anything"));
+            return self.warn("noise", format!("runs of {run}: too few pairs for an estimate"));
         };
         let pairs = text::count(noise.pairs, "pair");
         self.fine(
@@ -295,8 +295,8 @@ impl Sentences {
             "verdicts",
             longest.is_none_or(|least| least > 0.02),
             format!(
-                "for runs of {run}, no change is told from a threshold {thresholds}, or from a larger \
-                 one"
+                "for runs of {run}, no change can be told from a threshold {thresholds}, or from a \
+                 larger one"
             ),
         );
     }

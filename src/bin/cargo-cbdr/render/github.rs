@@ -31,6 +31,7 @@ pub(super) fn write_summary(mut file: &File, outcome: &Outcome) -> io::Result<()
 /// Prints an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
 pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
+    let outcome = &*words::readable(outcome);
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
     let worst_first = words::worst_first(outcome).into_iter();

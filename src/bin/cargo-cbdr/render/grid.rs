@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::escape::line;
+use crate::ui::fold::output_width;
 use crate::ui::text;
 
 /// A column that may be left out.
@@ -59,12 +60,7 @@ pub(crate) fn print<const N: usize>(
     columns: &[Column<'_>; N],
     rows: impl Iterator<Item = TableRow<N>>,
 ) -> io::Result<()> {
-    print_within(terminal_width(), out, columns, rows)
-}
-
-/// How many columns standard output has, if it is a terminal.
-pub(super) fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+    print_within(output_width(), out, columns, rows)
 }
 
 fn print_within<const N: usize>(
@@ -150,6 +146,9 @@ fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N
     };
     loop {
         let excess = excess(widths);
+        if excess == 0 {
+            return;
+        }
         let shown = |at: &usize| widths[*at].is_some();
         let leaving = (0..N).filter(shown).map(|at| columns[at].leaves).max().unwrap_or(0);
         let least = if leaving > 0 { NAME } else { SHORT };
@@ -197,6 +196,23 @@ mod tests {
         let mut out = Vec::new();
         print_within(most, &mut out, &columns, rows.into_iter()).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_table_that_fits_keeps_its_columns_however_short_its_names_are() {
+        let columns = [
+            Column::text("benchmark"),
+            Column::numbers("pairs").leaves(2),
+            Column::numbers("base").leaves(1),
+        ];
+        let line = |most| {
+            let mut out = Vec::new();
+            let row = (["short", "12", "10.00 ms"].map(str::to_owned), None);
+            print_within(Some(most), &mut out, &columns, std::iter::once(row)).unwrap();
+            String::from_utf8(out).unwrap().lines().nth(1).unwrap().to_owned()
+        };
+        assert_eq!(line(28), "  short         12  10.00 ms");
+        assert_eq!(line(27), "  short      10.00 ms");
     }
 
     #[test]

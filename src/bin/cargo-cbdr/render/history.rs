@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use super::escape::line;
 use super::grid::{self, Column};
 use super::json::print_line;
-use crate::ui::{notices, text, verdict_style};
+use crate::ui::{fold, notices, text, verdict_style};
 
 /// Prints what was recorded.
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
-        writeln!(out, "{}", heading(&result.key()))?;
+        print_heading(&mut out, &result.key())?;
         if let Some(error) = &result.error {
             print_failure(&mut out, error)?;
             continue;
@@ -65,9 +65,14 @@ pub(crate) fn heading(key: &ResultKey) -> String {
     format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
 }
 
+/// Prints what a result is of.
+fn print_heading(out: &mut impl Write, key: &ResultKey) -> std::io::Result<()> {
+    heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
+}
+
 fn print_failure(out: &mut impl Write, error: &str) -> std::io::Result<()> {
     let style = verdict_style(Verdict::Regression);
-    writeln!(out, "  {style}failed{style:#}: {}", line(error))
+    fold::print(out, &format!("  {style}failed{style:#}: {}", line(error)), 4)
 }
 
 /// A value with its unit; `none` stands for none.
@@ -79,7 +84,7 @@ fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
 pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
-        writeln!(out, "{}", heading(&result.key))?;
+        print_heading(&mut out, &result.key)?;
         if let Some(error) = &result.error {
             print_failure(&mut out, error)?;
             continue;
@@ -111,7 +116,8 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
         grid::print(&mut out, &columns, rows)?;
         for score in result.metrics.iter().filter(|score| score.verdict.is_some()) {
             if let Some(reason) = &score.reason {
-                writeln!(out, "  {}", line(&format!("{}: {reason}", score.metric.name)))?;
+                let reason = line(&format!("{}: {reason}", score.metric.name));
+                fold::print(&mut out, &format!("  {reason}"), 4)?;
             }
         }
     }
@@ -126,11 +132,13 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
                 BaselineRule::Named => "as asked",
             };
             let commit = abbreviated(commit);
-            writeln!(out, "  The past: {window} from {commit} on back, {why}.")?;
+            let past = format!("  The past: {window} from {commit} on back, {why}.");
+            fold::print(&mut out, &past, 2)?;
         }
     }
     let style = verdict_style(report.verdict);
-    writeln!(out, "{style}{}{style:#}: {}", text::verdict(report.verdict), line(&summary(report)))
+    let verdict = text::verdict(report.verdict);
+    fold::print(&mut out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
 }
 
 /// A z-score with its sign; `none` stands for none.
@@ -230,7 +238,8 @@ fn result_json(result: &CheckedResult) -> Value {
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for series in &listing.series {
-        writeln!(out, "{}\n  {}:", heading(&series.key), line(&series.metric.name))?;
+        print_heading(&mut out, &series.key)?;
+        writeln!(out, "  {}:", line(&series.metric.name))?;
         let columns = [
             Column::text("commit"),
             Column::numbers("value"),

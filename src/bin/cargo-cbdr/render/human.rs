@@ -14,15 +14,20 @@ use super::explanation::{self, Table};
 use super::grid::{self, Column};
 use super::words::{self, PROMISE};
 use crate::ui::verbosity::verbosity;
-use crate::ui::{text, verdict_style};
+use crate::ui::{fold, text, verdict_style};
+
+/// How far the rest of a line that is too long for the terminal is indented.
+const CONTINUED: usize = 2;
 
 /// Prints the answer, the tables behind it, and how sure they are.
 pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
+    let outcome = &*words::readable(outcome);
     let mut out = anstream::stdout().lock();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = answer(outcome);
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
-        writeln!(out, "{style}{}{style:#}{}", answer.sentence, answer.tail())?;
+        let line = format!("{style}{}{style:#}{}", answer.sentence, answer.tail());
+        fold::print(&mut out, &line, CONTINUED)?;
     }
     match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
@@ -46,7 +51,7 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
 fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let what = format!("  confidence {}", words::confidence(outcome));
     let length = what.chars().count() + 2 + PROMISE.len();
-    match grid::terminal_width().is_none_or(|width| length <= width) {
+    match fold::output_width().is_none_or(|width| length <= width) {
         true => writeln!(out, "{what}: {PROMISE}"),
         false => writeln!(out, "{what}: \x1b]8;;{PROMISE}\x1b\\docs/statistics.md\x1b]8;;\x1b\\"),
     }
@@ -56,7 +61,7 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
         let Table { title, rows, rest } = explanation::table(explanation);
-        writeln!(out, "{}", line(&title))?;
+        fold::print(out, &line(&title), CONTINUED)?;
         let [function, base, head, change, code] = explanation::HEADINGS;
         let columns = [
             Column::text(function),
@@ -94,13 +99,13 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let pairs: u64 = outcomes.iter().map(Outcome::pairs).sum();
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.elapsed_seconds).sum();
     let wrong = 100.0 * (1.0 - first.policy.confidence);
-    writeln!(
-        out,
+    let average = format!(
         "On average {:.1} pairs in {}. Of many comparisons, at most {}% may end in a false alarm.",
         pairs as f64 / all as f64,
         text::seconds(seconds / all as f64),
         text::rounded(wrong),
-    )
+    );
+    fold::print(&mut out, &average, 0)
 }
 
 /// How many comparisons of a program with itself had each of the verdicts that
@@ -136,7 +141,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
-    writeln!(out, "{}", title.join("; "))?;
+    fold::print(out, &title.join("; "), CONTINUED)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
@@ -145,7 +150,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
         Column::text("metric"),
         Column::numbers(&base).leaves(1),
         Column::numbers(&head).leaves(1),
-        Column::numbers("change"),
+        Column::numbers(change(has_layouts)),
         Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
         Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(3),
@@ -163,7 +168,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     });
     grid::print(out, &columns, rows)?;
     if let Some(apart) = words::apart(outcome, shown.clone()) {
-        writeln!(out, "  {apart}")?;
+        fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match benchmark.metrics.len() - shown.count() {
         0 => Ok(()),
@@ -172,6 +177,11 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
             writeln!(out, "  {hidden} with --verbose")
         }
     }
+}
+
+/// The heading of the changes, which beside those over layouts are the ones as built.
+fn change(has_layouts: bool) -> &'static str {
+    if has_layouts { "as built" } else { "change" }
 }
 
 /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
@@ -210,12 +220,13 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         title.push(format!("{} unaffected", unaffected.len()));
     }
     if let [only] = metrics.as_slice() {
-        title.push(format!("{} {}", words::estimate(outcome), line(only)));
+        title.push(line(&words::estimate_of(outcome, only)));
     }
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
-    writeln!(out, "{}", title.join("; "))?;
+    fold::print(out, &title.join("; "), CONTINUED)?;
+    let has_layouts = words::has_layouts(benchmarks);
     let judges = shown().any(|metric| metric.judgement.is_some());
     let columns = [
         Column::text("benchmark"),
@@ -223,9 +234,9 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         Column::numbers("pairs").shown_if(!judges).leaves(4),
         Column::numbers("base").leaves(3),
         Column::numbers("head").leaves(3),
-        Column::numbers("change"),
+        Column::numbers(change(has_layouts)),
         Column::numbers("interval").shown_if(!judges).leaves(1),
-        Column::numbers("over layouts").shown_if(words::has_layouts(benchmarks)),
+        Column::numbers("over layouts").shown_if(has_layouts),
         Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
         Column::text("verdict"),
     ];
@@ -234,10 +245,10 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
     }
     if let Some(apart) = apart {
-        writeln!(out, "  {apart}")?;
+        fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match words::unaffected(benchmarks, line) {
-        Some(names) => writeln!(out, "  unaffected: {names}"),
+        Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
         None => Ok(()),
     }
 }

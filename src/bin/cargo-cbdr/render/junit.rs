@@ -21,6 +21,7 @@ enum TestCase {
 }
 
 pub(super) fn document(outcome: &Outcome) -> String {
+    let outcome = &*words::readable(outcome);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for (id, benchmark) in words::benchmarks_worst_first(outcome).into_iter().enumerate() {
         // Writing to a string does not fail.

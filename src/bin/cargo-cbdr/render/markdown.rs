@@ -51,6 +51,7 @@ pub(crate) fn comment(outcome: &Outcome) -> String {
 
 /// The comment without the marker.
 pub(super) fn summary(outcome: &Outcome) -> String {
+    let outcome = &*words::readable(outcome);
     let mut written = String::new();
     for limits in LIMITS {
         written.clear();
@@ -129,8 +130,10 @@ impl Comment<'_> {
     /// The intervals that decide, on one scale.
     fn scale(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
         let gates = rows.iter().filter(|(_, metric)| metric.gates).take(self.limits.lines);
+        let only = words::only_metric(gates.clone().map(|(_, metric)| *metric));
         let name = |benchmark, metric| {
-            cut(&line(&words::full_name(self.outcome, benchmark, metric)), self.limits.name)
+            let name = words::full_name(self.outcome, benchmark, metric, only);
+            cut(&line(&name), self.limits.name)
         };
         let named: Vec<_> =
             gates.map(|(benchmark, metric)| (name(benchmark, metric), *metric)).collect();
@@ -190,13 +193,23 @@ impl Comment<'_> {
     fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
         let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
         let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
+        // The metric of all rows is named once.
+        let only = words::only_metric(rows.iter().map(|(_, metric)| *metric));
+        let (metric, left) = match only {
+            Some(only) => {
+                let estimate = self.prose(&words::estimate_heading(self.outcome, only));
+                writeln!(out, "<p>{estimate}:</p>\n")?;
+                ("", "")
+            }
+            None => (" metric |", " :-- |"),
+        };
         writeln!(
             out,
-            "| benchmark | metric | base | head | change | interval |{name} threshold | verdict |\n\
-             | :-- | :-- | --: | --: | --: | :-: |{rule} --: | :-- |"
+            "| benchmark |{metric} base | head | change | interval |{name} threshold | verdict |\n\
+             | :-- |{left} --: | --: | --: | :-: |{rule} --: | :-- |"
         )?;
         for (benchmark, metric) in rows.iter().take(self.limits.rows) {
-            self.row(out, benchmark, metric, shows_mean)?;
+            self.row(out, benchmark, metric, only.is_none(), shows_mean)?;
         }
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
             let metrics = text::count(left as u64, "more metric");
@@ -210,6 +223,7 @@ impl Comment<'_> {
         out: &mut String,
         benchmark: &BenchmarkResult,
         result: &MetricResult,
+        names_metric: bool,
         shows_mean: bool,
     ) -> fmt::Result {
         let [_, base, head, change, interval, mean, verdict] = words::cells(result);
@@ -217,11 +231,12 @@ impl Comment<'_> {
         let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
         let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
         let threshold = result.limit().map_or(String::new(), text::limit);
+        let metric =
+            if names_metric { format!(" {} |", self.name(&result.name)) } else { String::new() };
         writeln!(
             out,
-            "| {} | {} | {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
+            "| {} |{metric} {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
             self.name(&benchmark.name),
-            self.name(&result.name),
             strong(change),
             if verdict.is_empty() { verdict } else { strong(verdict) },
         )

@@ -1,5 +1,6 @@
 //! The words of a result, which are the same in all formats.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use cargo_cbdr::model::estimator::Estimator;
@@ -11,6 +12,7 @@ use cargo_cbdr::model::outcome::{
 
 use cargo_cbdr::model::revision::{Revision, Sides};
 use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::stats::estimator::TAIL;
 
 use super::answer::{is_better, is_time};
 use super::escape::line;
@@ -33,16 +35,58 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
     format!("{}% {looks}", text::rounded(100.0 * outcome.policy.confidence))
 }
 
-/// A name for a metric among all: with its benchmark's where there are
-/// several.
+/// A result as people are to read it: a metric whose average decides has the numbers of that.
+pub(crate) fn readable(outcome: &Outcome) -> Cow<'_, Outcome> {
+    if !outcome.metrics().any(|(_, metric)| text::on_average(metric).is_some()) {
+        return Cow::Borrowed(outcome);
+    }
+    let mut outcome = outcome.clone();
+    for metric in outcome.benchmarks.iter_mut().flat_map(|one| &mut one.metrics) {
+        if let Some(average) = text::on_average(metric) {
+            *metric = average;
+        }
+    }
+    Cow::Owned(outcome)
+}
+
+/// The metric that all of these are, if it is the same one.
+pub(crate) fn only_metric<'a>(
+    shown: impl IntoIterator<Item = &'a MetricResult>,
+) -> Option<&'a str> {
+    let mut names = shown.into_iter().map(|metric| metric.name.as_str());
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
+}
+
+/// A name for a metric among others, of which `only` is the name where all have the same one:
+/// the benchmark's, the metric's, or both.
 pub(crate) fn full_name(
     outcome: &Outcome,
     benchmark: &BenchmarkResult,
     metric: &MetricResult,
+    only: Option<&str>,
 ) -> String {
-    match outcome.benchmarks.len() {
-        0 | 1 => metric.name.clone(),
-        _ => format!("{} {}", benchmark.name, metric.name),
+    match (outcome.benchmarks.len(), only) {
+        (0 | 1, _) => metric.name.clone(),
+        (_, Some(_)) => benchmark.name.clone(),
+        (_, None) => format!("{} {}", benchmark.name, metric.name),
+    }
+}
+
+/// The same at the beginning of a sentence, with the metric's name as code.
+pub(crate) fn estimate_heading(outcome: &Outcome, metric: &str) -> String {
+    let text = estimate_of(outcome, &format!("`{metric}`"));
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// What the values of both sides are, of which the metric's name may be code: `median wall_time`,
+/// or `median_time`, which says so itself.
+pub(crate) fn estimate_of(outcome: &Outcome, metric: &str) -> String {
+    match estimate(outcome) {
+        "median" if metric.trim_start_matches('`').starts_with("median_") => metric.to_owned(),
+        estimate => format!("{estimate} {metric}"),
     }
 }
 
@@ -92,8 +136,9 @@ pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
         // The estimates alone decide.
         return format!("`{}` of `{}` changed by {change}{threshold}", metric.name, benchmark.name);
     }
+    let on_average = if metric.overruled.is_some() { " on average" } else { "" };
     format!(
-        "`{}` of `{}` changed by {change}, interval {}{threshold}, {}",
+        "`{}` of `{}` changed by {change}{on_average}, interval {}{threshold}, {}",
         metric.name,
         benchmark.name,
         text::interval(summary.lower, summary.upper),
@@ -155,7 +200,10 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
 
 /// What the estimates of both sides are: `median`.
 pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
+    let are_averages = outcome.gates().next().is_some()
+        && outcome.gates().all(|(_, metric)| metric.overruled.is_some());
     match outcome.policy.estimator {
+        Estimator::Robust if are_averages => "mean",
         Estimator::Robust | Estimator::Median => "median",
         Estimator::Mean => "mean",
         Estimator::GeometricMean => "geometric mean",
@@ -163,11 +211,22 @@ pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// What the changes are, where one of these goes another way than the estimates of the sides.
+/// What has to be known about the changes: that one of these goes another way than the
+/// estimates of the sides, or is that of an average.
 pub(crate) fn apart<'a>(
     outcome: &Outcome,
-    shown: impl IntoIterator<Item = &'a MetricResult>,
+    shown: impl IntoIterator<Item = &'a MetricResult> + Clone,
 ) -> Option<String> {
+    let averages = shown.clone().into_iter().filter(|metric| metric.overruled.is_some()).count();
+    if averages > 0 {
+        let whose = match averages {
+            1 => "an average decides and is shown".to_owned(),
+            several => format!("{several} averages decide and are shown"),
+        };
+        return Some(format!(
+            "because of rare slow runs, {whose}: an average may change by {TAIL} times the threshold"
+        ));
+    }
     /// How far the two have to be apart to be noticed.
     const APART: f64 = 0.005;
     let goes_apart = |result: &MetricResult| {

@@ -133,12 +133,12 @@ fn of_remark(remark: &Remark) -> Option<String> {
         }
         Remark::Placement { .. } => {
             "slower as built, and undecided over other layouts of the code: it may be placement; \
-             a longer `--time-limit` would tell"
+             a longer `--time-limit` would decide"
         }
         Remark::Tail { .. } => {
             return Some(format!(
-                "rare slow runs change the average more than the typical run; the change shown is \
-                 the average's over {TAIL}"
+                "rare slow runs change the average more than the typical run; an average may change \
+                 by {TAIL} times the threshold (JSON has it divided by {TAIL})"
             ));
         }
         Remark::Ties { .. } => {

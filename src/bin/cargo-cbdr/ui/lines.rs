@@ -42,7 +42,7 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
     let columns = Columns::new(width, longest, reach);
     let mut lines: Vec<String> =
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
-    let mut count = format!("  {}", count_line(snapshot, &gating));
+    let mut count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
     let scale = format!("; scale: threshold ±{}%", text::rounded(100.0 * reach));
     if columns.scale > 0 && count.chars().count() + scale.chars().count() < width {
         count += &scale;
@@ -200,6 +200,18 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
         left(snapshot),
         text::count(pairs, "pair"),
     )
+}
+
+/// The same in at most `width` columns: without what matters least.
+fn count_within(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> String {
+    let (verdicts, spent, left) = (verdicts(gating), spent(snapshot), left(snapshot));
+    let last = if left.is_empty() { &spent } else { left.trim_start_matches(", ") };
+    let shorter = [
+        count_line(snapshot, gating),
+        format!("{verdicts}; {spent}{left}"),
+        format!("{verdicts}; {last}"),
+    ];
+    shorter.into_iter().find(|line| line.chars().count() <= width).unwrap_or(verdicts)
 }
 
 /// `1 regression, 7 no regression, 4 undecided`.
@@ -435,6 +447,15 @@ mod tests {
         let expected =
             "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
         assert_eq!(count_line(&many, &all), expected);
+        let verdicts = "1 regression, 7 no regression, 4 undecided";
+        for (width, rest) in [
+            (80, &expected[verdicts.len()..]),
+            (62, "; 3.2s/5m, ~8s left"),
+            (60, "; ~8s left"),
+            (45, ""),
+        ] {
+            assert_eq!(count_within(&many, &all, width), format!("{verdicts}{rest}"));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use cargo_cbdr::engine::experiment::{Progress, Snapshot};
 
+use super::fold::{error_width, folded};
 use super::frame::Frame;
 use super::lines::{self, FEW, LogLine, plain};
 use super::status_line;
@@ -43,10 +44,12 @@ impl LiveLines {
         }
     }
 
-    /// Prints a line that stays, above the live lines.
-    pub(crate) fn print(&mut self, line: &str) {
+    /// Prints a line that stays, above the live lines. Where the terminal is too narrow for it,
+    /// the rest is indented by `indent` blanks.
+    pub(crate) fn print(&mut self, line: &str, indent: usize) {
+        let line = folded(line, error_width(), indent);
         match self {
-            LiveLines::Terminal(terminal) => terminal.print(line),
+            LiveLines::Terminal(terminal) => terminal.print(&line),
             LiveLines::Log { .. } | LiveLines::None => {
                 let _ = writeln!(anstream::stderr().lock(), "{line}");
             }

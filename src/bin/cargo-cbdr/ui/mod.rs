@@ -1,5 +1,6 @@
 //! Everything that is written to standard error.
 
+pub(crate) mod fold;
 mod frame;
 pub(crate) mod grouped;
 mod lines;
@@ -22,6 +23,7 @@ use cargo_cbdr::{Error, workspace};
 
 use crate::cli::ProgressForm;
 use crate::exit::Exit;
+use fold::{error_width, folded};
 use live::LiveLines;
 use verbosity::{Verbosity, verbosity};
 
@@ -79,7 +81,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         }
         Failure::Io(error) => print_error(error, None, system_hint(error)),
         Failure::Arguments(what) | Failure::Refused(what) => {
-            let _ = writeln!(anstream::stderr().lock(), "{BAD}error{BAD:#}: {}", indented(what));
+            print_text(&mut anstream::stderr().lock(), &format!("{BAD}error{BAD:#}: "), what);
         }
     }
     match failure {
@@ -91,32 +93,56 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
 /// Prints an error with its causes, the last lines of a program's standard error, and a hint.
 fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>) {
     let mut err = anstream::stderr().lock();
-    let _ = writeln!(err, "{BAD}error{BAD:#}: {}", indented(&error.to_string()));
+    print_text(&mut err, &format!("{BAD}error{BAD:#}: "), &error.to_string());
     let mut source = error.source();
     if source.is_some() {
         let _ = writeln!(err, "\nCaused by:");
     }
     while let Some(cause) = source {
-        let _ = writeln!(err, "  {}", indented(&cause.to_string()));
+        print_text(&mut err, "  ", &cause.to_string());
         source = cause.source();
     }
     if let Some(stderr) = stderr {
-        let _ = writeln!(err, "\nIt said:");
+        let _ = writeln!(err, "\nIt printed:");
         let lines: Vec<&str> = stderr.lines().collect();
         for line in &lines[lines.len().saturating_sub(20)..] {
-            let _ = writeln!(err, "  {}", text::line(line));
+            let line = text::line(line);
+            let shown = if verbosity().is_verbose { line } else { beginning(&line) };
+            let _ = writeln!(err, "  {shown}");
         }
     }
     if let Some(hint) = hint {
-        let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", indented(&hint));
+        print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &hint);
     }
 }
 
-/// An error's text, with its further lines indented so that none looks like a line of this
-/// program.
-fn indented(text: &str) -> String {
-    text::clean(text).replace('\n', "\n  ")
+/// A line of another program, without the end of a very long one.
+fn beginning(line: &str) -> String {
+    const MOST: usize = 300;
+    let length = line.chars().count();
+    if length <= MOST {
+        return line.to_owned();
+    }
+    let beginning: String = line.chars().take(MOST).collect();
+    let rest = text::count((length - MOST) as u64, "more character");
+    format!("{beginning}… ({rest} with --verbose)")
 }
+
+/// Prints a text behind what it begins with. Its further lines are indented, so that none
+/// looks like a line of this program.
+fn print_text(err: &mut impl Write, start: &str, text: &str) {
+    let text = text::clean(text);
+    let mut lines = text.split('\n');
+    let first = format!("{start}{}", lines.next().unwrap_or_default());
+    let indent = lines::plain(start).chars().count();
+    let _ = writeln!(err, "{}", folded(&first, error_width(), indent));
+    for line in lines {
+        let _ = writeln!(err, "{}", folded(&format!("  {line}"), error_width(), 4));
+    }
+}
+
+/// The column in which the things of status lines begin.
+pub(crate) const THING: usize = 13;
 
 /// A line in cargo's manner: a verb, right-aligned in 12 columns, and a thing.
 fn status_line(verb: &str, thing: &str) -> String {
@@ -142,7 +168,7 @@ impl Ui {
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
         self.print_notices();
         if !self.verbosity.is_quiet {
-            self.live.print(&status_line(verb, thing));
+            self.live.print(&status_line(verb, thing), THING);
         }
     }
 
@@ -157,7 +183,7 @@ impl Ui {
     fn regression(&mut self, what: &str) {
         if !self.verbosity.is_quiet {
             let line = format!("{BAD}{:>12}{BAD:#} {}", "Regression", text::line(what));
-            self.live.print(&line);
+            self.live.print(&line, THING);
         }
     }
 
@@ -174,7 +200,7 @@ impl Ui {
     fn warning_line(&mut self, verb: &str, what: &str) {
         if !self.verbosity.is_quiet {
             let line = format!("{WARNING}{verb:>12}{WARNING:#} {}", text::line(what));
-            self.live.print(&line);
+            self.live.print(&line, THING);
         }
     }
 
@@ -194,7 +220,8 @@ impl Ui {
 
     fn message(&mut self, kind: &str, style: Style, what: &str) {
         if !self.verbosity.is_quiet {
-            self.live.print(&format!("{style}{kind}{style:#}: {}", text::line(what)));
+            let line = format!("{style}{kind}{style:#}: {}", text::line(what));
+            self.live.print(&line, kind.len() + 2);
         }
     }
 
@@ -346,5 +373,17 @@ pub(crate) fn verdict_style(verdict: Verdict) -> Style {
         Verdict::NoRegression | Verdict::Identical => GOOD,
         Verdict::Regression => BAD,
         Verdict::Inconclusive | Verdict::NoBaseline => WARNING,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_very_long_line_the_beginning_is_shown_and_how_much_is_left_out() {
+        assert_eq!(beginning(&"é".repeat(300)), "é".repeat(300));
+        let long = beginning(&"é".repeat(1300));
+        assert_eq!(long, "é".repeat(300) + "… (1000 more characters with --verbose)");
     }
 }

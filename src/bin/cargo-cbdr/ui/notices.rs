@@ -23,7 +23,11 @@ pub(crate) fn notice(notice: &Notice) -> String {
             count(*files as u64, "file")
         ),
         Notice::NothingToCompare { base } => {
-            format!("nothing to compare: the head has no commit of its own beside `{base}`")
+            format!(
+                "nothing to compare: the head has no commit that `{base}` lacks; `cargo cbdr compare \
+                 HEAD~1` compares with the previous commit, and `--dirty` measures changes that \
+                 are not committed"
+            )
         }
         Notice::MergeRef { base } => format!(
             "`{base}` is not in this clone; the head is a merge commit, and its first parent \
@@ -95,7 +99,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
              `{named}`, which {variable} names"
         ),
         Notice::NewWaiver { metric, ceiling, reason } => format!(
-            "the branch brings a waiver of its own: `{metric}` may get worse by up to {ceiling} \
+            "the branch introduces a waiver: `{metric}` may get worse by up to {ceiling} \
              ({reason})"
         ),
         Notice::ExpiredWaiver(waiver) => format!(
@@ -155,14 +159,14 @@ fn remark(remark: &Remark) -> String {
             let ends = interval(over.summary.lower, over.summary.upper);
             let end = match over.verdict {
                 Verdict::NoRegression => "placement, not your change",
-                _ => "it may be placement; a longer `--time-limit` would tell",
+                _ => "it may be placement; a longer `--time-limit` would decide",
             };
             let layouts = text::layouts(over.number, over.placing);
             format!("{built}, over {layouts} {change} {ends}: {end}")
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average by {}, though the typical run changed by {}; the \
-             change shown is the average's over {TAIL}, which is held against the threshold",
+            "rare slow runs change the average by {}, though the typical run changed by {}; an \
+             average may change by {TAIL} times the threshold (JSON has it divided by {TAIL})",
             percent(*average),
             percent(*typical)
         ),
@@ -360,6 +364,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         0 => String::new(),
         1 if changed.len() == 1 => ", and it runs in what regressed".to_owned(),
         _ if run == changed.len() => ", and all of them run in what regressed".to_owned(),
+        1 => ", 1 of which runs in what regressed".to_owned(),
         _ => format!(", {run} of which run in what regressed"),
     };
     let others_code = changed.iter().filter(|function| function.is_edited == Some(false)).count();

@@ -2,9 +2,10 @@
 
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::layouts::Placing;
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Verdict};
+use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
+use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::workspace::git::abbreviated;
 
 pub(crate) use super::sanitize::{clean, is_hidden, line};
@@ -267,12 +268,38 @@ pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
+/// A metric whose average decides, because rare slow runs change that more than the typical
+/// run: with the numbers of the average, and with the change that is allowed for one. `None`
+/// of any other. (The result itself has its change and its bounds divided by [`TAIL`], so that
+/// one threshold is right for all.)
+pub(crate) fn on_average(metric: &MetricResult) -> Option<MetricResult> {
+    let is_overruled = metric.overruled.is_some() && metric.layouts.is_none();
+    let mean = metric.mean.filter(|_| is_overruled)?;
+    // How much worse it is; the same function leads back.
+    let turned = |change: f64| match metric.better {
+        Better::Lower => change,
+        Better::Higher => 1.0 / (1.0 + change) - 1.0,
+    };
+    let stretched = |change: f64| match turned(change) {
+        worse if worse > 0.0 => turned(TAIL * worse),
+        _ => change,
+    };
+    let (lower, upper) = (metric.summary.lower, metric.summary.upper);
+    let mut average = metric.clone();
+    average.summary = Summary { lower: lower.map(stretched), upper: upper.map(stretched), ..mean };
+    average.threshold = metric.threshold.map(|threshold| TAIL * threshold);
+    Some(average)
+}
+
 /// A regression that has just been found.
 pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+    let average = on_average(metric);
+    let on_average = if average.is_some() { " on average" } else { "" };
+    let metric = average.as_ref().unwrap_or(metric);
     let change = metric.summary.change.map_or("?".to_owned(), percent);
     let interval = interval(metric.summary.lower, metric.summary.upper);
     let (name, metric) = (&benchmark.name, &metric.name);
-    format!("{name}: {metric} {change} {interval}, {}", count(benchmark.pairs, "pair"))
+    format!("{name}: {metric} {change} {interval}{on_average}, {}", count(benchmark.pairs, "pair"))
 }
 
 /// A percentage without the noise of its last digits.
@@ -306,7 +333,7 @@ pub(crate) fn sides(sides: &Sides) -> String {
         Origin::Argument => String::new(),
         Origin::Configuration => format!("; {name} is the configured base"),
         Origin::Variable(variable) => format!("; {name} comes from {variable}"),
-        Origin::Usual => format!("; {name} is the first usual base that exists"),
+        Origin::Usual => format!("; {name} is the default"),
     };
     format!("{head} with {base}{origin}")
 }
@@ -330,6 +357,7 @@ pub(crate) fn sample_line(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cargo_cbdr::model::metric::Metric;
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {
@@ -393,6 +421,29 @@ mod tests {
         for (from, to, unit, expected) in table {
             assert_eq!(step(from, to, &unit), expected);
         }
+    }
+
+    #[test]
+    fn an_average_that_decides_has_numbers_and_a_limit_of_its_own() {
+        let with = |better, change: f64, threshold: f64| {
+            let numbers = |change: f64| Summary { change: Some(change), ..Summary::default() };
+            let summary = Summary { lower: Some(-0.01), upper: Some(change), ..numbers(change) };
+            let metric = Metric { better, ..Metric::named("x") };
+            let mut result = MetricResult::new(metric, Some(threshold), summary, None);
+            (result.overruled, result.mean) = (Some(0.0), Some(numbers(3.0 * change)));
+            result
+        };
+        let slower = on_average(&with(Better::Lower, 0.04, 0.02)).unwrap();
+        let Summary { change, lower, upper, .. } = slower.summary;
+        assert_eq!((change, lower), (Some(0.12), Some(-0.01)));
+        assert!((upper.unwrap() - 0.12).abs() < 1e-12);
+        assert_eq!(slower.threshold, Some(0.06));
+        // Where higher is better, what is worse is the ratio the other way round.
+        let fewer = on_average(&with(Better::Higher, 1.0 / 1.1 - 1.0, 0.02)).unwrap();
+        assert!((fewer.summary.upper.unwrap() - (1.0 / 1.3 - 1.0)).abs() < 1e-12);
+        let mut typical = with(Better::Lower, 0.04, 0.02);
+        typical.overruled = None;
+        assert_eq!(on_average(&typical), None);
     }
 
     #[test]

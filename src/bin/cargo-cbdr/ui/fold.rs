@@ -1,0 +1,103 @@
+//! Folds long lines between words, where a terminal would fold them in the middle of one.
+
+use std::io::{self, Write};
+
+use super::lines::plain;
+
+/// With less room than this beside the indent, a line is left to the terminal.
+const LEAST: usize = 20;
+
+/// How many columns standard error has, if it is a terminal. In a file or a pipe every line
+/// stays whole, so that it can be searched for.
+pub(crate) fn error_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into())
+}
+
+/// The same of standard output.
+pub(crate) fn output_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
+/// Prints a line to standard output, folded if that is a terminal.
+pub(crate) fn print(out: &mut impl Write, line: &str, indent: usize) -> io::Result<()> {
+    writeln!(out, "{}", folded(line, output_width(), indent))
+}
+
+/// A line that is folded between words, so that none is wider than `width` columns: what
+/// follows is indented by `indent` blanks. A word that is longer than that stays whole, so
+/// that an address can still be copied.
+pub(crate) fn folded(line: &str, width: Option<usize>, indent: usize) -> String {
+    let Some(width) = width.filter(|width| *width >= indent + LEAST) else {
+        return line.to_owned();
+    };
+    let mut words = line.split(' ');
+    let mut folded = words.next().unwrap_or_default().to_owned();
+    let mut column = columns(&folded);
+    for word in words {
+        let length = columns(word);
+        if column + 1 + length > width && column > indent {
+            folded.truncate(folded.trim_end_matches(' ').len());
+            folded += &format!("\n{:indent$}", "");
+            column = indent;
+        } else {
+            folded.push(' ');
+            column += 1;
+        }
+        folded += word;
+        column += length;
+    }
+    folded
+}
+
+/// How many columns a text takes.
+fn columns(text: &str) -> usize {
+    plain(text).chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_folded_between_words_and_indented() {
+        let line = "warning: the branch introduces a waiver of its own for `max_rss`";
+        let lines = [
+            "warning: the branch introduces a",
+            "         waiver of its own for",
+            "         `max_rss`",
+        ];
+        assert_eq!(folded(line, Some(33), 9), lines.join("\n"));
+        assert_eq!(folded(line, Some(line.len()), 9), line);
+        assert_eq!(folded(line, None, 9), line);
+        // There would be no room beside the indent.
+        assert_eq!(folded(line, Some(28), 9), line);
+    }
+
+    #[test]
+    fn colours_take_no_room_and_blanks_before_the_text_stay() {
+        let line = "\x1b[1m\x1b[32m    Sampling\x1b[0m for 2 verdicts on 2 benchmarks";
+        let lines =
+            ["\x1b[1m\x1b[32m    Sampling\x1b[0m for 2 verdicts on 2", "             benchmarks"];
+        assert_eq!(folded(line, Some(33), 13), lines.join("\n"));
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_stays_whole() {
+        let word = "https://example.org/a/very/long/address";
+        assert_eq!(folded(word, Some(20), 0), word);
+        assert_eq!(
+            folded(&format!("see {word} for more"), Some(24), 2),
+            format!("see\n  {word}\n  for more")
+        );
+    }
+
+    #[test]
+    fn nothing_is_lost_and_nothing_is_too_wide() {
+        let line = "a bc def ghij klmno pqrstu vwxyz a bc def ghij klmno pqrstu vwxyz";
+        for width in 22..80 {
+            let folded = folded(line, Some(width), 2);
+            assert!(folded.lines().all(|line| line.len() <= width), "{width}: {folded}");
+            assert_eq!(folded.replace("\n ", ""), line, "{width}");
+        }
+    }
+}
