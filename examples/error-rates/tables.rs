@@ -73,7 +73,7 @@ pub fn summary(size: &Size, results: &Results) -> String {
             "+1 %",
         ]),
     );
-    for rule in rules() {
+    for rule in rules().into_iter().filter(|rule| *rule != Rule::Before) {
         let wrong = |noises: &[Noise]| {
             let rate = |noise: &Noise| {
                 let cell = size.at_threshold(rule, *noise, 0.05);
