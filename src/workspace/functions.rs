@@ -11,6 +11,7 @@ mod object_file;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
@@ -25,11 +26,22 @@ use executable::Executable;
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
 
+/// The functions that differ between the sides, where that can be told. Object files are
+/// read for that, once.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedFunctions(OnceCell<Option<Vec<ChangedFunction>>>);
+
+impl ChangedFunctions {
+    pub(crate) fn of(&self, programs: &Pair<Program>) -> Option<&[ChangedFunction]> {
+        self.0.get_or_init(|| changed(programs).ok()).as_deref()
+    }
+}
+
 /// The functions that differ between two programs, those whose length changed most first.
 ///
 /// # Errors
 /// Why they can't be compared.
-pub(crate) fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
+fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
     let contents = own_files(&links(programs)?, programs)?;
     let linked = Pair::try_both(|side| -> Result<BTreeSet<String>, String> {
         let Some(path) = &programs[side].executable else { return Ok(BTreeSet::new()) };
