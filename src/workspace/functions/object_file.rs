@@ -32,6 +32,9 @@ const NUMBERED: &str = "anon.";
 /// How the names of constants and variables begin that the compiler numbers.
 const MADE: [&str; 2] = [NUMBERED, ".L"];
 
+/// How the names of sections begin that say where functions go on when they unwind.
+const UNWINDING: &str = ".gcc_except_table";
+
 /// How the names of sections begin that a program only writes to while it is loaded.
 const WRITTEN_ONCE: &str = ".data.rel.ro";
 
@@ -102,6 +105,8 @@ pub(super) struct ObjectFile<'d> {
     functions: HashMap<SectionIndex, FunctionsIn>,
     /// The names in sections that a program can write to, where they are in them.
     variables: HashMap<SectionIndex, Vec<(u64, String)>>,
+    /// The sections that say where the functions of a section go on when they unwind.
+    unwinding: HashMap<SectionIndex, SectionIndex>,
     /// Those of sections that were asked for.
     relocations: RefCell<HashMap<SectionIndex, Relocations>>,
 }
@@ -147,7 +152,9 @@ impl<'d> ObjectFile<'d> {
             }
         }
         variables.values_mut().for_each(|all| all.sort_unstable());
-        Some(ObjectFile { file, origin, functions, variables, relocations: RefCell::default() })
+        let unwinding = unwinding(&file);
+        let relocations = RefCell::default();
+        Some(ObjectFile { file, origin, functions, variables, unwinding, relocations })
     }
 
     pub(super) fn origin(&self) -> &'d str {
@@ -254,12 +261,17 @@ impl<'d> ObjectFile<'d> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
-        own.map(|(offset, relocation)| {
+        let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
             let target = self.target(relocation, r_type, &is_named)?;
             Some((offset - piece.start, r_type, target))
-        })
-        .collect()
+        });
+        // What unwinds refers to this, though the function does not.
+        let unwinding = self.unwinding.get(&piece.section).map(|section| {
+            let section = self.file.section_by_index(*section).ok()?;
+            Some((piece.length(), elf::R_X86_64_NONE, Target::Piece(whole(&section), 0)))
+        });
+        own.chain(unwinding).collect()
     }
 
     fn relocations_of(&self, index: SectionIndex) -> Option<Relocations> {
@@ -428,6 +440,26 @@ fn data_from<'d>(
 
 fn up_to_zero(data: &[u8]) -> Option<&[u8]> {
     data.split(|byte| *byte == 0).next()
+}
+
+/// The sections that say where the functions of a section go on when they unwind: those of its
+/// name, or the one of all.
+fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, SectionIndex> {
+    let tables: HashMap<&str, SectionIndex> = file
+        .sections()
+        .filter_map(|section| {
+            Some((section.name().ok()?.strip_prefix(UNWINDING)?, section.index()))
+        })
+        .collect();
+    let texts = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    let texts = texts.filter_map(|section| {
+        let name = section.name().ok()?;
+        let name = name.strip_prefix(".text").unwrap_or(name);
+        let plain = [".unlikely", ".hot"].iter().find_map(|kind| name.strip_prefix(kind));
+        let own = tables.get(name).or_else(|| tables.get(plain?));
+        Some((section.index(), *own.or_else(|| tables.get(""))?))
+    });
+    texts.collect()
 }
 
 /// Whether a program can write to a section.

@@ -176,6 +176,13 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
             "W.load",
             "V.load",
         ),
+        // The same code, of which another part is left behind when a call panics.
+        (
+            "pub struct Guard; impl Drop for Guard { fn drop(&mut self) { std::hint::black_box(7); } } \
+             #[inline(never)] pub fn user(f: fn(), g: fn()) { f(); let _guard = Guard; g(); }",
+            "f(); let _guard = Guard;",
+            "let _guard = Guard; f();",
+        ),
         // What the assembler makes of a function.
         (
             "#[inline(never)] pub fn user() -> u64 { let x: u64; UNSAFE { std::arch::asm!(\"mov {}, 5\", out(reg) x) }; x }",
