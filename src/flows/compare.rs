@@ -23,7 +23,7 @@ use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request, State, functions};
+use crate::workspace::{self, Preparation, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
@@ -184,17 +184,18 @@ fn changed_functions(
 ) -> Vec<Notice> {
     let mut measured = measured.iter();
     let ready = preparation.benchmarks.iter().filter_map(|prepared| match &prepared.state {
-        State::Ready(programs) => Some((&prepared.benchmark.name, programs)),
+        State::Ready(programs) => Some((prepared, programs)),
         State::Identical | State::NoBaseline => None,
     });
     let mut notices = Vec::new();
-    for ((name, programs), found) in ready.zip(discoveries) {
+    for ((prepared, programs), found) in ready.zip(discoveries) {
         let own: Vec<_> = measured.by_ref().take(found.results).collect();
         let regressed = own.into_iter().filter(|result| result.has_regressed());
         let entered: Vec<_> = regressed.map(|result| found.entered.get(&result.name)).collect();
         if !entered.is_empty()
-            && let Ok(mut changed) = functions::changed(programs)
+            && let Some(changed) = prepared.changed.of(programs)
         {
+            let mut changed = changed.to_vec();
             let is_known = entered.iter().all(Option::is_some);
             for function in changed.iter_mut().filter(|_| is_known) {
                 let mut all = entered.iter().flatten();
@@ -205,7 +206,8 @@ fn changed_functions(
                 function.is_edited = crates.and_then(|crates| names_any(&function.name, crates));
             }
             changed.sort_by_key(|function| function.runs == Some(false));
-            notices.push(Notice::Functions { benchmark: name.clone(), changed });
+            let benchmark = prepared.benchmark.name.clone();
+            notices.push(Notice::Functions { benchmark, changed });
         }
     }
     notices

@@ -5,30 +5,44 @@
 //! names.
 
 mod comparison;
+mod counterparts;
 mod executable;
 mod object_file;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use crate::exec::process::trace::Breakpoints;
 use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
-use crate::workspace::identical::{LineMoves, MovedLocation};
-use comparison::{Comparison, Naming, Objects};
+use crate::workspace::identical::{LineMoves, MovedLocation, replace};
+use comparison::{Comparison, Naming, Objects, Renamed};
+use counterparts::counterparts;
 use executable::Executable;
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
+
+/// The functions that differ between the sides, where that can be told. Object files are
+/// read for that, once.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedFunctions(OnceCell<Option<Vec<ChangedFunction>>>);
+
+impl ChangedFunctions {
+    pub(crate) fn of(&self, programs: &Pair<Program>) -> Option<&[ChangedFunction]> {
+        self.0.get_or_init(|| changed(programs).ok()).as_deref()
+    }
+}
 
 /// The functions that differ between two programs, those whose length changed most first.
 ///
 /// # Errors
 /// Why they can't be compared.
-pub(crate) fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
-    let contents = own_files(&links(programs)?)?;
+fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
+    let contents = own_files(&links(programs)?, programs)?;
     let linked = Pair::try_both(|side| -> Result<BTreeSet<String>, String> {
         let Some(path) = &programs[side].executable else { return Ok(BTreeSet::new()) };
         Ok(Executable::read(&read(path)?).functions.keys().map(|name| shown(name)).collect())
@@ -38,7 +52,7 @@ pub(crate) fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, 
 
 /// The functions that differ; where it is known what was linked in, only those.
 fn different(
-    contents: &Pair<Vec<Vec<u8>>>,
+    contents: &Pair<Vec<Content>>,
     linked: &Pair<BTreeSet<String>>,
 ) -> Vec<ChangedFunction> {
     let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
@@ -83,15 +97,12 @@ pub(crate) fn places(
 ) -> Result<Pair<FunctionPlaces>, String> {
     let links = links(programs)?;
     same_call(&links)?;
-    let contents = own_files(&links)?;
-    let sides = contents.as_ref().map(|contents| objects(contents, Naming::Exact));
-    if let Some(side) = Side::BOTH.into_iter().find(|side| sides[*side].1) {
-        return Err(format!("a library of the {side} is of a form that is not known"));
-    }
-    let sides = sides.map(|(objects, _)| objects);
+    let contents = own_files(&links, programs)?;
+    let shared = shared_files(&links)?;
+    let (sides, others) = exact_sides(&contents, &shared)?;
     let explains = |moved: &MovedLocation| moves.explains(moved);
     let mut comparison = Comparison::new(sides.as_ref(), &explains);
-    if let Some(what) = comparison.other_change() {
+    if let Some(what) = comparison.other_change(&others) {
         return Err(format!("{what} differs"));
     }
     let changed = comparison.changed_functions();
@@ -102,14 +113,36 @@ pub(crate) fn places(
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
-        let changed = changed.iter().flat_map(|name| {
-            let addresses = executable.functions.get(*name).into_iter().flatten();
-            addresses.map(|address| (*address, shown(name)))
+        let changed = changed.iter().flat_map(|name| sides[side].functions.get(*name));
+        let changed = changed.flatten().flat_map(|(_, function)| {
+            let addresses = executable.functions.get(&function.name).into_iter().flatten();
+            addresses.map(|address| (*address, shown(&function.name)))
         });
         let all = executable.functions.values().flatten().copied();
         let all = Breakpoints { entry, places: all.collect() };
         Ok(FunctionPlaces { all, changed: changed.collect() })
     })
+}
+
+/// The object files of both sides, as linkers know their functions, and the names in those
+/// files that both have.
+fn exact_sides<'d>(
+    contents: &'d Pair<Vec<Content>>,
+    shared: &[Content],
+) -> Result<(Pair<Objects<'d>>, HashSet<String>), String> {
+    let sides =
+        Pair::try_both(|side| match objects(&contents[side], Naming::Exact(Renamed::new())) {
+            (objects, false) => Ok(objects),
+            (_, true) => Err(format!("a library of the {side} is of a form that is not known")),
+        })?;
+    let mut others = HashSet::new();
+    for (origin, content) in shared {
+        others.extend(ObjectFile::all(content, origin).0.iter().flat_map(ObjectFile::names));
+    }
+    let mut names = counterparts(sides.as_ref(), &others);
+    let Pair { base, head } = sides;
+    let base = base.renamed(std::mem::take(&mut names.base));
+    Ok((Pair { base, head: head.renamed(names.head) }, others))
 }
 
 /// How both executables were linked.
@@ -137,24 +170,57 @@ fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
     }
 }
 
-/// What was kept of each side and the other has not, by contents.
-fn own_files(links: &Pair<&Relink>) -> Result<Pair<Vec<Vec<u8>>>, String> {
+/// A file: the name of the crate that it was compiled from, and what it holds.
+type Content = (String, Vec<u8>);
+
+/// What was kept of each side and the other has not, by contents. In these, each side's own
+/// path counts as the base's.
+fn own_files(
+    links: &Pair<&Relink>,
+    programs: &Pair<Program>,
+) -> Result<Pair<Vec<Content>>, String> {
+    let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
     Pair::try_both(|side| {
-        let others = links[side.other()].inputs.iter();
-        let others: BTreeSet<&String> = others.filter_map(|input| input.sha256.as_ref()).collect();
-        let is_own = |input: &&RelinkInput| {
-            input.sha256.as_ref().is_some_and(|digest| !others.contains(digest))
-        };
-        links[side].inputs.iter().filter(is_own).map(|input| read(&input.path)).collect()
+        let is_own = |input: &&RelinkInput| !is_shared(input, links[side.other()]);
+        let files = kept_files(links[side]).filter(is_own).map(|input| {
+            let (origin, mut content) = content_of(input)?;
+            if homes.base.len() == homes.head.len() {
+                replace(&mut content, homes.head, homes.base);
+            }
+            Ok((origin, content))
+        });
+        files.collect()
     })
 }
 
+/// What was kept of both sides.
+fn shared_files(links: &Pair<&Relink>) -> Result<Vec<Content>, String> {
+    let shared = kept_files(links.base).filter(|input| is_shared(input, links.head));
+    shared.map(content_of).collect()
+}
+
+fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
+    link.inputs.iter().filter(|input| input.sha256.is_some())
+}
+
+fn is_shared(input: &RelinkInput, other: &Relink) -> bool {
+    kept_files(other).any(|file| file.sha256 == input.sha256)
+}
+
+fn content_of(input: &RelinkInput) -> Result<Content, String> {
+    let name = input.path.file_name().unwrap_or_default().to_string_lossy();
+    // A hash follows the last hyphen, as in `libname-0123456789abcdef.rlib`.
+    let name = name.split('.').next().unwrap_or_default();
+    let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
+    Ok((name.trim_start_matches("lib").to_owned(), read(&input.path)?))
+}
+
 /// The object files in files, and whether a file is of another form.
-fn objects(contents: &[Vec<u8>], naming: Naming) -> (Objects<'_>, bool) {
+fn objects(contents: &[Content], naming: Naming) -> (Objects<'_>, bool) {
     let mut all = Vec::new();
     let mut has_others = false;
-    for content in contents {
-        let (objects, others) = ObjectFile::all(content);
+    for (origin, content) in contents {
+        let (objects, others) = ObjectFile::all(content, origin);
         all.extend(objects);
         has_others |= others > 0;
     }

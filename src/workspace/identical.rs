@@ -43,9 +43,9 @@ use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
 /// Whether the two are run alike: with the same arguments and in the same
-/// environment, but for the folders of the sides in them, and for what cargo
-/// tells of the package's description, version and the like: that is in the
-/// executable where it is used.
+/// environment, but for the folders of the sides in them, for the hash in the
+/// name of the executable, and for what cargo tells of the package's description,
+/// version and the like: that is in the executable where it is used.
 pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> bool {
     let [base_path, head_path] =
         [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
@@ -58,12 +58,35 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
         let counts = |name: &OsStr| !name.as_encoded_bytes().starts_with(b"CARGO_PKG_");
         let variables = command.env.iter().filter(|(name, _)| counts(name));
         let variables = variables.flat_map(|(name, value)| [plain(name), plain(value)]);
-        let arguments = command.argv.iter().map(|word| plain(word));
+        let mut arguments: Vec<_> = command.argv.iter().map(|word| plain(word)).collect();
+        if let Some(program) = arguments.first_mut() {
+            program.truncate(without_hash(program).len());
+        }
         let folder = std::iter::once(plain(command.cwd.as_os_str()));
         folder.chain(arguments).chain(variables).collect::<Vec<_>>()
     };
+    if words(base) != words(head) {
+        for (a, b) in words(base).into_iter().zip(words(head)) {
+            if a != b {}
+        }
+    }
     base.argv.len() == head.argv.len() && words(base) == words(head)
 }
+
+/// A path without the hash with which cargo ends the names of executables.
+fn without_hash(path: &[u8]) -> &[u8] {
+    let Some((name, hash)) = path.split_at_checked(path.len().saturating_sub(HASH)) else {
+        return path;
+    };
+    let is_hash = hash.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match is_hash && name.ends_with(b"-") {
+        true => name,
+        false => path,
+    }
+}
+
+/// How many digits that hash has.
+const HASH: usize = 16;
 
 /// How two programs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +148,7 @@ fn of_files(
 }
 
 /// Writes `new` over every `old` in `bytes`; the two are of one length.
-fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     let Some(&first) = old.first() else { return };
     let mut at = 0;
     while let Some(found) = bytes[at..].iter().position(|&byte| byte == first) {
@@ -228,6 +251,14 @@ mod tests {
             &["/cache/head/a"],
             &[("--bench", ""), ("DIR", "/cache/head/t"), ("N", "1")]
         ));
+        let called = |one: &str, other: &str| {
+            same_run(&command(&[one, "x"], &[]), &command(&[other, "x"], &[]), &folders)
+        };
+        assert!(called("/cache/base/a-0123456789abcdef", "/cache/head/a-fedcba9876543210"));
+        assert!(!called("/cache/base/a-0123456789abcdef", "/cache/head/b-0123456789abcdef"));
+        assert!(!called("/cache/base/a-0123456789abcdef", "/cache/head/a-0123456789abcde"));
+        assert!(!called("/cache/base/a-0123456789abcdex", "/cache/head/a-0123456789abcdey"));
+        assert!(!called("a", "b"));
     }
 
     #[test]

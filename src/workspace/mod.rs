@@ -61,6 +61,7 @@ use crate::workspace::build_command::CommandWorktree;
 use crate::workspace::cache::{Artifact, Cache, Lock, RepositoryCache};
 use crate::workspace::cargo::Workspace;
 use crate::workspace::changed_crates::changed_crates;
+use crate::workspace::functions::ChangedFunctions;
 use crate::workspace::git::Repo;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
@@ -174,6 +175,8 @@ pub(crate) struct Prepared {
     pub(crate) libraries: Pair<Versions>,
     /// The source of the head's target, where there is one.
     pub(crate) source: Option<Source>,
+    /// The functions that differ between the sides, once somebody asks.
+    pub(crate) changed: ChangedFunctions,
 }
 
 /// A source file.
@@ -374,6 +377,7 @@ fn build_sides(
             is_same_run,
             libraries,
             source,
+            changed: ChangedFunctions::default(),
         });
     }
     if let (Some(unusable), true) = (unusable, prepared.is_empty()) {

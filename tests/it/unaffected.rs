@@ -119,6 +119,45 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     }
 }
 
+/// Generic functions, which linkers tell apart by their hashes alone, and a vtable.
+const GENERIC: &str = r#"
+pub trait Kind { fn go(&self, x: u64) -> u64; }
+pub struct Some1(u64); pub struct Some2(u64);
+impl Kind for Some1 { #[inline(never)] fn go(&self, x: u64) -> u64 { twice::<u8>(x ^ self.0) } }
+impl Kind for Some2 { #[inline(never)] fn go(&self, x: u64) -> u64 { twice::<u16>(x ^ self.0) } }
+#[inline(never)] pub fn twice<T: Into<u64> + TryFrom<u64> + Default>(x: u64) -> u64 {
+    std::hint::black_box(T::try_from(x).unwrap_or_default()).into() * 2
+}
+#[inline(never)] pub fn two(x: u64) -> u64 {
+    let all: [Box<dyn Kind>; 2] = [Box::new(Some1(1)), Box::new(Some2(2))];
+    std::hint::black_box(all).iter().map(|kind| kind.go(x)).sum()
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn another_version_of_the_package_alone_touches_nothing() {
+    let repo = repo(GENERIC, GENERIC);
+    for file in ["Cargo.toml", "Cargo.lock"] {
+        repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
+    }
+    let object = compare(&repo, "");
+    if object["verdict"] != "identical" {
+        assert_eq!((statuses(&object), &object["verdict"]), (NONE, &"no-regression".into()));
+    }
+    // With a change, that counts, and where two methods are exchanged.
+    for (old, new) in [
+        (".into() * 2", ".into() * 3"),
+        ("Box::new(Some1(1)), Box::new(Some2(2))", "Box::new(Some2(1)), Box::new(Some1(2))"),
+        ("twice::<u16>", "twice::<u8>"),
+    ] {
+        assert!(GENERIC.contains(old), "{old}");
+        let changed = GENERIC.replace(old, new);
+        repo.write("src/lib.rs", &format!("{LIBRARY}{changed}"));
+        assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), SECOND, "{old}");
+    }
+}
+
 /// Ways in which a benchmark depends on what differs: its code, with a function `run`, and
 /// what of that is different on the head. Where nothing is, a file differs that it reads.
 const WAYS: [(&str, &str, &str, &str); 11] = [
@@ -458,6 +497,12 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
             _ => piece.constant += 1,
         }
         repo.write("src/lib.rs", &written(&library));
+        // Of some, all functions have other names.
+        if seed % 2 == 1 {
+            for file in ["Cargo.toml", "Cargo.lock"] {
+                repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
+            }
+        }
         let unaffected = compare(&repo, "--max-pairs 1");
         let all = compare(&repo, "--max-pairs 1 --measure-all");
         if all["verdict"] == "identical" {

@@ -48,7 +48,6 @@ impl Session<'_, '_> {
         regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
         let is_asked = when == Explain::Always;
         let deadline = (!is_asked).then(|| Instant::now() + CHEAP);
-        // Reading object files takes a while: once for each program.
         let mut differing_in = BTreeMap::new();
         let mut explanations = Vec::new();
         for (number, result, inner) in regressed.into_iter().take(MOST) {
@@ -109,8 +108,8 @@ fn worst(result: &BenchmarkResult) -> f64 {
 
 /// The names of the functions whose code differs between the sides, where that is known.
 fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
-    let changed = functions::changed(program.built).ok()?;
-    Some(changed.into_iter().map(|function| function.name).collect())
+    let changed = program.changed_functions()?;
+    Some(changed.iter().map(|function| function.name.clone()).collect())
 }
 
 fn explanation(

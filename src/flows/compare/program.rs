@@ -22,12 +22,13 @@ use crate::exec::program::Program;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
-use crate::model::notice::RunNotice;
+use crate::model::notice::{ChangedFunction, RunNotice};
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
+use crate::workspace::functions::ChangedFunctions;
 use crate::workspace::{Prepared, Source, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux takes a single
@@ -47,6 +48,7 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) built: &'a Pair<Program>,
     /// Whether both sides are called in the same way.
     pub(super) is_same_run: bool,
+    changed: &'a ChangedFunctions,
     sides: Pair<SideProgram>,
     /// What the user's filter means of it.
     part: Part<'a>,
@@ -97,6 +99,7 @@ impl<'a> ComparedProgram<'a> {
             execution,
             built: programs,
             is_same_run: prepared.is_same_run,
+            changed: &prepared.changed,
             sides,
             part,
             reported: Pair::default(),
@@ -104,6 +107,11 @@ impl<'a> ComparedProgram<'a> {
             source: prepared.source.as_ref(),
             cases: Vec::new(),
         }))
+    }
+
+    /// The functions that differ between the sides, where that can be told.
+    pub(super) fn changed_functions(&self) -> Option<&'a [ChangedFunction]> {
+        self.changed.of(self.built)
     }
 
     /// The `PATH` of its runs.

@@ -8,28 +8,35 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::object_file::{Named, ObjectFile, Piece, Target, shown};
+use super::object_file::{Named, ObjectFile, Piece, Target, Variable, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
+/// Functions whose names differ between the sides, by the name that they have on theirs: the
+/// name under which they are compared.
+pub(super) type Renamed = HashMap<String, String>;
+
 /// What makes two names the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
     /// That people write them alike: they may differ in the hashes of crates, which those of
     /// another version have. A function is known by its name.
     Shown,
-    /// That linkers know them as the same. A function that only its own object file knows is
-    /// compared as constants are: others may have its name.
-    Exact,
+    /// That linkers know them as the same, or that these names say so. A function that only
+    /// its own object file knows is compared as constants are: others may have its name.
+    Exact(Renamed),
 }
+
+/// How the names of variables begin that the compiler makes for the toolchain's libraries.
+const OF_RUSTC: &str = "__rustc::";
 
 /// A part of the object file of this number.
 pub(super) type Place = (usize, Piece);
 
 /// The object files of one side.
 pub(super) struct Objects<'d> {
-    files: Vec<ObjectFile<'d>>,
-    /// The functions by their names.
+    pub(super) files: Vec<ObjectFile<'d>>,
+    /// The functions by the names under which they are compared.
     pub(super) functions: HashMap<String, Vec<(Place, Named)>>,
     /// The constants and variables that other files can refer to.
     data: HashMap<String, Place>,
@@ -57,6 +64,11 @@ impl<'d> Objects<'d> {
         Objects { files, functions, data, exported, naming }
     }
 
+    /// The same with other names for functions.
+    pub(super) fn renamed(self, names: Renamed) -> Self {
+        if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
+    }
+
     /// The parts that belong to a program though nothing need refer to them.
     fn roots(&self) -> impl Iterator<Item = (String, Place)> {
         self.files.iter().enumerate().flat_map(|(number, file)| {
@@ -65,13 +77,13 @@ impl<'d> Objects<'d> {
     }
 
     /// What a part consists of: its bytes, and its relocations with where they point to.
-    fn content(&self, (number, piece): Place) -> Option<Content<'d>> {
+    pub(super) fn content(&self, (number, piece): Place) -> Option<Content<'d>> {
         let file = &self.files[number];
         let is_named = |is_local: bool| self.naming == Naming::Shown || !is_local;
         let references = file.references(piece, is_named)?;
         let references = references.into_iter().map(|(at, kind, target)| {
             let target = match target {
-                Target::Entry(entry) => Meaning::Entry(entry),
+                Target::Entry(entry, offset) => Meaning::Entry(entry, offset),
                 Target::Piece(piece, offset) => Meaning::Place((number, piece), offset),
                 Target::Name(name, offset) => {
                     let name = self.naming.name(&name);
@@ -89,30 +101,33 @@ impl<'d> Objects<'d> {
 }
 
 impl Naming {
-    fn name(self, name: &str) -> String {
+    fn name(&self, name: &str) -> String {
         match self {
             Naming::Shown => shown(name),
-            Naming::Exact => name.to_owned(),
+            Naming::Exact(renamed) => renamed.get(name).map_or(name, String::as_str).to_owned(),
         }
     }
 }
 
 /// What a part consists of.
-struct Content<'d> {
-    length: u64,
-    bytes: &'d [u8],
-    references: Vec<(u64, u32, Meaning<'d>)>,
+pub(super) struct Content<'d> {
+    pub(super) length: u64,
+    pub(super) bytes: &'d [u8],
+    pub(super) references: Vec<(u64, u32, Meaning<'d>)>,
 }
 
 /// What a relocation means.
-enum Meaning<'d> {
+pub(super) enum Meaning<'d> {
     Name(String, i64),
     Place(Place, i64),
-    Entry(&'d [u8]),
+    Entry(&'d [u8], u64),
 }
 
 /// Whether a location in a source only moved with its line.
 type Explains<'a> = dyn Fn(&MovedLocation) -> bool + 'a;
+
+/// A variable: the number of its object file, and its place in that.
+type VariablePlace = (usize, Variable);
 
 /// The comparison of two sides.
 pub(super) struct Comparison<'a, 'd> {
@@ -120,32 +135,54 @@ pub(super) struct Comparison<'a, 'd> {
     explains: &'a Explains<'a>,
     /// What is known to be the same.
     same: HashSet<(Place, Place)>,
+    /// Which variable of the other side each variable is, where that is settled. What is
+    /// written to one is read from no other, so that it is one at most.
+    variables: Pair<HashMap<VariablePlace, VariablePlace>>,
 }
+
+/// The most comparisons of functions that have one name.
+const MOST_NAMESAKES: usize = 10_000;
 
 impl<'a, 'd> Comparison<'a, 'd> {
     /// `explains` tells which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
-        Comparison { sides, explains, same: HashSet::new() }
+        let variables = Pair::default();
+        Comparison { sides, explains, same: HashSet::new(), variables }
     }
 
-    /// The names of the functions that are not the same on both sides.
+    /// The names under which the functions are compared that are not the same on both sides.
     pub(super) fn changed_functions(&mut self) -> Vec<&'a String> {
         let Pair { base, head } = self.sides;
         let mut names: Vec<&String> = base.functions.keys().collect();
         names.extend(head.functions.keys().filter(|name| !base.functions.contains_key(*name)));
+        // Which variables are taken for each other must not depend on chance.
+        names.sort_unstable();
         names.retain(|name| {
-            let of = |side: &'a Objects<'d>| {
+            let of = |side: &'a Objects<'d>| -> Vec<Place> {
                 let all = side.functions.get(*name).into_iter().flatten();
                 all.map(|(place, _)| *place).collect()
             };
-            !self.are_same(of(base), of(head))
+            let (base, head) = (of(base), of(head));
+            match self.sides.base.naming {
+                Naming::Shown => !self.are_same(base, head),
+                Naming::Exact(_) => !self.are_all_same(&base, &head),
+            }
         });
-        names.sort_unstable();
         names
     }
 
-    /// What else differs between the sides and could change what any function does.
-    pub(super) fn other_change(&mut self) -> Option<String> {
+    /// Whether each of the one is the same as each of the others, of which there are some:
+    /// what refers to one of them by name may mean any of them.
+    fn are_all_same(&mut self, base: &[Place], head: &[Place]) -> bool {
+        !base.is_empty()
+            && !head.is_empty()
+            && base.len().saturating_mul(head.len()) <= MOST_NAMESAKES
+            && base.iter().all(|one| head.iter().all(|other| self.is_same(*one, *other)))
+    }
+
+    /// What else differs between the sides and could change what any function does. `others`
+    /// are the names in the files that both sides have.
+    pub(super) fn other_change(&mut self, others: &HashSet<String>) -> Option<String> {
         let Pair { base, head } = self.sides;
         let roots = self.sides.map(|side| {
             let mut roots: HashMap<String, Vec<Place>> = HashMap::new();
@@ -163,11 +200,18 @@ impl<'a, 'd> Comparison<'a, 'd> {
             }
         }
         // They may be used in files that are the same on both sides.
-        let mut exported = base.exported.union(&head.exported);
-        let differs = exported.find(|name| match (base.data.get(*name), head.data.get(*name)) {
-            (Some(base), Some(head)) => !self.is_same(*base, *head),
-            _ => true,
-        });
+        let all = base.data.keys().chain(head.data.keys());
+        let is_used = |name: &&String| {
+            let is_exported =
+                Side::BOTH.iter().any(|side| self.sides[*side].exported.contains(*name));
+            is_exported || others.contains(*name) || shown(name).starts_with(OF_RUSTC)
+        };
+        let used: BTreeSet<&String> = all.filter(is_used).collect();
+        let differs =
+            used.into_iter().find(|name| match (base.data.get(*name), head.data.get(*name)) {
+                (Some(base), Some(head)) => !self.is_same(*base, *head),
+                _ => true,
+            });
         differs.map(|name| format!("the variable `{name}`"))
     }
 
@@ -182,10 +226,14 @@ impl<'a, 'd> Comparison<'a, 'd> {
 
     fn is_same(&mut self, base: Place, head: Place) -> bool {
         let mut assumed = HashSet::new();
+        let mut variables = Pair::default();
         let mut open = vec![(base, head)];
         while let Some(both) = open.pop() {
             if self.same.contains(&both) || !assumed.insert(both) {
                 continue;
+            }
+            if !self.are_no_other_variables(both, &mut variables) {
+                return false;
             }
             match self.depends_on(both) {
                 Some(more) => open.extend(more),
@@ -193,7 +241,40 @@ impl<'a, 'd> Comparison<'a, 'd> {
             }
         }
         self.same.extend(assumed);
+        for side in Side::BOTH {
+            self.variables[side].extend(std::mem::take(&mut variables[side]));
+        }
         true
+    }
+
+    /// Whether two places hold no variables, or ones of the same names that can be each
+    /// other's; `assumed` are those that are from now on.
+    fn are_no_other_variables(
+        &self,
+        (base, head): (Place, Place),
+        assumed: &mut Pair<HashMap<VariablePlace, VariablePlace>>,
+    ) -> bool {
+        let of = |side: Side, (file, piece): Place| {
+            let (variable, names) = self.sides[side].files[file].variable(piece)?;
+            Some(((file, variable), names))
+        };
+        let ((base, names), (head, other_names)) =
+            match (of(Side::Base, base), of(Side::Head, head)) {
+                (None, None) => return true,
+                (Some(base), Some(head)) => (base, head),
+                _ => return false,
+            };
+        let both = Pair { base, head };
+        let is_free = |side: Side| {
+            let known = self.variables[side].get(&both[side]).or(assumed[side].get(&both[side]));
+            known.is_none_or(|known| *known == both[side.other()])
+        };
+        let are_free = names == other_names && Side::BOTH.into_iter().all(is_free);
+        if are_free {
+            assumed.base.insert(base, head);
+            assumed.head.insert(head, base);
+        }
+        are_free
     }
 
     /// Whether both are the location of the same code in a source.
@@ -222,7 +303,9 @@ impl<'a, 'd> Comparison<'a, 'd> {
         {
             let is_same = match (one, other) {
                 (Meaning::Name(one, from), Meaning::Name(other, to)) => one == other && from == to,
-                (Meaning::Entry(one), Meaning::Entry(other)) => one == other,
+                (Meaning::Entry(one, from), Meaning::Entry(other, to)) => {
+                    one == other && from == to
+                }
                 (Meaning::Place(one, from), Meaning::Place(other, to)) => {
                     more.push((one, other));
                     from == to

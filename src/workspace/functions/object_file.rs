@@ -29,6 +29,15 @@ const ROOTS: [&str; 7] =
 /// How rustc names constants that several object files share.
 const NUMBERED: &str = "anon.";
 
+/// How the names of constants and variables begin that the compiler numbers.
+const MADE: [&str; 2] = [NUMBERED, ".L"];
+
+/// How the names of sections begin that say where functions go on when they unwind.
+const UNWINDING: &str = ".gcc_except_table";
+
+/// How the names of sections begin that a program only writes to while it is loaded.
+const WRITTEN_ONCE: &str = ".data.rel.ro";
+
 /// The longest gap between two functions that is padding at most, bytes.
 const PADDING: u64 = 63;
 
@@ -45,12 +54,17 @@ impl Piece {
     pub(super) fn length(self) -> u64 {
         self.end - self.start
     }
+
+    /// What puts the parts of a file in order.
+    pub(super) fn rank(self) -> (usize, u64) {
+        (self.section.0, self.start)
+    }
 }
 
 /// A function or a constant that has a name.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// The name as linkers know it, without what the compiler adds where it copies.
+    /// The name as linkers know it.
     pub(super) name: String,
     pub(super) piece: Piece,
     /// Whether no other object file can refer to it.
@@ -59,6 +73,9 @@ pub(super) struct Named {
     pub(super) is_exported: bool,
 }
 
+/// A variable: its section, and where it begins in that.
+pub(super) type Variable = (SectionIndex, u64);
+
 /// What a relocation points to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target<'d> {
@@ -66,8 +83,9 @@ pub(super) enum Target<'d> {
     Name(String, i64),
     /// So many bytes behind the beginning of a part of the same file.
     Piece(Piece, i64),
-    /// One entry in a section whose entries linkers merge.
-    Entry(&'d [u8]),
+    /// So many bytes behind the beginning of one entry in a section whose entries linkers
+    /// merge.
+    Entry(&'d [u8], u64),
 }
 
 /// A relocation: where from the beginning of its piece, of which kind, and to what.
@@ -82,15 +100,21 @@ type Relocations = Rc<Vec<(u64, Relocation)>>;
 /// An object file.
 pub(super) struct ObjectFile<'d> {
     file: ElfFile64<'d, LittleEndian>,
+    /// The name of the crate that it was compiled from.
+    origin: &'d str,
     functions: HashMap<SectionIndex, FunctionsIn>,
+    /// The names in sections that a program can write to, where they are in them.
+    variables: HashMap<SectionIndex, Vec<(u64, String)>>,
+    /// The sections that say where the functions of a section go on when they unwind.
+    unwinding: HashMap<SectionIndex, SectionIndex>,
     /// Those of sections that were asked for.
     relocations: RefCell<HashMap<SectionIndex, Relocations>>,
 }
 
 impl<'d> ObjectFile<'d> {
-    /// The object files in a file: itself, or the members of an archive. The second number
-    /// is that of members that are none.
-    pub(super) fn all(content: &'d [u8]) -> (Vec<Self>, usize) {
+    /// The object files in a file of a crate: itself, or the members of an archive. The
+    /// second number is that of members that are none.
+    pub(super) fn all(content: &'d [u8], origin: &'d str) -> (Vec<Self>, usize) {
         let members: Vec<&[u8]> = match ArchiveFile::parse(content) {
             Ok(archive) => {
                 let members = archive.members().filter_map(Result::ok);
@@ -99,12 +123,13 @@ impl<'d> ObjectFile<'d> {
             Err(_) => vec![content],
         };
         let count = members.len();
-        let objects: Vec<Self> = members.into_iter().filter_map(Self::one).collect();
+        let objects: Vec<Self> =
+            members.into_iter().filter_map(|member| Self::one(member, origin)).collect();
         let others = count - objects.len();
         (objects, others)
     }
 
-    fn one(content: &'d [u8]) -> Option<Self> {
+    fn one(content: &'d [u8], origin: &'d str) -> Option<Self> {
         let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
         if file.kind() != ObjectKind::Relocatable {
             return None;
@@ -117,7 +142,23 @@ impl<'d> ObjectFile<'d> {
             }
         }
         functions.values_mut().for_each(|all| all.sort_unstable_by_key(|one| (one.0, one.1)));
-        Some(ObjectFile { file, functions, relocations: RefCell::default() })
+        let mut variables: HashMap<SectionIndex, Vec<(u64, String)>> =
+            file.sections().filter(is_writable).map(|one| (one.index(), Vec::new())).collect();
+        for symbol in file.symbols() {
+            let all = symbol.section_index().and_then(|section| variables.get_mut(&section));
+            if let (Some(all), Some(name)) = (all, name_of(&symbol)) {
+                let is_numbered = name.is_empty() || MADE.iter().any(|made| name.starts_with(made));
+                all.extend((!is_numbered).then(|| (symbol.address(), shown(&name))));
+            }
+        }
+        variables.values_mut().for_each(|all| all.sort_unstable());
+        let unwinding = unwinding(&file);
+        let relocations = RefCell::default();
+        Some(ObjectFile { file, origin, functions, variables, unwinding, relocations })
+    }
+
+    pub(super) fn origin(&self) -> &'d str {
+        self.origin
     }
 
     /// The functions.
@@ -143,6 +184,23 @@ impl<'d> ObjectFile<'d> {
             || rustc_demangle::try_demangle(name).is_ok();
         let (is_local, is_exported) = (symbol.is_local(), !symbol.is_local() && !is_made);
         Some(Named { name: name_of(symbol)?, piece, is_local, is_exported })
+    }
+
+    /// The variables that a part is, and their names; none if it can't be written to.
+    pub(super) fn variable(&self, piece: Piece) -> Option<(Variable, Vec<(u64, &str)>)> {
+        let all = self.variables.get(&piece.section)?;
+        let own =
+            all.iter().filter(|(at, _)| (piece.start..piece.end.max(piece.start + 1)).contains(at));
+        let own = own.map(|(at, name)| (at - piece.start, &**name)).collect();
+        Some(((piece.section, piece.start), own))
+    }
+
+    /// The names that linkers know in it: of what it has, and of what it refers to.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.file
+            .symbols()
+            .filter(|symbol| !symbol.is_local())
+            .filter_map(|symbol| name_of(&symbol))
     }
 
     /// The sections that take part in a program though nothing need refer to them: code that
@@ -203,12 +261,17 @@ impl<'d> ObjectFile<'d> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
-        own.map(|(offset, relocation)| {
+        let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
             let target = self.target(relocation, r_type, &is_named)?;
             Some((offset - piece.start, r_type, target))
-        })
-        .collect()
+        });
+        // What unwinds refers to this, though the function does not.
+        let unwinding = self.unwinding.get(&piece.section).map(|section| {
+            let section = self.file.section_by_index(*section).ok()?;
+            Some((piece.length(), elf::R_X86_64_NONE, Target::Piece(whole(&section), 0)))
+        });
+        own.chain(unwinding).collect()
     }
 
     fn relocations_of(&self, index: SectionIndex) -> Option<Relocations> {
@@ -255,7 +318,7 @@ impl<'d> ObjectFile<'d> {
             return self.function_target(&symbol, offset, is_named);
         }
         Some(match self.entry(section, place, r_type, addend) {
-            Some(entry) => Target::Entry(entry),
+            Some((entry, offset)) => Target::Entry(entry, offset),
             None => {
                 let section = self.file.section_by_index(section).ok()?;
                 Target::Piece(whole(&section), (place as i64).checked_add(addend)?)
@@ -291,8 +354,14 @@ impl<'d> ObjectFile<'d> {
     }
 
     /// The one entry that is meant in a section whose entries linkers merge, where that is
-    /// certain.
-    fn entry(&self, index: SectionIndex, place: u64, r_type: u32, addend: i64) -> Option<&'d [u8]> {
+    /// certain, and how many bytes behind its beginning.
+    fn entry(
+        &self,
+        index: SectionIndex,
+        place: u64,
+        r_type: u32,
+        addend: i64,
+    ) -> Option<(&'d [u8], u64)> {
         let section = self.file.section_by_index(index).ok()?;
         let SectionFlags::Elf { sh_flags } = section.flags() else { return None };
         if sh_flags & u64::from(elf::SHF_MERGE) == 0 {
@@ -306,10 +375,14 @@ impl<'d> ObjectFile<'d> {
         let from = addend.checked_add(behind(r_type)).filter(|_| is_certain)?;
         let data = data_from(&section, place, from)?;
         if sh_flags & u64::from(elf::SHF_STRINGS) != 0 {
-            return up_to_zero(data);
+            return Some((up_to_zero(data)?, 0));
         }
         let size = section.elf_section_header().sh_entsize(LittleEndian);
-        data.get(..size as usize)
+        let all = section.data().ok()?;
+        let at = (all.len() - data.len()) as u64;
+        let offset = at.checked_rem(size)?;
+        let start = (at - offset) as usize;
+        Some((all.get(start..start + size as usize)?, offset))
     }
 
     /// The source, line and column of a part that is a `core::panic::Location`, as far as its
@@ -369,14 +442,40 @@ fn up_to_zero(data: &[u8]) -> Option<&[u8]> {
     data.split(|byte| *byte == 0).next()
 }
 
+/// The sections that say where the functions of a section go on when they unwind: those of its
+/// name, or the one of all.
+fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, SectionIndex> {
+    let tables: HashMap<&str, SectionIndex> = file
+        .sections()
+        .filter_map(|section| {
+            Some((section.name().ok()?.strip_prefix(UNWINDING)?, section.index()))
+        })
+        .collect();
+    let texts = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    let texts = texts.filter_map(|section| {
+        let name = section.name().ok()?;
+        let name = name.strip_prefix(".text").unwrap_or(name);
+        let plain = [".unlikely", ".hot"].iter().find_map(|kind| name.strip_prefix(kind));
+        let own = tables.get(name).or_else(|| tables.get(plain?));
+        Some((section.index(), *own.or_else(|| tables.get(""))?))
+    });
+    texts.collect()
+}
+
+/// Whether a program can write to a section.
+fn is_writable(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+    let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
+    sh_flags & u64::from(elf::SHF_WRITE) != 0
+        && !section.name().is_ok_and(|name| name.starts_with(WRITTEN_ONCE))
+}
+
 pub(super) fn is_function(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
     symbol.kind() == SymbolKind::Text && symbol.section_index().is_some()
 }
 
-/// The name of a symbol, without what the compiler adds to names of its own making.
+/// The name of a symbol.
 pub(super) fn name_of<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<String> {
-    let name = symbol.name().ok()?;
-    Some(without_promotion(name).unwrap_or(name).to_owned())
+    Some(symbol.name().ok()?.to_owned())
 }
 
 /// A name without the `.llvm.` and the number that the compiler adds where it lets other
@@ -386,10 +485,11 @@ fn without_promotion(name: &str) -> Option<&str> {
     number.bytes().all(|digit| digit.is_ascii_digit()).then_some(name)
 }
 
-/// A name as people write it, without the hashes of crates.
+/// A name as people write it, without the hashes of crates and what the compiler adds to names
+/// of its own making.
 pub(crate) fn shown(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(name) => format!("{name:#}"),
-        Err(_) => name.to_owned(),
+        Err(_) => without_promotion(name).unwrap_or(name).to_owned(),
     }
 }

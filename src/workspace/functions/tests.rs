@@ -1,11 +1,12 @@
 //! Libraries that rustc has compiled are compared.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use super::comparison::{Comparison, Naming};
-use super::{different, objects};
+use super::comparison::Comparison;
+use super::{Content, different, exact_sides};
 use crate::exec::system::{LINKS_AS_GNU, write};
-use crate::model::side::Pair;
+use crate::model::side::{Pair, Side};
 
 /// Functions that do some work each, two of which refer to something beside themselves.
 const LIBRARY: &str = r#"
@@ -20,16 +21,21 @@ static TABLE: [u32; 4] = [2, 3, 5, 7];
 "#;
 
 /// A library as rustc compiles it.
-fn compiled(source: &str) -> Vec<Vec<u8>> {
+fn compiled(source: &str) -> Vec<Content> {
     let folder = tempfile::tempdir().unwrap();
+    rustc(folder.path(), "library", source, &["-Ccodegen-units=1"])
+}
+
+fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Vec<Content> {
     // The house keeps that word to where system calls are.
     let source = source.replace("UNSAFE", concat!("un", "safe"));
-    write(&folder.path().join("library.rs"), &source);
+    let file = format!("{name}.rs");
+    write(&folder.join(&file), &source);
     let mut rustc = std::process::Command::new("rustc");
-    rustc.current_dir(&folder).args(["--crate-type=rlib", "-O", "-Ccodegen-units=1", "-Awarnings"]);
-    rustc.args(["--edition=2021", "library.rs"]);
+    rustc.current_dir(folder).args(["--crate-type=rlib", "-O", "-Awarnings"]);
+    rustc.args(["--edition=2021", &file]).args(more);
     assert!(rustc.status().unwrap().success());
-    vec![std::fs::read(folder.path().join("liblibrary.rlib")).unwrap()]
+    vec![(name.to_owned(), std::fs::read(folder.join(format!("lib{name}.rlib"))).unwrap())]
 }
 
 /// The names of the functions that differ after a replacement in the library.
@@ -91,13 +97,23 @@ fn what_changed_most_in_length_comes_first_and_what_is_not_linked_does_not_come(
 /// functions in which they differ, without hashes.
 fn exactly(base: &str, head: &str) -> (Option<String>, Vec<String>) {
     let libraries = Pair { base, head }.map(|source| compiled(&format!("{LIBRARY}{source}")));
-    let sides = libraries.as_ref().map(|library| objects(library, Naming::Exact).0);
+    differences(&libraries, &[])
+}
+
+fn differences(
+    libraries: &Pair<Vec<Content>>,
+    shared: &[Content],
+) -> (Option<String>, Vec<String>) {
+    let (sides, others) = exact_sides(libraries, shared).unwrap();
     let mut comparison = Comparison::new(sides.as_ref(), &|_| false);
-    let other = comparison.other_change();
-    let mut names: Vec<String> =
-        comparison.changed_functions().into_iter().map(|name| super::shown(name)).collect();
-    names.dedup();
-    (other, names)
+    let other = comparison.other_change(&others);
+    let changed = comparison.changed_functions().into_iter();
+    let names = changed.flat_map(|name| {
+        let of = |side: Side| sides[side].functions.get(name).into_iter().flatten();
+        Side::BOTH.into_iter().flat_map(of).map(|(_, function)| super::shown(&function.name))
+    });
+    let names: BTreeSet<String> = names.collect();
+    (other, names.into_iter().collect())
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
@@ -151,6 +167,22 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
             "[plain, other]",
             "[other, plain]",
         ),
+        // Two variables that hold the same at first: one is written to, and which is read?
+        (
+            "use std::sync::atomic::{AtomicU64, Ordering::SeqCst}; \
+             static V: AtomicU64 = AtomicU64::new(0); static W: AtomicU64 = AtomicU64::new(0); \
+             #[inline(never)] pub fn user(x: u64) -> u64 { V.store(x, SeqCst); W.load(SeqCst) } \
+             #[inline(never)] pub fn more(x: u64) { W.store(x, SeqCst); }",
+            "W.load",
+            "V.load",
+        ),
+        // The same code, of which another part is left behind when a call panics.
+        (
+            "pub struct Guard; impl Drop for Guard { fn drop(&mut self) { std::hint::black_box(7); } } \
+             #[inline(never)] pub fn user(f: fn(), g: fn()) { f(); let _guard = Guard; g(); }",
+            "f(); let _guard = Guard;",
+            "let _guard = Guard; f();",
+        ),
         // What the assembler makes of a function.
         (
             "#[inline(never)] pub fn user() -> u64 { let x: u64; UNSAFE { std::arch::asm!(\"mov {}, 5\", out(reg) x) }; x }",
@@ -203,5 +235,113 @@ fn what_no_function_refers_to_is_not_overlooked() {
         let (other, changed) = exactly(source, &source.replace(old, new));
         assert!(other.is_some(), "{source}: {changed:?}");
         assert_eq!(exactly(source, source), (None, Vec::new()), "{source}");
+    }
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn a_variable_that_both_sides_files_read_is_not_overlooked() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#[inline(never)] pub fn filler() {} pub static TABLE: [u64; 3] = [5, 6, 7];";
+    let base = rustc(folder.path(), "library", source, &[]);
+    let user = "#[inline(never)] pub fn user(x: usize) -> u64 { library::TABLE[x % 3] }";
+    let user = rustc(folder.path(), "user", user, &["--extern=library=liblibrary.rlib"]);
+    let head = rustc(folder.path(), "library", &source.replace("6, 7", "8, 7"), &[]);
+    let libraries = Pair { base, head };
+    let (other, changed) = differences(&libraries, &user);
+    assert!(other.is_some_and(|other| other.contains("TABLE")), "{changed:?}");
+}
+
+/// Functions that are told apart by what they do: several are written alike, or call each
+/// other in circles.
+const ALIKE: &str = r#"
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::hint::black_box;
+pub trait Kind { fn go(&self, x: u64) -> u64; }
+pub struct One; pub struct Two; pub struct Three;
+impl Kind for One { #[inline(never)] fn go(&self, x: u64) -> u64 { odd::<One>(x) ^ 3 } }
+impl Kind for Two { #[inline(never)] fn go(&self, x: u64) -> u64 { odd::<Two>(x) ^ 5 } }
+impl Kind for Three { #[inline(never)] fn go(&self, x: u64) -> u64 { even::<Three>(x) ^ 3 } }
+pub trait Amount { const AMOUNT: u64; }
+impl Amount for One { const AMOUNT: u64 = 1; }
+impl Amount for Two { const AMOUNT: u64 = 2; }
+impl Amount for Three { const AMOUNT: u64 = 1; }
+#[inline(never)] fn even<T: Amount>(x: u64) -> u64 { if x == 0 { 1 } else { black_box(odd::<T>)(x - 1) } }
+#[inline(never)] fn odd<T: Amount>(x: u64) -> u64 { if x == 0 { T::AMOUNT } else { black_box(even::<T>)(x - 1) } }
+#[inline(never)] fn relay<T: Amount>(x: u64) -> u64 { black_box(even::<T> as fn(u64) -> u64)(x) }
+#[inline(never)] pub fn user(x: u64) -> u64 {
+    let all: [&dyn Kind; 3] = [&One, &Two, &Three];
+    black_box(all).iter().map(|kind| kind.go(x)).sum()
+}
+#[inline(never)] pub fn pointers(x: u64) -> u64 {
+    let all: [fn(u64) -> u64; 2] = [relay::<One>, relay::<Two>];
+    black_box(all).iter().map(|one| one(x)).sum()
+}
+#[inline(never)] pub fn closures(x: u64) -> u64 {
+    let all: [fn(u64) -> u64; 2] = [|x| plain(x) + 1, |x| plain(x) + 2];
+    black_box(all)[black_box(0)](x)
+}
+#[inline(never)] pub fn counts(x: u64) -> u64 {
+    static V: AtomicU64 = AtomicU64::new(0); V.fetch_add(x, SeqCst)
+}
+#[inline(never)] pub fn shows(x: u64) -> u64 {
+    static V: AtomicU64 = AtomicU64::new(0); static W: AtomicU64 = AtomicU64::new(0);
+    black_box(&V).store(x, SeqCst); black_box(&W).load(SeqCst)
+}
+#[inline(never)] pub fn sorted(mut x: Vec<u64>) -> Vec<u64> { x.sort_by_key(|one| one ^ 5); x }
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn functions_that_are_written_alike_are_not_taken_for_each_other() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    // What is exchanged or changed, and functions of which one at least has to differ.
+    let table: [(&str, &str, &[&str]); 9] = [
+        ("[&One, &Two, &Three]", "[&Two, &One, &Three]", &["library::user"]),
+        ("[&One, &Two, &Three]", "[&One, &Two, &One]", &["library::user"]),
+        ("[relay::<One>, relay::<Two>]", "[relay::<Two>, relay::<One>]", &["library::pointers"]),
+        (
+            "plain(x) + 1, |x| plain(x) + 2",
+            "plain(x) + 2, |x| plain(x) + 1",
+            &["library::closures"],
+        ),
+        (
+            "Two { const AMOUNT: u64 = 2",
+            "Two { const AMOUNT: u64 = 7",
+            &["library::pointers", "library::odd"],
+        ),
+        // Those of the first type do what those of the second did, and the reverse.
+        (
+            "One { const AMOUNT: u64 = 1; }\nimpl Amount for Two { const AMOUNT: u64 = 2",
+            "One { const AMOUNT: u64 = 2; }\nimpl Amount for Two { const AMOUNT: u64 = 1",
+            &["library::pointers", "library::odd"],
+        ),
+        ("black_box(&W).load", "black_box(&V).load", &["library::shows"]),
+        ("odd::<Two>(x) ^ 5", "odd::<One>(x) ^ 5", &["<library::Two as library::Kind>::go"]),
+        ("plain(x).wrapping", "plain(x + 1).wrapping", &["library::other"]),
+    ];
+    let all = format!("{LIBRARY}{ALIKE}");
+    for units in ["-Ccodegen-units=1", "-Ccodegen-units=16"] {
+        let of = |source: &str, version: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            rustc(folder.path(), "library", source, &[&format!("-Cmetadata={version}"), units])
+        };
+        let base = of(&all, "1.0.0");
+        let libraries = Pair { base: base.clone(), head: of(&all, "1.0.1") };
+        assert_eq!(differences(&libraries, &[]), (None, Vec::new()), "{units}");
+        for (old, new, expected) in table {
+            assert!(all.contains(old), "{old}");
+            let head = of(&all.replace(old, new), "1.0.1");
+            let (_, changed) = differences(&Pair { base: base.clone(), head }, &[]);
+            let is_seen = expected.iter().any(|name| changed.iter().any(|one| one == name));
+            assert!(is_seen, "{old}, {units}: {changed:?}");
+            // Nor does everything differ.
+            assert!(!changed.contains(&"library::real".to_owned()), "{old}: {changed:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use similar::{DiffOp, TextDiff};
 
@@ -20,17 +20,24 @@ pub(crate) struct LineMoves {
     pub(crate) workspace: PathBuf,
     /// The files in which the trees differ, from the roots of these.
     pub(crate) changed: Vec<String>,
-    /// By the names of the sources: from lines in the base to lines in the head.
+    /// By the paths of the sources from the roots: from lines in the base to lines in the
+    /// head.
     pub(crate) lines: OnceCell<BTreeMap<String, BTreeMap<u32, u32>>>,
 }
 
 impl LineMoves {
     /// Whether a location only moved with its line. Never where a source may do something
-    /// with the places of its code.
+    /// with the places of its code. Sources outside of the workspace are named by their
+    /// paths, as in the base.
     pub(crate) fn explains(&self, location: &MovedLocation) -> bool {
         let ((base, column), (head, other_column)) = (location.base, location.head);
         let lines = self.lines.get_or_init(|| self.read());
-        let moved = lines.get(&location.source).and_then(|lines| lines.get(&base));
+        let source = Path::new(&location.source);
+        let path = match source.strip_prefix(&self.trees.base) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) => self.workspace.join(source),
+        };
+        let moved = path.to_str().and_then(|path| lines.get(path)?.get(&base));
         column == other_column && moved == Some(&head)
     }
 
@@ -42,8 +49,7 @@ impl LineMoves {
         let lines = sources.filter_map(|path| {
             let texts = Pair::try_both(|side| std::fs::read_to_string(self.trees[side].join(path)));
             let Pair { base, head } = texts.ok()?;
-            let name = std::path::Path::new(path).strip_prefix(&self.workspace).ok()?;
-            Some((name.to_str()?.to_owned(), equal_lines(&base, &head)))
+            Some((path.clone(), equal_lines(&base, &head)))
         });
         lines.collect()
     }
@@ -89,6 +95,9 @@ mod tests {
         assert!(!explains(&moves, source, (2, 5), (3, 5)), "the line has changed");
         assert!(!explains(&moves, source, (1, 5), (3, 5)), "another line");
         assert!(!explains(&moves, "src/main.rs", (1, 5), (2, 5)), "another source");
+        let absolute = trees.base.join("in/src/lib.rs");
+        assert!(explains(&moves, absolute.to_str().unwrap(), (1, 5), (2, 5)));
+        assert!(!explains(&moves, "in/src/lib.rs", (1, 5), (2, 5)), "as from the root");
         write(&trees.head.join("in/src/other.rs"), "fn f() -> u32 { line!() }\n");
         let moves = LineMoves { lines: OnceCell::new(), ..moves };
         assert!(!explains(&moves, source, (1, 5), (2, 5)), "a source asks for lines");
