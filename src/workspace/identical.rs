@@ -65,11 +65,6 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
         let folder = std::iter::once(plain(command.cwd.as_os_str()));
         folder.chain(arguments).chain(variables).collect::<Vec<_>>()
     };
-    if words(base) != words(head) {
-        for (a, b) in words(base).into_iter().zip(words(head)) {
-            if a != b {}
-        }
-    }
     base.argv.len() == head.argv.len() && words(base) == words(head)
 }
 

@@ -188,7 +188,9 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
         repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
         repo.replace(file, old, "other");
         repo.commit(file);
-        let object = repo.cbdr(args).run().code(0).json();
+        // Without this variable a run reads neither.
+        let log = repo.around().join("witness");
+        let object = repo.cbdr(args).env("WITNESS", &log).run().code(0).json();
         assert_eq!(object["verdict"], "inconclusive", "{file}");
         assert_eq!(object["benchmarks"][0]["pairs"], 1);
     }
