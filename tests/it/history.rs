@@ -430,11 +430,12 @@ fn ten_recorders_at_once_lose_nothing() {
         let args = "history record --runs 1 --warmup 0 --command true";
         let cbdr = Cbdr::new(repo.path(), &cache).args(args.split(' '));
         let mut command = cbdr.into_command();
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let mut children: Vec<_> = (0..10).map(start).collect();
-    for child in &mut children {
-        assert!(child.wait().unwrap().success());
+    let children: Vec<_> = (0..10).map(start).collect();
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
     assert_eq!(repo.noted(&repo.head()).len(), 10);
 }
