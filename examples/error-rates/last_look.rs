@@ -31,7 +31,7 @@ pub struct LastLook {
 }
 
 impl LastLook {
-    fn run(&self, source: &mut Source, random: &mut Random) -> (Option<Decision>, u32) {
+    fn run(&self, source: &mut Source, random: &mut Random) -> (Option<Decision>, f64) {
         // Only the all-clear: an alarm within so few pairs needs no help.
         let early = Levels::new(1.0 - LEVEL * (1.0 - self.kept), 1);
         let mut running = Running::new(Estimator::Robust, Better::Lower, early);
@@ -44,11 +44,11 @@ impl LastLook {
             running.push(base, head);
             distances.push((head / base).ln() - THRESHOLD.ln_1p());
             if let Some(decision) = running.decide(THRESHOLD) {
-                return (Some(decision), pair);
+                return (Some(decision), pair.into());
             }
         }
         let clears = self.kept > 0.0 && signed_ranks(&distances) < critical(self.kept * LEVEL);
-        (clears.then_some(Decision::NoRegression), PAIRS)
+        (clears.then_some(Decision::NoRegression), PAIRS.into())
     }
 }
 
@@ -70,15 +70,7 @@ fn critical(level: f64) -> f64 {
 
 impl Simulated for LastLook {
     fn tally(&self, seed: u64) -> Tally {
-        let mut random = Random::seeded(seed);
-        let mut source = Source::new(self.noise);
-        let mut tally = Tally { runs: self.runs, ..Tally::default() };
-        for _ in 0..self.runs {
-            source.restart();
-            let (decision, pairs) = self.run(&mut source, &mut random);
-            tally.push(decision, pairs.into());
-        }
-        tally
+        Tally::simulated(self.runs, self.noise, seed, |source, random| self.run(source, random))
     }
 
     fn promised(&self) -> Option<(f64, f64)> {

@@ -32,10 +32,13 @@ use plan::{Results, Size};
 
 const SEED: u64 = 20_261_121;
 
+/// Tables that can be made alone, on so many threads.
+type Part = fn(&Size, usize) -> String;
+
 fn main() {
     let mut size = Size { runs: 4000, pairs: 400, patience: 3000 };
     let (mut horizon, mut readme) = (300_000, false);
-    let (mut shards, mut layouts, mut suites, mut last_look) = (false, false, false, false);
+    let mut alone: Option<Part> = None;
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => {
@@ -43,10 +46,10 @@ fn main() {
                 horizon = 20_000;
             }
             "--readme" => readme = true,
-            "--shards" => shards = true,
-            "--layouts" => layouts = true,
-            "--suites" => suites = true,
-            "--last-look" => last_look = true,
+            "--shards" => alone = Some(shards_of),
+            "--layouts" => alone = Some(layouts_of),
+            "--suites" => alone = Some(suites_of),
+            "--last-look" => alone = Some(last_look_of),
             other => {
                 let known =
                     "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites` or `--last-look`";
@@ -55,20 +58,8 @@ fn main() {
         }
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    if shards {
-        print!("{}", shards_of(&size, threads));
-        return;
-    }
-    if layouts {
-        print!("{}", layouts_of(&size, threads));
-        return;
-    }
-    if suites {
-        print!("{}", suites_of(&size, threads));
-        return;
-    }
-    if last_look {
-        print!("{}", last_look_of(&size, threads));
+    if let Some(part) = alone {
+        print!("{}", part(&size, threads));
         return;
     }
     let cells = if readme { size.summary() } else { size.all() };
@@ -92,10 +83,9 @@ fn main() {
     print!("{}", tables::summary(&size, &results));
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
-    print!("{}", shards_of(&size, threads));
-    print!("{}", layouts_of(&size, threads));
-    print!("{}", suites_of(&size, threads));
-    print!("{}", last_look_of(&size, threads));
+    for part in [shards_of, layouts_of, suites_of, last_look_of] {
+        print!("{}", part(&size, threads));
+    }
 }
 
 /// The table with a last look.

@@ -128,19 +128,14 @@ impl Simulated for Suite {
     /// An alarm is a wrong one. The pairs are the rounds to the first alarm, or the number of
     /// names that were found.
     fn tally(&self, seed: u64) -> Tally {
-        let mut random = Random::seeded(seed);
-        let mut source = Source::new(self.noise);
-        let mut tally = Tally { runs: self.runs, ..Tally::default() };
-        for _ in 0..self.runs {
-            source.restart();
-            let (is_wrong, first, names) = self.run(&mut source, &mut random);
+        Tally::simulated(self.runs, self.noise, seed, |source, random| {
+            let (is_wrong, first, names) = self.run(source, random);
             let number = match self.asked {
                 Asked::AnyByShares | Asked::AnyByAverage => first.unwrap_or(self.rounds).into(),
                 Asked::WhichByShares | Asked::WhichByHolm => names as f64,
             };
-            tally.push(is_wrong.then_some(Decision::Regression), number);
-        }
-        tally
+            (is_wrong.then_some(Decision::Regression), number)
+        })
     }
 
     fn promised(&self) -> Option<(f64, f64)> {

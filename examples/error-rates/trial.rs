@@ -79,6 +79,23 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts as many comparisons, each of which `one` simulates from the noise.
+    pub fn simulated(
+        runs: u32,
+        noise: Noise,
+        seed: u64,
+        mut one: impl FnMut(&mut Source, &mut Random) -> (Option<Decision>, f64),
+    ) -> Self {
+        let (mut random, mut source) = (Random::seeded(seed), Source::new(noise));
+        let mut tally = Tally { runs, ..Tally::default() };
+        for _ in 0..runs {
+            source.restart();
+            let (decision, pairs) = one(&mut source, &mut random);
+            tally.push(decision, pairs);
+        }
+        tally
+    }
+
     /// Counts a comparison, which took so many pairs (or seconds).
     pub fn push(&mut self, decision: Option<Decision>, pairs: f64) {
         match decision {
@@ -122,22 +139,14 @@ pub fn error_of_rate(rate: f64, runs: u32) -> f64 {
 
 impl Cell {
     pub fn tally(&self, seed: u64) -> Tally {
-        let mut random = Random::seeded(seed);
-        let mut source = Source::new(self.noise);
-        let mut tally = Tally { runs: self.runs, ..Tally::default() };
         let critical = CriticalValues::new(self.rule);
-        for _ in 0..self.runs {
-            source.restart();
-            let (decision, pairs) = match self.rule {
-                Rule::Ours(estimator) | Rule::InBlocks(estimator) => {
-                    self.ours(estimator, &mut source, &mut random)
-                }
-                Rule::Before => self.before(&mut source, &mut random),
-                Rule::Welch(_) => self.welch(&critical, &mut source, &mut random),
-            };
-            tally.push(decision, pairs);
-        }
-        tally
+        Tally::simulated(self.runs, self.noise, seed, |source, random| match self.rule {
+            Rule::Ours(estimator) | Rule::InBlocks(estimator) => {
+                self.ours(estimator, source, random)
+            }
+            Rule::Before => self.before(source, random),
+            Rule::Welch(_) => self.welch(&critical, source, random),
+        })
     }
 
     fn ours(

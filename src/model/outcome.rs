@@ -63,6 +63,18 @@ impl Verdict {
         }
         overall
     }
+
+    /// The verdict on benchmarks, of which one may be [likely slower](Outcome::likely_slower).
+    pub(crate) fn of_benchmarks(
+        benchmarks: &[BenchmarkResult],
+        likely_slower: Option<&str>,
+    ) -> Self {
+        let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        match likely_slower {
+            Some(_) => Verdict::Regression,
+            None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
+        }
+    }
 }
 
 /// What a gate makes of an answer that is neither yes nor no.
@@ -381,11 +393,7 @@ pub struct Sampled {
 impl Sampled {
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
-        if self.likely_slower.is_some() {
-            return Verdict::Regression;
-        }
-        let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        Verdict::overall(metrics.filter_map(|metric| metric.verdict))
+        Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
     }
 
     /// Whether a metric has regressed.

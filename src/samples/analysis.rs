@@ -195,11 +195,7 @@ impl Analysis {
         let benchmarks: Vec<BenchmarkResult> =
             (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
         let likely_slower = self.likely_slower();
-        let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        let verdict = match likely_slower {
-            Some(_) => Verdict::Regression,
-            None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
-        };
+        let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
         let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
         let mean_stands_in = self.spec.needs_pairs() && !has(Method::Sequential);
         let mut policy = self.spec.policy.clone();

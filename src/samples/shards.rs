@@ -217,11 +217,7 @@ fn judge(parts: &[Part], companion: &Companion) -> Outcome {
         });
         benchmarks[at].metrics.push(exact.result(&companion.units));
     }
-    let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-    let verdict = match likely_slower {
-        Some(_) => Verdict::Regression,
-        None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
-    };
+    let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
     let stopped_by = match verdict {
         Verdict::Inconclusive => StoppedBy::MaxPairs,
         _ => StoppedBy::Verdict,

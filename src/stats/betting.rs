@@ -107,10 +107,9 @@ impl Wager {
     /// A wager that may be lost with a probability of `level`. With a level outside of 0
     /// to 0.5 it is never won.
     pub(super) fn new(aim: Aim, level: f64) -> Self {
-        let is_level = level > 0.0 && level < 0.5;
         Wager {
             aim,
-            needed: if is_level { level.recip() } else { f64::INFINITY },
+            needed: needed(level),
             capital: 1.0,
             most: 1.0,
             ln_unlimited: 0.0,
@@ -161,7 +160,7 @@ impl Wager {
     /// From now on a `level` is enough that is above the one before. The largest capital so far
     /// counts: Ville's inequality is about it.
     pub(super) fn relax(&mut self, level: f64) {
-        self.needed = Wager::new(self.aim, level).needed;
+        self.needed = needed(level);
     }
 
     /// The capital, which has a mean of at most 1 if the candidate is true.
@@ -203,6 +202,11 @@ impl Aim {
     fn parts(self) -> [f64; BETS.len()] {
         BETS.map(|bet| if self == Aim::Above { bet.alarm } else { bet.clear })
     }
+}
+
+/// The capital that refutes a candidate at `level`: none does outside of 0 to 0.5.
+fn needed(level: f64) -> f64 {
+    if level > 0.0 && level < 0.5 { level.recip() } else { f64::INFINITY }
 }
 
 /// `tanh(value / scale)`: the sign of the value if there is no scale yet, or none at all
@@ -264,7 +268,7 @@ impl Guard {
     /// A guard that may be wrong with a probability of `level`.
     pub(super) fn new(level: f64) -> Self {
         Guard {
-            needed: Wager::new(Aim::Above, level).needed,
+            needed: needed(level),
             capitals: [1.0; GUARD_SLOPES.len()],
             most: 1.0,
             sum: 0.0,
@@ -293,7 +297,7 @@ impl Guard {
 
     /// See [`Wager::relax`].
     pub(super) fn relax(&mut self, level: f64) {
-        self.needed = Wager::new(Aim::Above, level).needed;
+        self.needed = needed(level);
     }
 
     /// See [`Wager::capital`].

@@ -181,7 +181,8 @@ fn own_files(
 ) -> Result<Pair<Vec<Content>>, String> {
     let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
     Pair::try_both(|side| {
-        let is_own = |input: &&RelinkInput| !is_shared(input, links[side.other()]);
+        let others = digests(links[side.other()]);
+        let is_own = |input: &&RelinkInput| !others.contains(&input.sha256);
         let files = kept_files(links[side]).filter(is_own).map(|input| {
             let (origin, mut content) = content_of(input)?;
             if homes.base.len() == homes.head.len() {
@@ -195,7 +196,8 @@ fn own_files(
 
 /// What was kept of both sides.
 fn shared_files(links: &Pair<&Relink>) -> Result<Vec<Content>, String> {
-    let shared = kept_files(links.base).filter(|input| is_shared(input, links.head));
+    let others = digests(links.head);
+    let shared = kept_files(links.base).filter(|input| others.contains(&input.sha256));
     shared.map(content_of).collect()
 }
 
@@ -203,8 +205,9 @@ fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
     link.inputs.iter().filter(|input| input.sha256.is_some())
 }
 
-fn is_shared(input: &RelinkInput, other: &Relink) -> bool {
-    kept_files(other).any(|file| file.sha256 == input.sha256)
+/// What tells the kept files by their contents.
+fn digests(link: &Relink) -> BTreeSet<&Option<String>> {
+    kept_files(link).map(|input| &input.sha256).collect()
 }
 
 fn content_of(input: &RelinkInput) -> Result<Content, String> {
