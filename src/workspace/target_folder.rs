@@ -18,6 +18,13 @@ use crate::model::side::Side;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::git::times::change_times;
 
+/// The smallest difference of two times that every file system keeps which stores fractions
+/// of a second; the kernel's clock for files ticks at least every 10 ms.
+const FINE_STEP: Duration = Duration::from_millis(20);
+
+/// The same where whole seconds are stored.
+const COARSE_STEP: Duration = Duration::from_secs(1);
+
 /// What is known of a folder that cargo has filled. It lies beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TargetRecord {
@@ -146,8 +153,7 @@ impl TargetFolder<'_> {
                 link(&target, &to).map_err(Error::io("make", &to))?;
             }
         }
-        // The clock may have been set back since the latest of them was made.
-        self.touch_sources(SystemTime::now().max(latest + Duration::from_secs(1)))?;
+        self.touch_sources(time_after(latest))?;
         Ok(true)
     }
 
@@ -164,6 +170,22 @@ impl TargetFolder<'_> {
             Ok(())
         })
     }
+}
+
+/// A time that file systems tell from the earlier time `latest`: now, after a short wait
+/// where that is too close. Sources must not be later than the build that reads them, or
+/// cargo builds them again the next time. They are only where the clock was set back since
+/// `latest`.
+fn time_after(latest: SystemTime) -> SystemTime {
+    let since_epoch = latest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let step = if since_epoch.subsec_nanos() == 0 { COARSE_STEP } else { FINE_STEP };
+    let earliest = latest + step;
+    if let Ok(wait) = earliest.duration_since(SystemTime::now())
+        && wait <= step
+    {
+        std::thread::sleep(wait);
+    }
+    SystemTime::now().max(earliest)
 }
 
 /// Copies a file with its time, which is returned.
@@ -195,4 +217,23 @@ pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
     Ok(found
         .iter()
         .any(|(_, about)| about.is_file() && about.modified().is_ok_and(|modified| modified > now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_later_than_what_was_copied_and_not_later_than_their_build() {
+        let whole = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        for latest in [SystemTime::now(), whole(1_000_000_000)] {
+            let time = time_after(latest);
+            assert!(time >= latest + FINE_STEP && time <= SystemTime::now());
+        }
+        // The clock was set back by a day: what was copied comes first.
+        let later = SystemTime::now() + Duration::from_secs(86_400);
+        assert_eq!(time_after(later), later + FINE_STEP);
+        let later = whole(9_000_000_000);
+        assert_eq!(time_after(later), later + COARSE_STEP);
+    }
 }

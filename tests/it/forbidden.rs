@@ -30,6 +30,25 @@ fn with_compiler(repo: &Repo, side: &str, text: &str) -> Cbdr {
     repo.cbdr("compare main --max-pairs 1 --warmup 0").env("RUSTC_WRAPPER", wrapper)
 }
 
+#[test]
+fn what_is_built_for_a_comparison_is_compiled_once() {
+    let repo = branched();
+    let log = repo.around().join("compiled");
+    for side in ["base", "head"] {
+        let ran = with_compiler(&repo, side, &format!("echo \"$*\" >> '{}'", log.display())).run();
+        ran.code(0);
+        let text = std::fs::read_to_string(&log).unwrap();
+        let mut compiled: Vec<&str> = text.lines().collect();
+        compiled.sort_unstable();
+        assert!(!compiled.is_empty(), "{side}");
+        let number = compiled.len();
+        compiled.dedup();
+        assert_eq!(number, compiled.len(), "{side}: {text}");
+        std::fs::remove_file(log.clone()).unwrap();
+        repo.cbdr("cache clean").run().code(0);
+    }
+}
+
 /// Demands an error about a base that could not be built, and no verdict.
 #[track_caller]
 fn is_no_verdict(ran: Ran) -> Ran {
