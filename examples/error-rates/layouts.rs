@@ -88,7 +88,7 @@ impl Cell {
     }
 
     fn over_layouts(&self, random: &mut Random) -> (Option<Decision>, f64) {
-        let (mut running, mut noise) = (running(), LayoutNoise::new());
+        let (mut running, mut noise) = (running(), LayoutNoise::new(THRESHOLD));
         let mut seconds = 0.0;
         for _ in 0..UNITS {
             let (base, head) = (self.layout(random), self.layout(random));

@@ -351,9 +351,16 @@ impl Experiment {
         open.map(|benchmark| benchmark.name.as_str()).collect()
     }
 
-    /// What would bring the verdicts that are open, if there are any. Sampling had taken
-    /// `before` seconds when this experiment began.
-    pub(crate) fn advice(&self, before: f64) -> Option<Advice> {
+    /// Counts the `seconds` that another experiment has taken of the same time limit. To be
+    /// called before the first pair.
+    pub(crate) fn after(mut self, seconds: f64) -> Self {
+        self.start -= seconds;
+        self.elapsed += seconds;
+        self
+    }
+
+    /// What would bring the verdicts that are open, if there are any.
+    pub(crate) fn advice(&self) -> Option<Advice> {
         let mut open = Vec::new();
         let all: Vec<Vec<&MetricTest>> = self
             .benchmarks
@@ -373,7 +380,7 @@ impl Experiment {
                 }));
             }
         }
-        advice(&open, before + self.elapsed)
+        advice(&open, self.elapsed)
     }
 
     /// The benchmark that most likely is slower, where it is certain that some is but not which

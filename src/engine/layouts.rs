@@ -7,8 +7,6 @@
 //! single executable. Linking takes longer than a short run, so several pairs share their
 //! layouts, and a unit of evidence is what they have in the middle.
 
-use std::time::Duration;
-
 use super::plan::{Plan, PlannedBenchmark};
 use crate::model::gate::Gate;
 use crate::model::layouts::{OverLayouts, Placing};
@@ -67,17 +65,12 @@ pub(crate) struct LayoutPlan {
 }
 
 impl LayoutPlan {
-    /// Asks `gates` over layouts, within `limit` and `most` units. The error is shared as
-    /// among all tests of `plan`: any of them could have been the one that is asked again.
-    pub(crate) fn new(
-        plan: &Plan,
-        gates: &[(BenchmarkId, Gate)],
-        limit: Duration,
-        most: Option<u64>,
-    ) -> Self {
+    /// Asks `gates` over layouts, in at most `most` units. The error is shared as among all
+    /// tests of `plan`: any of them could have been the one that is asked again.
+    pub(crate) fn new(plan: &Plan, gates: &[(BenchmarkId, Gate)], most: Option<u64>) -> Self {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
-            time_limit: limit,
+            time_limit: plan.time_limit,
             max_pairs: most,
             of_tests: Some(plan.tests()),
             ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ SEED)
@@ -106,9 +99,15 @@ impl LayoutPlan {
     }
 }
 
+/// How many standard deviations of a unit lie between its change and the threshold where less
+/// noise would hardly save units: nearly all of them are on the same side of it.
+const CLEAR: f64 = 2.0;
+
 /// The noise of one benchmark over layouts, as far as it is known.
 #[derive(Clone, Debug)]
 pub struct LayoutNoise {
+    /// ln(head/base) at the threshold.
+    threshold: f64,
     /// ln(head/base) of each unit.
     units: Vec<f64>,
     /// By how much ln(head/base) of two pairs that share layouts differs.
@@ -118,10 +117,11 @@ pub struct LayoutNoise {
 }
 
 impl LayoutNoise {
-    /// Nothing is known yet.
-    #[expect(clippy::new_without_default, reason = "nothing is no usual noise")]
-    pub fn new() -> Self {
-        LayoutNoise { units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
+    /// Nothing is known yet of a benchmark whose head is compared with 1 + `limit` times
+    /// its base; see [`Better::limit`](crate::model::metric::Better::limit).
+    pub fn new(limit: f64) -> Self {
+        let threshold = limit.ln_1p();
+        LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
     }
 
     /// How many pairs are to share the next layouts. It follows from earlier units only,
@@ -147,12 +147,17 @@ impl LayoutNoise {
     /// The number of pairs a unit with which a verdict costs least: its cost is the seconds
     /// of a unit times its variance, (L + r P) (l + p / r) for the seconds of the links and
     /// of a pair, L and P, and the variances that come of layouts and of a pair, l and p.
-    /// That is least at r = sqrt(L p / (P l)).
+    /// That is least at r = sqrt(L p / (P l)). But a verdict takes a least number of units,
+    /// which is enough where a unit's deviation is the distance d from the threshold divided
+    /// by [`CLEAR`], c: with r = p / ((d/c)^2 - l) pairs.
     fn best_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
         let of_pair = MEDIAN * 0.5 * typical_deviation(&self.within).powi(2);
         let of_unit = typical_deviation(&self.units).powi(2);
         let of_layout = (of_unit - of_pair / f64::from(self.runs)).max(0.01 * of_unit);
-        let best = (link_seconds * of_pair / (pair_seconds * of_layout)).sqrt();
+        let distance = middle(self.units.iter().copied()) - self.threshold;
+        let spare = (distance / CLEAR).powi(2) - of_layout;
+        let enough = if spare > 0.0 { of_pair / spare } else { f64::INFINITY };
+        let best = (link_seconds * of_pair / (pair_seconds * of_layout)).sqrt().min(enough);
         if best.is_finite() {
             // An odd number has a middle.
             let best = (best.clamp(1.0, f64::from(MOST_RUNS)) as u32) | 1;
@@ -218,7 +223,7 @@ mod tests {
     fn what_is_asked_again_shares_the_error_of_all() {
         let plan = plan();
         let gates = [0, 2, 3].map(|id| (BenchmarkId(id), Gate::new("median_time", 0.02)));
-        let asked = LayoutPlan::new(&plan, &gates, Duration::from_secs(9), Some(24));
+        let asked = LayoutPlan::new(&plan, &gates, Some(24));
         assert_eq!(asked.plan.levels(), plan.levels());
         assert_eq!(asked.of, [0, 2, 3].map(BenchmarkId));
         let names: Vec<&str> =
@@ -232,15 +237,17 @@ mod tests {
             .map(|group| (group.program, group.benchmarks.clone()))
             .collect();
         assert_eq!(groups, [(0, 0..1), (1, 1..2), (0, 2..3)]);
-        assert_eq!(
-            (asked.plan.max_pairs, asked.plan.time_limit),
-            (Some(24), Duration::from_secs(9))
-        );
+        assert_eq!((asked.plan.max_pairs, asked.plan.time_limit), (Some(24), plan.time_limit));
     }
 
     /// The pairs a unit after many units with this noise, where linking takes so many times
     /// as long as a pair.
     fn runs(of_layout: f64, of_pair: f64, link: f64) -> u32 {
+        runs_of(0.0, of_layout, of_pair, link)
+    }
+
+    /// The same of a benchmark that is slower by ln(head/base) = `change`, at a threshold of 0.
+    fn runs_of(change: f64, of_layout: f64, of_pair: f64, link: f64) -> u32 {
         let mut random = 1_u64;
         let mut normal = || -> f64 {
             let uniform = |random: &mut u64| {
@@ -249,9 +256,9 @@ mod tests {
             };
             (0..12).map(|_| uniform(&mut random)).sum::<f64>() - 6.0
         };
-        let mut noise = LayoutNoise::new();
+        let mut noise = LayoutNoise::new(0.0);
         for _ in 0..64 {
-            let layout = of_layout * normal();
+            let layout = change + of_layout * normal();
             let pairs: Vec<f64> =
                 (0..noise.runs()).map(|_| (layout + of_pair * normal()).exp()).collect();
             noise.push(&pairs, link, 1.0);
@@ -268,22 +275,29 @@ mod tests {
         assert_eq!(runs(0.01, 0.01, 0.01), 1);
         // Where layouts make no difference, as many as may be.
         assert_eq!(runs(0.0, 0.02, 100.0), MOST_RUNS);
+        // But no more than bring the deviation to half of the distance from the threshold:
+        // 1.4 * 0.0004 / 0.0009 is below 1, 1.4 * 0.0016 / 0.0004 is 5.6.
+        assert_eq!(runs_of(0.06, 0.0, 0.02, 100.0), 1);
+        assert_eq!(runs_of(-0.06, 0.0, 0.02, 100.0), 1);
+        assert!((3..=11).contains(&runs_of(0.04, 0.0, 0.04, 100.0)));
+        assert_eq!(runs_of(0.01, 0.01, 0.04, 100.0), MOST_RUNS);
     }
 
     #[test]
     fn the_first_units_have_a_fixed_number_of_pairs() {
-        let mut noise = LayoutNoise::new();
+        let mut noise = LayoutNoise::new(0.02);
         for _ in 1..UNITS_TO_LEARN {
             noise.push(&[1.0, 1.5, 2.0], 1.0, 1.0);
             assert_eq!(noise.runs(), FIRST_RUNS);
         }
-        // Values without noise or logarithm change nothing.
-        let mut constant = LayoutNoise::new();
+        // Values without a logarithm change nothing, and without noise one pair is enough.
+        let mut undefined = LayoutNoise::new(0.02);
+        let mut constant = LayoutNoise::new(0.02);
         for _ in 0..9 {
+            undefined.push(&[0.0, 1.0, f64::NAN], 1.0, 1.0);
             constant.push(&[1.0, 1.0, 1.0], 1.0, 1.0);
-            constant.push(&[0.0, 1.0, f64::NAN], 1.0, 1.0);
         }
-        assert_eq!(constant.runs(), FIRST_RUNS);
+        assert_eq!((undefined.runs(), constant.runs()), (FIRST_RUNS, 1));
     }
 
     #[test]

@@ -138,6 +138,20 @@ fn what_is_slower_everywhere_is_a_regression_by_what_it_is_over_layouts() {
 }
 
 #[test]
+fn the_time_goes_on_when_layouts_are_measured() {
+    let ran = compare(&repo("1.2e-3", "1.1e-3"), "--message-format json").code(100);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let pairs: Vec<&Value> = lines.iter().filter(|line| line["reason"] == "pair").collect();
+    let over = pairs.iter().filter(|pair| pair["layouts"] == true).count();
+    assert!(over > 0 && over < pairs.len());
+    let seconds = |pair: &&Value| -> f64 { pair["elapsed_seconds"].as_f64().unwrap() };
+    assert!(pairs.iter().map(seconds).is_sorted(), "{pairs:?}");
+    let whole = lines.last().unwrap()["elapsed_seconds"].as_f64().unwrap();
+    assert!(pairs.iter().map(seconds).next_back().unwrap() <= whole);
+}
+
+#[test]
 fn layouts_can_be_left_out_or_asked_from_the_beginning() {
     let slower_as_built = repo("1.2e-3", "1e-3");
     let object = json(&slower_as_built, 100, "--layouts off");

@@ -1,13 +1,13 @@
 //! The same questions again, over layouts: whether a change is the source's, or only that
 //! of where its code lies.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::program::ComparedProgram;
 use super::session::{Session, run};
 use crate::engine::experiment::{Experiment, Turn};
 use crate::engine::layouts::{LayoutNoise, LayoutPlan, combined, middle_rows};
-use crate::engine::plan::{Group, Plan};
+use crate::engine::plan::{Group, Plan, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop};
 use crate::exec::meter;
@@ -17,7 +17,7 @@ use crate::model::layouts::{Layouts, Placing};
 use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
-use crate::model::row::{BenchmarkId, Row};
+use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
@@ -30,8 +30,6 @@ pub(super) struct LayoutResults {
     asked: Vec<(BenchmarkId, String)>,
     /// The benchmarks with their gating metrics over layouts.
     results: Vec<(BenchmarkId, BenchmarkResult, Placing)>,
-    /// How long had been sampled when the latest questions were asked, seconds.
-    pub(super) began: f64,
     /// When the last unit ended, seconds since the start of the session.
     pub(super) ended: f64,
     /// The benchmark that most likely is slower, where some is and none is named.
@@ -107,20 +105,20 @@ pub(super) fn time_needed(plan: &Plan, found: &[BenchmarkId]) -> f64 {
         .iter()
         .flat_map(|id| plan.benchmarks[id.0].gates.iter().map(|gate| (*id, gate.clone())))
         .collect();
-    let layouts = LayoutPlan::new(plan, &gates, plan.time_limit, None).plan;
+    let layouts = LayoutPlan::new(plan, &gates, None).plan;
     let links = layouts.groups.iter().filter_map(|group| layouts.least_pairs_in(group));
     let needed = layouts.least_time().as_secs_f64() + LINKS * links.sum::<u64>() as f64;
     (1.5 * needed).min(0.5 * plan.time_limit.as_secs_f64())
 }
 
 impl Session<'_, '_> {
-    /// Asks `gates` of the comparison `plan` over layouts, within `limit`, and adds the
-    /// answers to `results`.
+    /// Asks `gates` of the comparison `plan` over layouts, when `spent` seconds of its time
+    /// limit are over, and adds the answers to `results`.
     pub(super) fn ask_over_layouts(
         &mut self,
         plan: &Plan,
         gates: &[(BenchmarkId, Gate)],
-        limit: Duration,
+        spent: f64,
         layouts: Layouts,
         results: &mut LayoutResults,
     ) -> Result<StoppedBy, Error> {
@@ -128,7 +126,7 @@ impl Session<'_, '_> {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
         };
-        let asked = LayoutPlan::new(plan, gates, limit, most);
+        let asked = LayoutPlan::new(plan, gates, most);
         let placings: Vec<Placing> = (0..self.programs.len())
             .map(|number| match asked.plan.groups.iter().any(|group| group.program == number) {
                 true => self.placing(number),
@@ -138,13 +136,13 @@ impl Session<'_, '_> {
         (self.on_event)(Event::OverLayouts(&asked.plan));
         let Session { programs, context, on_event, start, .. } = self;
         let clock = || start.elapsed().as_secs_f64();
-        let mut experiment = Experiment::new(asked.plan.clone(), clock());
+        let mut experiment = Experiment::new(asked.plan.clone(), clock()).after(spent);
         let mut runs = LayoutRuns {
             programs: &mut *programs,
             placings: &placings,
             plan,
             asked: &asked,
-            noise: vec![LayoutNoise::new(); asked.of.len()],
+            noise: asked.plan.benchmarks.iter().map(noise).collect(),
             context: *context,
         };
         let ended = run(
@@ -163,7 +161,7 @@ impl Session<'_, '_> {
         let restored = runs.restore();
         let stopped_by = ended?;
         restored?;
-        results.advice = experiment.advice(results.began);
+        results.advice = experiment.advice();
         let over = experiment.finish(stopped_by);
         results.likely_slower = results.likely_slower.take().or(over.likely_slower);
         for ((number, over), id) in over.benchmarks.into_iter().enumerate().zip(&asked.of) {
@@ -259,15 +257,23 @@ impl LayoutRuns<'_, '_> {
     }
 }
 
+/// The first metric of a benchmark that gates, and its gate.
+fn first_gate(benchmark: &PlannedBenchmark) -> Option<(&(MetricId, Metric), &Gate)> {
+    let gate = benchmark.gates.first()?;
+    let metric = benchmark.metrics.iter().find(|(_, metric)| gate.metric == metric.name)?;
+    Some((metric, gate))
+}
+
+/// Nothing is known yet of the noise of a benchmark.
+fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
+    let limit =
+        first_gate(benchmark).map(|((_, metric), gate)| metric.better.limit(gate.threshold));
+    LayoutNoise::new(limit.unwrap_or(0.0))
+}
+
 /// Head over base of the first metric that gates, in each pair.
 fn ratios(plan: &Plan, id: BenchmarkId, rows: &[Row]) -> Vec<f64> {
-    let benchmark = &plan.benchmarks[id.0];
-    let gate = benchmark.gates.first();
-    let metric = benchmark
-        .metrics
-        .iter()
-        .find(|(_, metric)| gate.is_some_and(|gate| gate.metric == metric.name));
-    let Some((metric, _)) = metric else { return Vec::new() };
+    let Some(((metric, _), _)) = first_gate(&plan.benchmarks[id.0]) else { return Vec::new() };
     let values = |side| rows.iter().filter(move |row| row.side == side).map(|row| row.get(*metric));
     let both = values(Side::Base).zip(values(Side::Head));
     both.filter_map(|(base, head)| Some(head? / base?)).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Options;
 use super::discovery::Discovery;
@@ -359,10 +359,8 @@ impl Session<'_, '_> {
             if questions.is_empty() || stopped_by == StoppedBy::Interrupt || !plan.decides {
                 break stopped_by;
             }
-            let spent = Duration::from_secs_f64(self.start.elapsed().as_secs_f64() - began);
-            let left = plan.time_limit.saturating_sub(spent);
-            over.began = spent.as_secs_f64();
-            let ended = self.ask_over_layouts(plan, &questions, left, layouts, &mut over)?;
+            let spent = self.start.elapsed().as_secs_f64() - began;
+            let ended = self.ask_over_layouts(plan, &questions, spent, layouts, &mut over)?;
             let goes_on = plan.fail_fast && !over.confirm_any();
             if ended != StoppedBy::Verdict || stopped_by != StoppedBy::Verdict || !goes_on {
                 break if ended == StoppedBy::Verdict { stopped_by } else { ended };
@@ -385,10 +383,10 @@ impl Session<'_, '_> {
             stopped_by = StoppedBy::Verdict;
         }
         let advice = match stopped_by {
-            StoppedBy::TimeLimit => experiment.advice(0.0).or(asked_again),
+            StoppedBy::TimeLimit => experiment.advice().or(asked_again),
             // More time would change nothing, and too few pairs were remarked on before.
             StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
-                experiment.advice(0.0).map(|advice| Advice { time: None, ..advice })
+                experiment.advice().map(|advice| Advice { time: None, ..advice })
             }
             _ => None,
         };
