@@ -18,7 +18,7 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     } else if name.len() > LONGEST {
         Some("it is longer than 1000 bytes")
     } else if name.chars().any(char::is_control) {
-        Some("it holds a line end or another control character")
+        Some("it contains a line end or another control character")
     } else {
         None
     }

@@ -117,7 +117,7 @@ settings! {
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
             [];
 
-        /// Run each side this often first, unmeasured
+        /// Run each side this many times first, unmeasured
         "warmup" Shapes warmup: u32 = 1, SELECTION STOPPING [];
 
         /// Stop a run that takes longer than this
@@ -181,7 +181,7 @@ settings! {
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
 
-        /// Measure so many runs at once; auto: as many as the clock needs
+        /// Measure this many runs at once; auto: as many as the clock needs
         "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
             [];
 

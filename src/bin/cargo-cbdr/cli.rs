@@ -410,7 +410,7 @@ pub(crate) enum Cache {
 /// Report what this machine can measure, and how precisely
 ///
 /// Lists what is known about the machine and its meters, and measures its
-/// noise: a program of our own against itself, in pairs.
+/// noise: a built-in program against itself, in pairs.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Measure the noise for this long

@@ -61,7 +61,7 @@ pub enum Error {
         what: &'static str,
     },
     /// Git has no way to write this path down.
-    #[error("the path of the repository holds a line end: `{}`", .0.display())]
+    #[error("the path of the repository contains a line break: `{}`", .0.display())]
     LineEnd(PathBuf),
     /// HEAD has no commit yet.
     #[error("the repository has no commits yet")]
@@ -88,7 +88,7 @@ pub enum Error {
         head: String,
     },
     /// The two may have a commit in common, but this clone does not hold it.
-    #[error("this shallow clone does not hold the merge-base of `{base}` and `{head}`")]
+    #[error("this shallow clone does not contain the merge-base of `{base}` and `{head}`")]
     Shallow {
         /// The base as named.
         base: String,
@@ -148,10 +148,11 @@ pub enum Error {
         count: usize,
     },
     /// A submodule lies where git would not check it out, either.
-    #[error("the submodule `{}` lies outside of the repository, or behind a link", .0.display())]
+    #[error("the submodule `{}` is outside the repository, or behind a symbolic link",
+        .0.display())]
     OddSubmodule(PathBuf),
     /// A submodule whose commit the clone does not have.
-    #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
+    #[error("the clone does not contain commit {commit} of the submodule `{path}`")]
     Submodule {
         /// Its path.
         path: String,

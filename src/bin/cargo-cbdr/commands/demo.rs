@@ -34,7 +34,7 @@ const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
-    let folder = folder.map_err(|error| about("could not make a folder for the demo", &error))?;
+    let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
     let repository = folder.path().join("wordcount");
     make(&repository)?;
     let mut out = anstream::stdout().lock();

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
 
 fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.filter.filter.is_some() {
-        let what = "a table has no filter: give the harness its own, after `--`";
+        let what = "a table has no key for a filter: pass the harness its own, after `--`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
@@ -226,7 +226,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
         if tried.run < SHORT {
             let run = text::value(tried.run, &Unit::Seconds);
             ui.warn(&format!(
-                "a run of {run} is mostly the start of a process: let it do its work more often \
+                "a run of {run} is mostly the start of a process: make it repeat its work \
                  or on more data (10 to 500 ms suit best); arguments go after `--`"
             ));
         }
@@ -242,7 +242,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     show_metrics(ui, &trial.metrics);
     let metric = trial.metric();
     let Some(reach) = metric.reach else {
-        ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does");
+        ui.warn("too few runs to suggest a threshold; use `cargo cbdr compare --aa`");
         return;
     };
     let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };

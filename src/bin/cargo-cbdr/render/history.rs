@@ -126,13 +126,13 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
         Some((commit, rule)) => {
             let window = text::count(report.window as u64, "commit");
             let why = match rule {
-                BaselineRule::ForkPoint => "where its branch left the default branch",
+                BaselineRule::ForkPoint => "its merge-base with the default branch",
                 BaselineRule::Parent => "its first parent",
                 BaselineRule::Latest => "the latest of the default branch",
-                BaselineRule::Named => "as asked",
+                BaselineRule::Named => "as requested",
             };
             let commit = abbreviated(commit);
-            let past = format!("  The past: {window} from {commit} on back, {why}.");
+            let past = format!("  The past: {window} up to {commit}, {why}.");
             fold::print(&mut out, &past, 2)?;
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let Some((first, sides)) = outcomes.first().and_then(|one| Some((one, one.sides.as_ref()?)))
     else {
-        return writeln!(out, "not one comparison was finished");
+        return writeln!(out, "no comparison was finished");
     };
     let all = outcomes.len() as u64;
     let head = text::revision(&sides.head);

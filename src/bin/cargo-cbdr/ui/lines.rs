@@ -223,7 +223,14 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
         match (number, verdict) {
             (0, _) => {}
             (number, Verdict::Inconclusive) => verdicts.push(format!("{number} undecided")),
-            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
+            (number, Verdict::Regression) => {
+                verdicts.push(text::count(number as u64, "regression"))
+            }
+            (number, verdict) => verdicts.push(format!(
+                "{number} \
+                {}",
+                text::verdict(verdict)
+            )),
         }
     }
     verdicts.join(", ")
