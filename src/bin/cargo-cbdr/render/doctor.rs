@@ -221,8 +221,7 @@ impl Sentences {
             ),
             Some(_) => self.fine(
                 "addresses",
-                "randomised: a part of the noise, which many pairs average \
-                    out",
+                "randomised: a part of the noise, which many pairs average out",
             ),
             None => {}
         }
@@ -298,8 +297,8 @@ impl Sentences {
             "verdicts",
             longest.is_none_or(|least| least > 0.02),
             format!(
-                "for runs of {run}, no change can be told from a threshold {thresholds}, or from a \
-                 larger one"
+                "for runs of {run}, an unchanged benchmark can be decided at a threshold \
+                 {thresholds}, or at a larger one"
             ),
         );
     }
