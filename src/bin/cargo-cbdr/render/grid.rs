@@ -74,8 +74,8 @@ const SHORTEST: usize = 8;
 
 /// Prints the headings and the rows, whatever stands in their cells. Each column is
 /// as wide as its widest cell; words stand to the left, numbers below each other at their
-/// points. On a terminal the table is no wider than that: what may leave does, and names are
-/// cut in the middle.
+/// points. On a terminal the table is no wider than that: columns that may leave do, and names
+/// are shortened.
 pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],

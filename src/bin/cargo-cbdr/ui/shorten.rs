@@ -3,15 +3,44 @@
 use std::collections::BTreeMap;
 
 /// Names of at most `most` characters each. What is too long loses its middle, or another part
-/// if that is where it differs from the name most like it. Names that would look the same all
-/// the same keep what tells them apart, if there is room for it.
+/// if that is where it differs from the name most like it. Names that would still look the same
+/// keep the part in which they differ, if there is room for it.
 pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
-    let middle = |name: &str| cut(name, most, most / 2);
-    let shortened = |name: &&str| match nearest(name, names).filter(|_| !fits(name, most)) {
-        Some(difference) => difference.kept(name, most).unwrap_or_else(|| middle(name)),
-        None => middle(name),
+    match names.iter().all(|name| fits(name, most)) {
+        true => names.iter().map(|name| (*name).to_owned()).collect(),
+        false => shortened_by(names, &nearest(names), most),
+    }
+}
+
+/// The least width, of `least` characters or more, at which all of these names can still be
+/// told apart.
+pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
+    let nearest = nearest(names);
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let are_distinct =
+        |width: &usize| alike(names, &shortened_by(names, &nearest, *width)).is_empty();
+    (least..longest).find(are_distinct).unwrap_or(longest)
+}
+
+/// Where each name differs from the one most like it; `None` if there is no other.
+fn nearest(names: &[&str]) -> Vec<Option<Difference>> {
+    let nearest = |name: &&str| {
+        let others = names.iter().filter(|other| *other != name);
+        let differences = others.map(|other| Difference::of(&[*name, *other]));
+        differences.max_by_key(|difference| difference.before + difference.after)
     };
-    let mut short: Vec<String> = names.iter().map(shortened).collect();
+    names.iter().map(nearest).collect()
+}
+
+fn shortened_by(names: &[&str], nearest: &[Option<Difference>], most: usize) -> Vec<String> {
+    let middle = |name: &str| cut(name, most, most / 2);
+    let shortened = |(name, nearest): (&&str, &Option<Difference>)| match nearest {
+        Some(difference) if !fits(name, most) => {
+            difference.kept(name, most).unwrap_or_else(|| middle(name))
+        }
+        _ => middle(name),
+    };
+    let mut short: Vec<String> = names.iter().zip(nearest).map(shortened).collect();
     for (_, alike) in alike(names, &short) {
         for (name, better) in alike.iter().zip(told_apart(&alike, most).into_iter().flatten()) {
             for (_, short) in names.iter().zip(&mut short).filter(|(other, _)| *other == name) {
@@ -20,21 +49,6 @@ pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
         }
     }
     short
-}
-
-/// The least width, of `least` characters or more, at which all of these names can still be
-/// told apart.
-pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let are_distinct = |width: &usize| alike(names, &shortened(names, *width)).is_empty();
-    (least..longest).find(are_distinct).unwrap_or(longest)
-}
-
-/// Where a name differs from the one most like it.
-fn nearest(name: &str, names: &[&str]) -> Option<Difference> {
-    let others = names.iter().filter(|other| **other != name);
-    let differences = others.map(|other| Difference::of(&[name, other]));
-    differences.max_by_key(|difference| difference.before + difference.after)
 }
 
 /// The different names that look the same when they are shortened, by how they look.
