@@ -205,7 +205,7 @@ settings! {
         /// (warm), or drop them from it (cold) [default: neither]
         "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
 
-        /// Do the same with this file in the package's folder of each side
+        /// Apply --page-cache to this file, too, in the package's folder of each side
         "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
             [.long("page-cache-file").value_name("FILE")];
 

@@ -62,7 +62,7 @@ impl Session<'_, '_> {
             let watched = places.and_then(|places| {
                 let watching = Pair::try_both(|side| {
                     let watching = program.watching(side, &request.trace, &places[side].all);
-                    watching.map_err(|error| format!("they can't be watched: {error}"))
+                    watching.map_err(|error| format!("they can't be traced: {error}"))
                 });
                 Ok((watching?, places.map(|places| places.changed)))
             });
