@@ -440,7 +440,7 @@ fn shards_tell_their_verdict_what_was_removed() {
     // A part that saw something else is of another comparison.
     repo.replace("2.csv.json", "\"on_removed\": \"fail\"", "\"on_removed\": \"pass\"");
     let ran = repo.cbdr("analyze --combine 1.csv 2.csv").run().code(101);
-    ran.says("answers to `on-removed`");
+    ran.says("values of `on-removed`");
 }
 
 #[test]
