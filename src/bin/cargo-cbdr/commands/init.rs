@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
 
 fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.filter.filter.is_some() {
-        let what = "a table has no key for a filter: pass the harness its own, after `--`";
+        let what = "a table has no key for a filter: pass the harness's own filter after `--`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
