@@ -232,25 +232,25 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("there is {}", list(names)),
+            None => format!("available: {}", list(names)),
         };
         match self {
             Error::Shards(misfit) => Some(misfit.hint().to_owned()),
             Error::NoBase { base, labels } => Some(among(base, labels)),
             Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
             Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
-            Error::NoPair(_) => Some("name one of them with `--base`".to_owned()),
+            Error::NoPair(_) => Some("choose one of them with `--base`".to_owned()),
             Error::Late { .. } => Some(
-                "the error is shared among all labels: give the files by their names, which are \
-                 read for labels first"
+                "the error is shared among all labels: pass the samples as files, which are \
+                 scanned for labels first"
                     .to_owned(),
             ),
             Error::NoLabels { .. } => {
                 Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
             }
             Error::NeedsPairs { .. } => Some(
-                "`--estimator mean` or `geometric-mean`; `median` with a threshold and rows that \
-                 pair"
+                "use `--estimator mean` or `geometric-mean`; `median` needs a threshold and rows \
+                 that form pairs"
                     .to_owned(),
             ),
             _ => None,

@@ -85,13 +85,13 @@ impl Error {
         Some(match self {
             Error::NoPlace => "set CBDR_CACHE_DIR to a folder".to_owned(),
             Error::NotOwned { .. } => {
-                "set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned()
+                "set CBDR_CACHE_DIR to a folder of your own, because its builds are run".to_owned()
             }
             Error::Open(path) => {
                 let path = path.to_string_lossy();
                 let path = shlex::try_quote(&path).unwrap_or("PATH".into());
                 let own = "set CBDR_CACHE_DIR to a folder of your own";
-                format!("`chmod go-w {path}` if nobody else has, or {own}")
+                format!("run `chmod go-w {path}` if nobody else has written to it, or {own}")
             }
             Error::File(error) => match error.source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -217,7 +217,7 @@ fn labels_are_compared_each_with_the_one_before_or_all_with_a_base() {
     let expected = [(first, json!(-0.5), json!(3)), (second, json!(1.0), json!(3))];
     assert_eq!(couples("--format json --base b"), expected);
     let ran = fed(rows, "--base d").code(101).says("error: no row has the label `d`");
-    ran.says("hint: there is `a`, `b`, `c`");
+    ran.says("hint: available: `a`, `b`, `c`");
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
          [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"",
     );
     let ran = ran.says("error: the benchmarks set `confidence` differently, but a comparison has");
-    ran.says("hint: set `confidence` beside the benchmarks, not in them\n");
+    ran.says("hint: set `confidence` in the table around the benchmarks, not in theirs\n");
     let ran = refused(
         "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\nunits.rate.unit = \"B/s\"\n\
          [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"\nunits.rate.unit = \"1/s\"",

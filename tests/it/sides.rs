@@ -190,7 +190,7 @@ fn the_usual_bases_are_tried_in_their_order() {
     let ran = quick(&repo, "").run().code(101);
     let ran =
         ran.says("error: no base given, and none of `origin/HEAD`, `main`, `master` exists\n");
-    ran.says("hint: name one: `cargo cbdr compare BASE`");
+    ran.says("hint: choose one: `cargo cbdr compare BASE`");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_head_can_be_another_revision() {
     let object = quick(&repo, "main --head second --exact-base").run().code(0).json();
     assert_sides(&object, ("main", &first), ("second", &second));
     let ran = quick(&repo, "main --head nowhere").run().code(101);
-    ran.says("error: unknown revision `nowhere`\n").says("hint: `git fetch origin nowhere`");
+    ran.says("error: unknown revision `nowhere`\n").says("hint: run `git fetch origin nowhere`");
 }
 
 #[test]
@@ -511,7 +511,8 @@ fn names_that_lead_nowhere_are_errors() {
     let ran = quick(&repo, "mian").run().code(101);
     let ran = ran.says("error: unknown revision `mian`\n");
     ran.says(
-        "hint: `git fetch origin mian` (or `--fetch`) if it is a branch of the remote, or name",
+        "hint: run `git fetch origin mian` (or add `--fetch`) if it is a branch of the remote, or \
+         choose",
     );
     let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");

@@ -171,20 +171,21 @@ impl Error {
             }
             // Git would take it for an option.
             Error::Unknown { name, .. } if name.starts_with('-') => {
-                "name another base: `cargo cbdr compare BASE`"
+                "choose another base: `cargo cbdr compare BASE`"
             }
             Error::Unknown { name, shallow: false, .. }
                 if ["main", "master"].contains(&&**name) =>
             {
                 return Some(format!(
                     "`cargo cbdr compare` without a base finds the default branch, whatever its \
-                     name; `git fetch origin {name}` (or `--fetch`) if the remote has one of this name"
+                     name; run `git fetch origin {name}` (or add `--fetch`) if the remote has a \
+                     branch of this name"
                 ));
             }
             Error::Unknown { name, shallow: false, .. } => {
                 return Some(format!(
-                    "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
-                     or name another base: `cargo cbdr compare BASE`",
+                    "run `git fetch origin {}` (or add `--fetch`) if it is a branch of the remote, \
+                     or choose another base: `cargo cbdr compare BASE`",
                     quoted(name)
                 ));
             }
@@ -197,13 +198,13 @@ impl Error {
             }
             Error::NotAncestor { shallow: false, good, bad, .. } => {
                 return Some(format!(
-                    "the good commit comes first; `git merge-base {} {}` is one for both",
+                    "the good commit comes first; `git merge-base {} {}` prints a common ancestor",
                     quoted(good),
                     quoted(bad)
                 ));
             }
             Error::LargeNote { commit, reference, .. } => {
-                return Some(format!("look at it: `git notes --ref {reference} show {commit}`"));
+                return Some(format!("see `git notes --ref {reference} show {commit}`"));
             }
             Error::Contended { lock, .. } => {
                 return Some(format!(
@@ -221,14 +222,14 @@ impl Error {
             Error::LineEnd(_) => "move or rename it",
             Error::Unborn => "commit something first",
             Error::NoBase(_) => {
-                "name one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
+                "choose one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
             }
             Error::Unrelated { .. } => {
                 "`--exact-base` compares with the base itself, not with the merge-base"
             }
             Error::Shallow { .. } => {
                 "`--fetch` fetches as much history as is needed, \
-                 `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
+                 `git fetch --unshallow origin` all of it (in actions/checkout: `fetch-depth: 0`)"
             }
             Error::OnlyUncommitted { .. } => {
                 "commit the changes, or compare the working tree as it is: `--dirty`"
@@ -242,7 +243,7 @@ impl Error {
                 "`--all-parents` also looks at the commits of merged branches"
             }
             Error::Git { source, .. } if is_about_home(&source.0) => {
-                "HOME (or XDG_CONFIG_HOME) names a folder that you may not read"
+                "HOME (or XDG_CONFIG_HOME) is a folder that you may not read"
             }
             Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
         };

@@ -219,10 +219,8 @@ impl Sentences {
                 "not randomised: every run of a side has the same layout, which may be a lucky \
                  one",
             ),
-            Some(_) => self.fine(
-                "addresses",
-                "randomised: a part of the noise, which many pairs average out",
-            ),
+            Some(_) => self
+                .fine("addresses", "randomised: a part of the noise, which many pairs average out"),
             None => {}
         }
     }
