@@ -281,7 +281,7 @@ impl Sentences {
         self.fine(
             "noise",
             format!(
-                "runs of {run}: the two of a pair differ by {} (standard deviation, {pairs})",
+                "runs of {run}: the two runs of a pair differ by {} (standard deviation, {pairs})",
                 text::size(deviation)
             ),
         );
