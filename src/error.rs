@@ -72,20 +72,20 @@ pub(crate) enum Kind {
         "`{command}` {} in `{}`, and was ended", RunFault::TooMuchOutput, .folder.display()
     )]
     TooMuchOutput { command: String, folder: PathBuf, stderr: String },
-    #[error("`{}` is a pipe, and every run reads it from its beginning", .0.display())]
+    #[error("`{}` is a pipe, but every run has to read it from the beginning", .0.display())]
     Pipe(PathBuf),
     #[error("the {side} does not build: `{command}` {exit}")]
     Build { side: Side, command: String, exit: Exit },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error(
-        "{} to be built by a nightly compiler, and this is rustc {release}", names(.benchmarks)
+        "{} to be built by a nightly compiler, but this is rustc {release}", names(.benchmarks)
     )]
     NeedsNightly { benchmarks: Vec<String>, release: String },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
     Manifests { side: Side, command: String, exit: Exit, stderr: String },
     #[error(
-        "the {side}'s package `{package}` needs `{needed}` in `{}`, and that is outside of the \
+        "the {side}'s package `{package}` needs `{needed}` in `{}`, which is outside the \
          repository", .folder.display()
     )]
     OutsideDependency { side: Side, package: String, needed: String, folder: PathBuf },
@@ -112,9 +112,12 @@ pub(crate) enum Kind {
     UnusableHarness { benchmark: String, harness: &'static str },
     #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
     NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },
-    #[error("`{metric}` is of a process, and `{benchmark}` has benchmarks (harness {harness})")]
+    #[error(
+        "`{metric}` measures a process, but `{benchmark}` measures its benchmarks one by one \
+        (harness {harness})"
+    )]
     OfProcess { benchmark: String, metric: String, harness: &'static str },
-    #[error("nothing takes the filter `{0}`")]
+    #[error("no benchmark here can be filtered (`--filter {0}`)")]
     NoFilter(String),
     #[error("`{hook}` of the {side} of `{benchmark}` {fault}: `{command}`")]
     Hook {
@@ -125,7 +128,7 @@ pub(crate) enum Kind {
         command: String,
         stderr: String,
     },
-    #[error("`{benchmark}` can't be run as was asked for")]
+    #[error("`{benchmark}` can't be run as requested")]
     Isolation { benchmark: String, source: process::IsolationError },
     #[error("could not listen for signals")]
     Listen(#[source] io::Error),
@@ -137,11 +140,11 @@ pub(crate) enum Kind {
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
     #[error("nothing is left to decide: the head no longer measures {}", list(.0))]
     AllRemoved(Vec<Removed>),
-    #[error("the waiver of `{metric}` accepts nothing: {why}")]
+    #[error("the waiver of `{metric}` has no effect: {why}")]
     Waiver { metric: String, why: String },
     #[error(
-        "{least} pairs{}, the least that a verdict needs, take about {}, \
-         which does not fit into the time limit of {}{}",
+        "{least} pairs{}, the minimum for a verdict, take about {}, longer than the time limit of \
+         {}{}",
         of_each(*.benchmarks), seconds(.needed), seconds(.limit), slowest_of(.slowest)
     )]
     LimitTooShort {
@@ -162,7 +165,7 @@ pub(crate) enum Kind {
     Annotation(String),
     #[error("could not edit `{}`: {why}", .path.display())]
     Manifest { path: PathBuf, why: String },
-    #[error("`{}` has a table [{table}] already, and nothing is overwritten", .path.display())]
+    #[error("`{}` already has a table [{table}], which is not overwritten", .path.display())]
     Configured { path: PathBuf, table: String },
     #[error("the result can't be stored: {0}")]
     Unstorable(String),
@@ -185,9 +188,9 @@ pub(crate) enum Kind {
     Bisect { which: &'static str, why: String },
     #[error("there is no remote `{0}` to fetch from")]
     NoRemote(String),
-    #[error("`{0}` is no remote: a name or an address")]
+    #[error("`{0}` is not a remote (a name or an address)")]
     RemoteName(String),
-    #[error("not one pair fitted into the time limit of {}", seconds(.0))]
+    #[error("not a single pair fitted into the time limit of {}", seconds(.0))]
     NoPair(Duration),
 }
 
@@ -292,14 +295,14 @@ impl Kind {
                 return Some(longer_limit(*needed, *benchmarks));
             }
             Kind::TooFewLayouts { least, .. } => {
-                return Some(format!("ask for `--layouts {least}` or more, or `--layouts auto`"));
+                return Some(format!("use `--layouts {least}` or more, or `--layouts auto`"));
             }
             Kind::NoFilter(_) => {
                 let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
                 let names: Vec<&str> = filtering.map(Dialect::name).collect();
                 let (last, others) = names.split_last()?;
                 return Some(format!(
-                    "leave out `--filter`: only the harnesses {} and {last} have filters",
+                    "leave out `--filter`: only the harnesses {} and {last} support filters",
                     others.join(", ")
                 ));
             }
@@ -308,29 +311,30 @@ impl Kind {
             | Kind::Command { fault, .. }
                 if matches!(fault, RunFault::TimedOut(_)) =>
             {
-                "allow more with `--run-timeout`"
+                "raise `--run-timeout`"
             }
             Kind::Benchmark { fault, .. }
             | Kind::Hook { fault, .. }
             | Kind::Command { fault, .. }
                 if *fault == RunFault::TooMuchOutput =>
             {
-                "let it print less: it was stopped before it could fill the disk"
+                "make it print less: it was stopped before it could fill the disk"
             }
             Kind::Benchmark { stderr, .. } | Kind::Command { stderr, .. }
                 if is_port_taken(stderr) =>
             {
-                "an address was still in use: a port becomes free only some time after a run, unless \
-                 SO_REUSEADDR is set; port 0 stands for any free port. Runs do not overlap"
+                "an address was still in use: a port becomes free only some time after a run, \
+                 unless SO_REUSEADDR is set; port 0 selects any free port. Runs do not overlap"
             }
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
             }
             Kind::Output { .. } => {
-                "name with `--harness` what the benchmark prints; `plain` measures the process"
+                "set `--harness` to the format that the benchmark prints; `plain` measures the \
+                 process"
             }
             Kind::NoResult { others, .. } if *others > 0 => {
-                "there are results of other machines: `--all-machines` takes them"
+                "there are results from other machines: `--all-machines` includes them"
             }
             _ => return None,
         };
@@ -340,9 +344,9 @@ impl Kind {
     /// What to do where neither the kind nor the system's error has a hint of its own.
     fn next_step(&self) -> Option<&'static str> {
         Some(match self {
-            Kind::Git(_) => "see whether `git status` and `git fsck` find something wrong here",
+            Kind::Git(_) => "check whether `git status` and `git fsck` report a problem here",
             Kind::Cache(_) => "set CBDR_CACHE_DIR to a folder that you can write to",
-            Kind::Cargo(_) => "see whether `cargo metadata` and `cargo bench --no-run` work here",
+            Kind::Cargo(_) => "check whether `cargo metadata` and `cargo bench --no-run` work here",
             Kind::Settings(_) => {
                 "correct it; docs/configuration.md lists the keys, `--help` the options"
             }
@@ -366,54 +370,55 @@ impl Kind {
                 "measure without counters: `--metric wall_time`"
             }
             Kind::Process(RunError::Helper(_)) => {
-                "run it again; if that repeats, see in the system's log what ends processes"
+                "run it again; if it fails again, check the system log for what kills processes"
             }
             Kind::Meter(_) => "check that the file can be read, or choose another `--metric`",
             Kind::File(_) => "check the path and its permissions",
-            Kind::Pipe(_) => "write it to a file first, and name that",
+            Kind::Pipe(_) => "write it to a file first, and use that file",
             Kind::Tool { .. } | Kind::TooMuchOutput { .. } => {
                 "run the command in that folder to see what it needs"
             }
             Kind::Build { .. } => "fix the build: the compiler's errors are above",
             Kind::Unbuilt { side: Side::Base, .. } => {
-                "this is not known to be the code's fault, so it does not count as a missing \
+                "this may not be the fault of the code, so it does not count as a missing \
                  baseline; try another base: `cargo cbdr compare BASE`"
             }
             Kind::Unbuilt { .. } => "fix what cargo reports above, and run it again",
             Kind::NeedsNightly { .. } => {
-                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with it, \
-                 where rustup has one; `--bench` names another target"
+                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with a \
+                 nightly compiler, if rustup has one; `--bench` selects another target"
             }
             Kind::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
             Kind::OutsideDependency { .. } => {
-                "a worktree holds what the commit does: make it a submodule, or name it by git, \
-                 by a version or by an absolute path"
+                "a worktree contains only what is committed: make it a submodule, or depend on it \
+                 by git, version or absolute path"
             }
             Kind::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }
             Kind::Benchmark { .. } => {
-                "see whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
+                "check whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
             }
             Kind::Harness(_) => "measure the process itself with `--harness plain`",
             Kind::Omitted { .. } => {
-                "let every run report the same, or leave the benchmark out with `--filter`"
+                "make every run report the same, or leave the benchmark out with `--filter`"
             }
             Kind::UnusableHarness { .. } => {
-                "name another with `--bench`, `--example` or `--command`; a bench target with \
-                 criterion or divan, or one that prints JSON (`--harness json`), can be measured"
+                "choose another target with `--bench`, `--example` or `--command`; a bench target \
+                 with criterion or divan, or one that prints JSON (`--harness json`), can be \
+                 measured"
             }
             Kind::NoBenchmark { .. } | Kind::OfProcess { .. } => {
-                "with `--harness plain` the process itself is the measurement"
+                "use `--harness plain` to measure the process itself"
             }
             Kind::Hook { .. } => "run the command by hand to see why it fails",
             Kind::Isolation { .. } => {
                 "leave out that option, or run with the permissions that it needs"
             }
-            Kind::Listen(_) => "run it again; if that repeats, please report it",
+            Kind::Listen(_) => "run it again; if it fails again, please report it",
             Kind::Command { .. } => "run the command by hand: it has to exit with 0",
             Kind::AllRemoved(_) => {
-                "measure it again, or name with `--metric` what is to decide instead; if a table \
+                "measure it again, or choose with `--metric` what decides instead; if a table \
                  names it, `--policy-from head` uses the head's table"
             }
             Kind::Waiver { .. } => "correct it, or remove it from the head's table",
@@ -424,17 +429,17 @@ impl Kind {
             }
             Kind::Annotation(_) => "see `cargo cbdr history annotate --help`",
             Kind::Manifest { .. } => "edit the table by hand, as docs/configuration.md shows",
-            Kind::Configured { .. } => "edit it; `cargo cbdr compare` uses what it says",
+            Kind::Configured { .. } => "edit that table; `cargo cbdr compare` uses it",
             Kind::Unstorable(_) => "see `cargo cbdr history record --help`",
             Kind::NoResult { .. } => "`cargo cbdr history record` measures one",
             Kind::Filter { .. } => {
                 "make the filter work in this clone: `git checkout` needs it, too"
             }
             Kind::Fetch { .. } => {
-                "see whether `git fetch` works here, or name a base that this clone has"
+                "check whether `git fetch` works here, or choose a base that this clone has"
             }
-            Kind::Remote { .. } => "see whether `git ls-remote` works for that remote",
-            Kind::Bisect { .. } => "name another commit",
+            Kind::Remote { .. } => "check whether `git ls-remote` works for that remote",
+            Kind::Bisect { .. } => "choose another commit",
             Kind::NoRemote(_) | Kind::RemoteName(_) => "`git remote -v` lists the remotes",
         })
     }
@@ -524,7 +529,7 @@ fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
 fn processors() -> String {
     let cpus = process::allowed_cpus();
     let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-    format!("this process may use {cpus}")
+    format!("this process may use the processors {cpus}")
 }
 
 /// Whether a program's output says that the address it wanted is in use: in the
@@ -544,7 +549,7 @@ fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));
     match nearest {
         Some(nearest) if nearest != metric => format!("did you mean `{nearest}`?"),
-        _ => format!("name another metric: {words} {}", there.join(", ")),
+        _ => format!("choose another metric: {words} {}", there.join(", ")),
     }
 }
 

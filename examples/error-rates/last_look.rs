@@ -101,10 +101,10 @@ pub fn table(size: &Size, results: &Results<LastLook>) -> String {
     let _ = writeln!(
         out,
         "\n## A last look\n\n`robust` with at most {PAIRS} pairs, and a part of the error of an \
-         all-clear kept for one signed-rank test of all of them at the end. `compare` does not do \
+         all-clear reserved for one signed-rank test of all of them at the end. `compare` does not do \
          this."
     );
-    let title = "Undecided, %, with none / a fifth / half of the error kept; wrong all-clears at the \
+    let title = "Undecided, %, with none / a fifth / half of the error reserved; wrong all-clears at the \
                  threshold, %, promised 5 %";
     let columns = ["noise", "no change", "half the threshold", "wrong at the threshold"];
     head(&mut out, title, &words(&columns));

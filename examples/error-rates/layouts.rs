@@ -194,9 +194,9 @@ pub fn table(size: &Size, results: &Results<Cell>) -> String {
         out,
         "\n## Layouts\n\nNormal noise of runs, and of layouts: a factor that each executable has of its \
          own. The change is that of the source, averaged over layouts. A pair takes {PAIR} s and \
-         linking both sides {LINKS} s; at most 1000 pairs as built, {UNITS} layouts of each \
-         side, and as many pairs for each two of these as `LayoutNoise` says. {} comparisons a \
-         cell (standard error {error} at 5 %).",
+             linking both sides {LINKS} s; there are at most 1000 pairs as built, {UNITS} layouts \
+             of each side, and as many pairs for each pair of layouts as `LayoutNoise` determines. \
+             {} comparisons per cell (standard error {error} at 5 %).",
         size.runs / 4
     );
     let title = "Alarms / all-clears, %, and mean seconds to the end";

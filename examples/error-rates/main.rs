@@ -70,13 +70,13 @@ fn main() {
     }
     println!("# Error rates and pairs to a verdict\n");
     println!(
-        "Made by `cargo run --release --example error-rates`, seed {SEED}: {} comparisons a cell \
-         (a quarter of them for pairs to a verdict on other noise than normal 3 %), at most {} pairs \
-         at the threshold and {} elsewhere. The threshold is 2 %. `min` takes the minimum of 5 runs \
-         a measurement, and its pairs are pairs of runs. Recorded pairs are replayed in blocks of \
-         100 from random places, and which run of a pair is the head's is drawn anew. Welch's \
-         interval is looked at after every run from 5 of each side on; two of its runs count as a \
-         pair.\n",
+        "Made by `cargo run --release --example error-rates`, seed {SEED}: {} comparisons per cell \
+         (a quarter of that for pairs to a verdict on noise other than normal 3 %), at most {} pairs \
+         at the threshold and {} elsewhere. The threshold is 2 %. A measurement of `min` is the \
+         minimum of 5 runs; its pairs are counted as pairs of single runs. Recorded pairs are \
+         replayed in blocks of 100 from random positions; which run of a pair is the head's is drawn \
+         at random. Welch's interval is looked at after every run once there are 5 of each side; two \
+         of its runs count as a pair.\n",
         size.runs, size.pairs, size.patience
     );
     println!("<!-- summary -->");

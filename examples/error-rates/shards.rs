@@ -13,12 +13,12 @@ pub fn tables(size: &Size, results: &Results<Shards>) -> String {
     let error = percent(error_of_rate(0.05, size.runs));
     let _ = writeln!(
         out,
-        "\n## Several machines\n\nPairs of 1 to 8 machines, as `analyze --combine` looks at them: \
-         in turn, and weighted. *alike*: they differ in speed, by up to a factor of 5; *mixed*: and in \
-         noise, which is that of the first machine to the power of 0.5 to 4. A machine measures \
-         as many pairs as its speed allows, whatever they say, all of them together {} at the \
-         threshold and {} elsewhere. At the threshold {} comparisons a cell (standard error {error}), an \
-         eighth of them elsewhere.",
+        "\n## Several machines\n\nPairs of 1 to 8 machines, as `analyze --combine` evaluates them: \
+         in turn, and weighted. *alike*: they differ in speed, by up to a factor of 5; *mixed*: \
+         they also differ in noise, which is that of the first machine to the power of 0.5 to 4. A \
+         machine measures as many pairs as its speed allows, whatever the results; all of them \
+         together measure {} at the threshold and {} elsewhere. At the threshold, there are {} \
+         comparisons per cell (standard error {error}), elsewhere an eighth of that.",
         size.pairs,
         size.patience / 2,
         size.runs,

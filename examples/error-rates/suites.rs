@@ -186,10 +186,11 @@ pub fn tables(size: &Size, results: &Results<Suite>) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "\n## Suites\n\nComparisons of suites, a pair of each benchmark in turn. Benchmarks that are \
-         not slower have a change of exactly the threshold, so that each alarm about them is wrong. \
-         *Shares*: each benchmark is held to an equal part of the 5 %. *Average*: that of the \
-         evidence of all. *Holm*: what is found leaves its part to the others, as `compare` does it. \
+        "\n## Suites\n\nComparisons of suites, a pair of each benchmark in turn. Benchmarks that \
+         are not slower have a change of exactly the threshold, so each alarm about them is wrong. \
+         *Shares*: each benchmark is tested at an equal share of the 5 %. *Average*: the average \
+         of the evidence of all benchmarks. *Holm*: a regression that is found passes its share on \
+         to the others, as in `compare`. \
          {} comparisons of 14 benchmarks, {} of 200.",
         runs(size, BENCHMARKS[0]),
         runs(size, BENCHMARKS[1]),

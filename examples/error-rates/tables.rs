@@ -113,8 +113,8 @@ pub fn full(size: &Size, results: &Results, horizon: u64) -> String {
     let mut out = String::new();
     at_threshold(&mut out, size, results);
     out.push_str(
-        "\nOf two-point noise all minima are the same: `min` sees exactly the threshold there, \
-         and rightly calls it not above it.\n",
+        "\nOn two-point noise all minima are equal: `min` measures exactly the threshold there, \
+         and its *no regression* is correct.\n",
     );
     elsewhere(&mut out, size, results);
     to_verdict(&mut out, size, results);
@@ -207,7 +207,7 @@ fn to_verdict(out: &mut String, size: &Size, results: &Results) {
 
 fn held_out(out: &mut String, size: &Size, results: &Results) {
     let names: Vec<String> = rules().iter().map(|rule| rule.name()).collect();
-    let title = "Recordings that no constant was chosen on: wrong verdicts at the threshold, %, \
+    let title = "Recordings that were not used to choose any constant: wrong verdicts at the threshold, %, \
                  promised 5 % (alarms / all-clears)";
     head(out, title, &[words(&["noise"]), names.clone()].concat());
     for noise in Noise::HELD_OUT {
@@ -232,7 +232,7 @@ fn held_out(out: &mut String, size: &Size, results: &Results) {
 
 fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
     let title = format!(
-        "The second run of each two takes {} longer: wrong verdicts at the threshold, % (alarms / \
+        "The second run of each pair takes {} longer: wrong verdicts at the threshold, % (alarms / \
          all-clears), and mean pairs at no change",
         percent(SLOT)
     );
@@ -256,8 +256,8 @@ fn slots_and_questions(out: &mut String, size: &Size, results: &Results) {
         });
         row(out, std::iter::once(noise.name()).chain(rates));
     }
-    let title = "Several questions: any false alarm at the threshold, at most, promised 5 % \
-                 (one question's rate times their number, ± its standard error)";
+    let title = "Several tests: any false alarm at the threshold, at most, promised 5 % (one \
+        test's rate times their number, ± its standard error)";
     let columns = QUESTIONS.map(|number| format!("m = {number}"));
     head(out, title, &[words(&["rule", "noise"]), columns.to_vec()].concat());
     for rule in question_rules() {
@@ -294,7 +294,7 @@ fn shapes(out: &mut String, size: &Size, results: &Results) {
 fn exact(out: &mut String, horizon: u64) {
     let title = format!(
         "`mean` on two-point noise, computed exactly: wrong verdicts of either kind within \
-         {horizon} pairs, as a share of what is promised"
+         {horizon} pairs, as a share of the promised rate"
     );
     let levels = [0.2, 0.07, 0.05, 0.02, 0.0125, 0.01, 0.001, 1e-4, 1e-5];
     head(
@@ -316,7 +316,7 @@ fn exact(out: &mut String, horizon: u64) {
     });
     let _ = writeln!(
         out,
-        "\nThe least pairs with which a verdict is possible at 5 %: {}.",
+        "\nThe smallest number of pairs with which a verdict is possible at 5 %: {}.",
         least.join(", ")
     );
 }
@@ -326,7 +326,8 @@ pub fn broken<C: Simulated>(out: &mut String, results: &Results<C>) {
     let broken = results.broken();
     let _ = writeln!(
         out,
-        "\nOf {} simulated cells that a promise covers, {} exceed it by more than three standard errors.",
+        "\nOf {} simulated cells that are covered by a promise, {} exceed it by more than three \
+         standard errors.",
         results.claims(),
         broken.len()
     );

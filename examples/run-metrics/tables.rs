@@ -23,9 +23,9 @@ const CHANGES: [f64; 3] = [0.0, 0.05, 0.1];
 /// All tables, load after load in the order in which they come.
 pub fn page(series: &[Series]) -> String {
     let mut text = format!(
-        "# What a verdict about a benchmark of a suite costs\n\nMade by `cargo run --release \
+        "# The cost of a verdict on one benchmark of a suite\n\nMade by `cargo run --release \
          --example run-metrics -- study fixtures/runs/*.csv`, seed {SEED}. \
-         [Suites](suites.md) draws the conclusions.\n\n"
+         The conclusions are in [suites](suites.md).\n\n"
     );
     for load in loads(series) {
         let under: Vec<&Series> = series.iter().filter(|one| one.load == load).collect();
@@ -86,8 +86,8 @@ pub fn costs(all: &[&Series]) -> String {
     let names = Metric::ALL.map(Metric::name);
     let mut text = "### What a verdict costs\n\nThe duration of a pair in seconds times the \
                     variance of ln(second/first), estimated from the median absolute deviation; in \
-                    brackets with the ordinary variance. Each is the median over all \
-                    benchmarks.\n\n"
+                        brackets, with the ordinary variance. Each value is the median over all \
+                        benchmarks.\n\n"
         .to_owned();
     text += &header(&[&["way", "ms a pair"][..], &names].concat(), 1);
     for way in Way::ALL {

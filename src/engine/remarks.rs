@@ -1,7 +1,6 @@
 //! What there is to say of a metric's result.
 
 use crate::model::layouts::Placing;
-use crate::model::metric::Better;
 use crate::model::notice::{Notice, Remark};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
@@ -78,10 +77,7 @@ fn placement(result: &MetricResult) -> Option<Remark> {
 fn waived(result: &MetricResult) -> Option<Remark> {
     let waiver = result.waiver.clone()?;
     let change = result.summary.change;
-    let worse = change.map(|change| match result.better {
-        Better::Lower => change,
-        Better::Higher => 1.0 / (1.0 + change) - 1.0,
-    });
+    let worse = change.map(|change| result.better.worse(change));
     // From zero to something has no change, but is one.
     let needed = worse.is_none_or(|worse| worse > waiver.threshold);
     Some(Remark::Waived { change, needed, waiver, better: result.better })

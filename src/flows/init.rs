@@ -258,7 +258,7 @@ fn choose(
 /// When it can't be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs_err::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
+    fs_err::create_dir_all(folder).map_err(Error::io("create the folder", folder))?;
     let written = Place::find(path).and_then(|place| match text.starts_with("#!") {
         true => place.replace_script(text.as_bytes()),
         false => place.replace(text.as_bytes()),

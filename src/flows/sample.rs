@@ -54,12 +54,12 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings
         let (name, command) = text
             .split_once(':')
             .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| bad("it is written `NAME:COMMAND`"))?;
+            .ok_or_else(|| bad("write it as `NAME:COMMAND`"))?;
         if let Some(why) = unfit(name) {
             return Err(bad(&format!("of its name, {why}")));
         }
         if all.iter().any(|(other, _)| other == name) {
-            return Err(bad("another one has this name"));
+            return Err(bad("another command has this name"));
         }
         all.push((name.to_owned(), Written::<Words>::from(command).read("command")?.0));
     }
@@ -76,7 +76,7 @@ pub fn sample<E: From<Error>>(
     on_event: &mut dyn FnMut(Event<'_>) -> Result<(), E>,
 ) -> Result<StoppedBy, E> {
     let scratch = tempfile::tempdir()
-        .map_err(|source| Error::io("make a folder in", &std::env::temp_dir())(source))?;
+        .map_err(|source| Error::io("create a folder in", &std::env::temp_dir())(source))?;
     let meters = meters(sampling)?;
     let command = |(_, words): &(String, Vec<String>)| Command {
         argv: words.iter().map(Into::into).collect(),

@@ -18,7 +18,7 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     } else if name.len() > LONGEST {
         Some("it is longer than 1000 bytes")
     } else if name.chars().any(char::is_control) {
-        Some("it holds a line end or another control character")
+        Some("it contains a line end or another control character")
     } else {
         None
     }
@@ -97,10 +97,17 @@ impl Better {
     /// higher is better it is a fall, for the base is then so much more than the
     /// head.
     pub fn limit(self, threshold: f64) -> f64 {
+        self.worse(threshold)
+    }
+
+    /// By how much a metric with this change is worse. It is its own inverse: the change of
+    /// a metric that is worse by so much.
+    pub fn worse(self, change: f64) -> f64 {
         match self {
-            Better::Lower => threshold,
-            // 1/(1 + T) - 1 without the cancellation.
-            Better::Higher => -threshold / (1.0 + threshold),
+            Better::Lower => change,
+            Better::Higher if change == f64::INFINITY => -1.0,
+            // 1/(1 + c) - 1 without the cancellation.
+            Better::Higher => -change / (1.0 + change),
         }
     }
 }

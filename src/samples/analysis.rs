@@ -182,7 +182,7 @@ impl Analysis {
         match self.labels.pairs.iter().find(|pair| pair.broken.is_some()) {
             Some(pair) if self.spec.chosen && self.spec.needs_pairs() => Err(Error::NeedsPairs {
                 estimator: self.spec.policy.estimator,
-                why: format!("the rows of {} do not pair", pair.name),
+                why: format!("the rows of {} do not form pairs", pair.name),
             }),
             _ => Ok(()),
         }

@@ -32,7 +32,8 @@ pub enum Misfit {
         files: [String; 2],
     },
     /// The same samples by two names, or in the same order by the same seed.
-    #[error("{} and {} hold the same samples, or were made by the same seed", .files[0], .files[1])]
+    #[error("{} and {} contain the same samples, or were made with the same seed", .files[0],
+        .files[1])]
     Copy {
         /// The files.
         files: [String; 2],
@@ -64,7 +65,7 @@ pub enum Misfit {
         measured: u64,
     },
     /// The rows do not pair.
-    #[error("the rows of {benchmark} in {file} do not pair")]
+    #[error("the rows of {benchmark} in {file} do not form pairs")]
     Unpaired {
         /// The file.
         file: String,
@@ -72,7 +73,7 @@ pub enum Misfit {
         benchmark: String,
     },
     /// Not what `compare --shard` wrote.
-    #[error("{file} is no shard: {why}")]
+    #[error("{file} is not a shard: {why}")]
     NoShard {
         /// The file.
         file: String,
@@ -85,15 +86,15 @@ impl Misfit {
     fn hint(&self) -> &'static str {
         match self {
             Misfit::Differ { .. } => {
-                "give every machine the same commits, toolchain, configuration and options"
+                "use the same commits, toolchain, configuration and options on every machine"
             }
             Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
             Misfit::Missing { .. } => {
-                "see why those machines failed and run them again, or `--allow-missing`"
+                "find out why those machines failed and run them again, or add `--allow-missing`"
             }
-            Misfit::Nothing { .. } => "measure in any case: `compare --always-run`",
+            Misfit::Nothing { .. } => "measure anyway: `compare --always-run`",
             Misfit::Rows { .. } | Misfit::Unpaired { .. } => {
-                "the file is not as it was written: fetch it again"
+                "the file is not as it was written: download it again"
             }
             Misfit::NoShard { .. } => {
                 "`compare --shard I/N --samples FILE.csv` writes FILE.csv, and FILE.csv.json when \
@@ -164,7 +165,7 @@ pub enum Error {
     #[error("{0} is empty")]
     Empty(String),
     /// A header and nothing else.
-    #[error("there is no row, only the header")]
+    #[error("there are no rows, only the header")]
     NoRow,
     /// So many labels that the column can't be one of labels.
     #[error("there are more than {most} labels")]
@@ -176,7 +177,7 @@ pub enum Error {
     #[error("`{0}` is the only label: there is nothing to compare it with")]
     OneLabel(String),
     /// Labels, but not two that belong together.
-    #[error("no two labels belong together: {}", list(.0))]
+    #[error("no two labels can be compared: {}", list(.0))]
     NoPair(Vec<String>),
     /// A base that no row has.
     #[error("no row has the label `{base}`")]
@@ -187,7 +188,7 @@ pub enum Error {
         labels: Vec<String>,
     },
     /// A metric that no column has.
-    #[error("no column is called `{metric}`")]
+    #[error("there is no column `{metric}`")]
     NoMetric {
         /// What was asked for.
         metric: String,
@@ -217,7 +218,7 @@ pub enum Error {
     #[error(transparent)]
     Shards(#[from] Misfit),
     /// An estimator that needs pairs, of rows that do not pair.
-    #[error("the `{estimator}` can't be had: {why}")]
+    #[error("the estimator `{estimator}` can't be used: {why}")]
     NeedsPairs {
         /// The estimator.
         estimator: Estimator,
@@ -231,25 +232,25 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("there is {}", list(names)),
+            None => format!("available: {}", list(names)),
         };
         match self {
             Error::Shards(misfit) => Some(misfit.hint().to_owned()),
             Error::NoBase { base, labels } => Some(among(base, labels)),
             Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
             Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
-            Error::NoPair(_) => Some("name one of them with `--base`".to_owned()),
+            Error::NoPair(_) => Some("choose one of them with `--base`".to_owned()),
             Error::Late { .. } => Some(
-                "the error is shared among all labels: give the files by their names, which are \
-                 read for labels first"
+                "the error is shared among all labels: pass the samples as files, which are \
+                 scanned for labels first"
                     .to_owned(),
             ),
             Error::NoLabels { .. } => {
                 Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
             }
             Error::NeedsPairs { .. } => Some(
-                "`--estimator mean` or `geometric-mean`; `median` with a threshold and rows that \
-                 pair"
+                "use `--estimator mean` or `geometric-mean`; `median` needs a threshold and rows \
+                 that form pairs"
                     .to_owned(),
             ),
             _ => None,

@@ -79,7 +79,7 @@ pub(super) fn read(
         begun.extend_from_slice(rest);
         if begun.len() > LONGEST {
             parser.line += 1;
-            return Err(parser.bad(1, "the line does not end".to_owned()));
+            return Err(parser.bad(1, format!("the line is longer than {LONGEST} bytes")));
         }
     }
     let flow = parser.line(&begun, sink)?;
@@ -142,11 +142,11 @@ impl Parser<'_> {
                 return Err(self.bad(number + 1, what));
             }
             if cells[..number].contains(name) {
-                return Err(self.bad(number + 1, format!("`{name}` is there twice")));
+                return Err(self.bad(number + 1, format!("`{name}` appears twice")));
             }
         }
         if cells.len() == 1 {
-            return Err(self.bad(2, "there is no metric".to_owned()));
+            return Err(self.bad(2, "there are no metrics".to_owned()));
         }
         self.signed = sink.header(&cells[1..])?;
         self.values = vec![None; cells.len() - 1];
@@ -193,9 +193,9 @@ impl Parser<'_> {
         let bad = |what: &str| Err(self.bad(number + 2, format!("`{cell}` {what}")));
         match number::slow(cell) {
             _ if cell.is_empty() => Ok(None),
-            None => bad("is no number"),
+            None => bad("is not a number"),
             Some(value) if !value.is_finite() => {
-                bad("is no finite number; a cell without a value is left empty")
+                bad("is not a finite number; leave a cell without a value empty")
             }
             Some(value) if value < 0.0 && !self.signed[number] => bad("is negative"),
             value => Ok(value),
@@ -348,6 +348,8 @@ mod tests {
         let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
         let mut notes = Written::default();
         let error = read(&mut endless.as_bytes(), "it", &mut notes).unwrap_err();
-        assert_eq!(error.to_string(), "it, line 2, column 1 (`benchmark`): the line does not end");
+        let expected =
+            format!("it, line 2, column 1 (`benchmark`): the line is longer than {LONGEST} bytes");
+        assert_eq!(error.to_string(), expected);
     }
 }

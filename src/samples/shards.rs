@@ -105,9 +105,9 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
         ("confidences", json!(companion.confidence)),
         ("metrics or thresholds", json!(companion.gates)),
         ("units", json!(companion.units)),
-        ("answers to `on-inconclusive`", json!(companion.on_inconclusive)),
-        ("answers to `on-no-baseline`", json!(companion.on_no_baseline)),
-        ("answers to `on-removed`", json!(companion.on_removed)),
+        ("values of `on-inconclusive`", json!(companion.on_inconclusive)),
+        ("values of `on-no-baseline`", json!(companion.on_no_baseline)),
+        ("values of `on-removed`", json!(companion.on_removed)),
         ("removed benchmarks or metrics", json!(companion.removed)),
         ("notices of the tables", json!(companion.settings_notices)),
     ]

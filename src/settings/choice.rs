@@ -50,7 +50,7 @@ impl<'a> Choice<'a> {
                 };
                 Err(Error::Undecided {
                     found: found.to_owned(),
-                    hint: format!("name one with `-p`: {names}"),
+                    hint: format!("choose one with `-p`: {names}"),
                 })
             }
         }
@@ -124,7 +124,7 @@ pub(super) fn target(
                 return Err(Error::Undecided {
                     found: format!("`{}` has several: {names}", package.name),
                     hint: format!(
-                        "name one with `--{0}`, or set `{0}` in [package.metadata.cbdr]",
+                        "choose one with `--{0}`, or set `{0}` in [package.metadata.cbdr]",
                         kind.name()
                     ),
                 });
@@ -134,9 +134,12 @@ pub(super) fn target(
     let others = choice.packages.iter().filter(|other| other.benches().next().is_some());
     let others: Vec<&str> = others.map(|other| &*other.name).collect();
     let hint = match others.as_slice() {
-        [] => "add a `[[bench]]`, or give any program with `--command`".to_owned(),
+        [] => "add a `[[bench]]`, or use any program with `--command`".to_owned(),
         others => {
-            format!("these packages have benches, `-p` names one: {}", list(others.iter().copied()))
+            format!(
+                "these packages have benches; choose one with `-p`: {}",
+                list(others.iter().copied())
+            )
         }
     };
     let found = format!("`{}` has no bench, bin or example target", package.name);

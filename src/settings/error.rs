@@ -24,7 +24,7 @@ pub enum Error {
         why: String,
     },
     /// Two keys that exclude each other.
-    #[error("[{0}] names more than one of `bench`, `bin`, `example` and `command`")]
+    #[error("[{0}] sets more than one of `bench`, `bin`, `example` and `command`")]
     TwoTargets(String),
     /// A value that can't be understood.
     #[error("bad {what} `{value}`: {why}")]
@@ -55,7 +55,7 @@ pub enum Error {
         hint: String,
     },
     /// Nothing says what to run.
-    #[error("which benchmark? {found}")]
+    #[error("no benchmark is chosen: {found}")]
     Undecided {
         /// What could be meant.
         found: String,
@@ -71,7 +71,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// Settings of which a comparison has one, given differently.
-    #[error("the benchmarks disagree on `{0}`, of which a comparison has one")]
+    #[error("the benchmarks set `{0}` differently, but a comparison has only one")]
     Disagree(String),
 }
 
@@ -103,9 +103,12 @@ impl Error {
             | Error::Undecided { hint, .. } => Some(hint.clone()),
             Error::OfSide { side: Side::Head, error } => error.hint(),
             Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
-                "mend it there, or let the head decide with `--policy-from head`".to_owned()
+                "fix it there, or use the head's table with `--policy-from head`".to_owned()
             })),
-            Error::Disagree(key) => Some(format!("set `{key}` beside the benchmarks, not in them")),
+            Error::Disagree(key) => Some(format!(
+                "set `{key}` in the table around the benchmarks, \
+                not in theirs"
+            )),
         }
     }
 }

@@ -267,7 +267,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
     };
     if let Some((stray, threshold)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
-        let why = "this metric does not gate: name it in `metrics`, too";
+        let why = "this metric does not gate: add it to `metrics`";
         return Err(Error::bad("threshold", format!("{stray}={threshold}"), why));
     }
     let warn = table.warn()?.map(|level| level.0);
@@ -296,11 +296,11 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
     let (mut valid, mut expired) = (Vec::new(), Vec::new());
     for given in table.waivers.iter().flatten() {
         if given.reason.trim().is_empty() {
-            return Err(Error::bad("waiver", &*given.metric, "it says no reason"));
+            return Err(Error::bad("waiver", &*given.metric, "it has no reason"));
         }
         let end = humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires));
         let end = end.map_err(|_| {
-            Error::bad("waiver", &*given.expires, "`expires` is a day: `2026-12-31`")
+            Error::bad("waiver", &*given.expires, "`expires` is a date: `2026-12-31`")
         })?;
         let waiver = Waiver {
             metric: given.metric.clone(),
@@ -338,12 +338,12 @@ fn units(table: &Table) -> Result<Units, Error> {
 fn measuring(table: &Table) -> Result<Measuring, Error> {
     let measuring = measuring_alone(table)?;
     if measuring.min_of > 1 && table.estimator()? != Estimator::Min {
-        let why = "only the estimator `min` takes the least";
+        let why = "only the estimator `min` uses minima";
         return Err(Error::bad("min-of", measuring.min_of.to_string(), why));
     }
     let files = table.page_cache_files.as_deref().unwrap_or_default();
     if measuring.page_cache == PageCache::Alone && !files.is_empty() {
-        let why = "nothing is done with them without `page-cache`: say `warm` or `cold`";
+        let why = "they have no effect without `page-cache`: set it to `warm` or `cold`";
         return Err(Error::bad("page-cache-files", files.join(","), why));
     }
     Ok(measuring)
@@ -470,12 +470,15 @@ mod tests {
     #[test]
     fn what_can_not_be_meant_is_said() {
         for (keys, said) in [
-            (json!({"repetitions": 0}), "bad repetitions `0`: it is `auto` or a number from 1 on"),
+            (
+                json!({"repetitions": 0}),
+                "bad repetitions `0`: it is `auto` or a number of 1 or more",
+            ),
             (json!({"repetitions": "many"}), "bad repetitions `many`"),
-            (json!({"min-of": 3}), "only the estimator `min` takes the least"),
+            (json!({"min-of": 3}), "only the estimator `min` uses minima"),
             (json!({"aslr": "no"}), "bad aslr `no`: it is `on` or `off`"),
             (json!({"page-cache": "hot"}), "it is `warm` or `cold`"),
-            (json!({"page-cache-files": ["x"]}), "nothing is done with them"),
+            (json!({"page-cache-files": ["x"]}), "they have no effect"),
             (json!({"prepare": "'open"}), "bad prepare"),
             (json!({"bench-from": "mine"}), "it is `each`, `head` or `base`"),
             (json!({"nice": 1000}), "`nice`: "),

@@ -117,7 +117,7 @@ settings! {
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
             [];
 
-        /// Run each side this often first, unmeasured
+        /// Run each side this many times first, unmeasured
         "warmup" Shapes warmup: u32 = 1, SELECTION STOPPING [];
 
         /// Stop a run that takes longer than this
@@ -181,7 +181,7 @@ settings! {
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
 
-        /// Measure so many runs at once; auto: as many as the clock needs
+        /// Measure this many runs at once; auto: as many as the clock needs
         "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
             [];
 
@@ -205,7 +205,7 @@ settings! {
         /// (warm), or drop them from it (cold) [default: neither]
         "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
 
-        /// Do the same with this file in the package's folder of each side
+        /// Apply --page-cache to this file, too, in the package's folder of each side
         "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
             [.long("page-cache-file").value_name("FILE")];
 

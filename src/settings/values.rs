@@ -124,7 +124,7 @@ impl FromStr for Repetitions {
         match (text, text.parse()) {
             ("auto", _) => Ok(Repetitions::Auto),
             (_, Ok(number)) if number > 0 => Ok(Repetitions::Fixed(number)),
-            _ => Err("it is `auto` or a number from 1 on".to_owned()),
+            _ => Err("it is `auto` or a number of 1 or more".to_owned()),
         }
     }
 }
@@ -240,7 +240,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match humantime::parse_duration(text) {
-            Ok(time) if time.is_zero() => Err("it must be longer than nothing".to_owned()),
+            Ok(time) if time.is_zero() => Err("it must be longer than zero".to_owned()),
             Ok(time) => Ok(Time(time)),
             Err(error) => Err(format!("{error}; write `90s` or `5m`")),
         }

@@ -479,7 +479,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let (folder, target) = wanted;
         let tools = &self.context.tools;
         let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
-        let messages = messages.map_err(Error::io("make a file in", &tools.scratch))?;
+        let messages = messages.map_err(Error::io("create a file in", &tools.scratch))?;
         let args = self.call(wanted).build_args(Diagnostics::Rendered);
         let command = self.cargo(args, folder);
         let shown = command.shown();

@@ -285,7 +285,7 @@ impl CommandBuild<'_, '_> {
             let shown = command.shown();
             let exit = self.context.tools.stream(command, Sink::Stderr)?;
             if !exit.success() {
-                let source = Cause::of("it went well a moment ago".to_owned());
+                let source = Cause::of("it succeeded a moment ago".to_owned());
                 return Err(Kind::Unbuilt { side, command: shown, exit, source }.into());
             }
         }

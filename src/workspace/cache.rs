@@ -72,7 +72,7 @@ pub enum Error {
         owner: u32,
     },
     /// Others may write where programs are kept that are run.
-    #[error("the cache's folder `{}` may be written by others", .0.display())]
+    #[error("the cache folder `{}` is writable by other users", .0.display())]
     Open(PathBuf),
     /// A file in it could not be read or written.
     #[error(transparent)]
@@ -85,13 +85,13 @@ impl Error {
         Some(match self {
             Error::NoPlace => "set CBDR_CACHE_DIR to a folder".to_owned(),
             Error::NotOwned { .. } => {
-                "set CBDR_CACHE_DIR to a folder of your own: its builds are run".to_owned()
+                "set CBDR_CACHE_DIR to a folder of your own, because its builds are run".to_owned()
             }
             Error::Open(path) => {
                 let path = path.to_string_lossy();
                 let path = shlex::try_quote(&path).unwrap_or("PATH".into());
                 let own = "set CBDR_CACHE_DIR to a folder of your own";
-                format!("`chmod go-w {path}` if nobody else has, or {own}")
+                format!("run `chmod go-w {path}` if nobody else has written to it, or {own}")
             }
             Error::File(error) => match error.source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -215,7 +215,7 @@ fn is_shared(path: &Path) -> bool {
 
 /// Makes a folder and those around it, for the user alone.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
-    make_private_dir(path).map_err(io_error("make", path))
+    make_private_dir(path).map_err(io_error("create", path))
 }
 
 /// The part of the cache that belongs to one repository.
@@ -284,7 +284,7 @@ impl RepositoryCache {
     /// Lets the [`RepositoryCache::target_link`] of a side lead to `to`.
     pub(crate) fn link_target(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
         let link = self.target_link(side, spec);
-        relink(to, &link).map_err(io_error("make", &link))
+        relink(to, &link).map_err(io_error("create", &link))
     }
 
     /// Takes the lock. While somebody else holds it, `wait` is called ten times a

@@ -347,7 +347,7 @@ fn build_sides(
             }
             if let Some(harness) = unusable_harness(benchmark, &both)? {
                 let benchmark = benchmark.name.clone();
-                let why = format!("an executable of {harness} measures nothing by itself");
+                let why = format!("an executable of {harness} measures nothing on its own");
                 context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
                 unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
                 continue;
@@ -532,7 +532,7 @@ impl<'a> PrepareContext<'a> {
         let repo = Repo::discover(&request.folder)?;
         let cache = repository_cache(request, &repo)?;
         let scratch = tempfile::tempdir();
-        let scratch = scratch.map_err(Error::io("make a folder in", &std::env::temp_dir()))?;
+        let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
@@ -628,7 +628,7 @@ impl<'a> PrepareContext<'a> {
             }
         }
         let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
-        self.scratch = scratch.map_err(Error::io("make a folder in", path))?;
+        self.scratch = scratch.map_err(Error::io("create a folder in", path))?;
         self.tools.scratch = self.scratch.path().to_owned();
         Ok(lock)
     }

@@ -64,7 +64,7 @@ pub(super) fn lay_over(
     let mut paths: Vec<PathBuf> = Vec::new();
     for benchmark in benchmarks {
         let Subject::Target(target, _) = &benchmark.subject else {
-            let why = "nobody knows the benchmark sources of a command".to_owned();
+            let why = "the benchmark sources of a command are not known".to_owned();
             let value = from.name().to_owned();
             return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
         };
@@ -155,7 +155,7 @@ fn write(tree: &Path, files: &SourceFiles, there: &SourceFiles) -> Result<(), Er
             fs_err::remove_file(link).map_err(Error::io("remove", link))?;
         }
         if let Some(folder) = path.parent() {
-            fs_err::create_dir_all(folder).map_err(Error::io("make", folder))?;
+            fs_err::create_dir_all(folder).map_err(Error::io("create", folder))?;
         }
         fs_err::write(&path, bytes).map_err(Error::io("write", &path))?;
     }

@@ -106,14 +106,14 @@ impl TargetFolder<'_> {
         remove(&path)?;
         let new = path.with_extension("new");
         remove(&new)?;
-        fs_err::create_dir_all(&new).map_err(Error::io("make", &new))?;
+        fs_err::create_dir_all(&new).map_err(Error::io("create", &new))?;
         let is_copy = may_copy && self.copy_other(&new)?;
         let (folder, foundation) = (path.clone(), foundation.to_owned());
         let record =
             TargetRecord { folder, foundation, is_new: !is_copy, ..TargetRecord::default() };
         // The record comes first: a folder without one is removed.
         self.write(&record)?;
-        fs_err::rename(&new, &path).map_err(Error::io("make", &path))?;
+        fs_err::rename(&new, &path).map_err(Error::io("create", &path))?;
         Ok(record)
     }
 
@@ -145,12 +145,12 @@ impl TargetFolder<'_> {
             self.interrupt.check()?;
             let (from, to) = (other.join(&path), new.join(&path));
             if about.is_dir() {
-                fs_err::create_dir(&to).map_err(Error::io("make", &to))?;
+                fs_err::create_dir(&to).map_err(Error::io("create", &to))?;
             } else if about.is_file() {
                 let modified = copy_file(&from, &to).map_err(Error::io("copy", &from))?;
                 latest = latest.max(modified);
             } else if let Ok(target) = std::fs::read_link(&from) {
-                link(&target, &to).map_err(Error::io("make", &to))?;
+                link(&target, &to).map_err(Error::io("create", &to))?;
             }
         }
         self.touch_sources(time_after(latest))?;

@@ -47,7 +47,7 @@ impl Tools<'_> {
     /// Runs a command with its output captured.
     pub(crate) fn capture(&self, mut command: Command) -> Result<Captured, Error> {
         let folder = tempfile::Builder::new().prefix("captured-").tempdir_in(&self.scratch);
-        let folder = folder.map_err(Error::io("make a folder in", &self.scratch))?;
+        let folder = folder.map_err(Error::io("create a folder in", &self.scratch))?;
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         command.stdout = Sink::File(out.clone());
         command.stderr = Sink::File(err.clone());

@@ -54,7 +54,7 @@ pub(super) fn leave_out(
     *benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {
         let why = format!(
-            "its source needs a nightly compiler, and this is rustc {release} \
+            "its source needs a nightly compiler, but this is rustc {release} \
              (`--toolchain nightly`)"
         );
         context.notice(Notice::LeftOut { benchmark, why });

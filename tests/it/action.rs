@@ -403,7 +403,7 @@ fn the_one_comment_is_posted_and_then_edited() {
 fn a_token_that_may_not_comment_changes_no_verdict() {
     let mut job =
         compared("case \"$*\" in *POST*) echo 'gh: not accessible (HTTP 403)' >&2; exit 1;; esac");
-    job.run_anywhere("Comment").code(0).says("may not comment");
+    job.run_anywhere("Comment").code(0).says("not allowed to comment");
     let mut job = compared("echo 'gh: gone (HTTP 500)' >&2; exit 1");
     job.run_anywhere("Comment").code(0).says("::warning::").says("gone (HTTP 500)");
     assert!(!job.read("gh.log").contains("POST"), "what is there is not known");

@@ -125,7 +125,7 @@ fn without_a_threshold_there_are_intervals_for_one_look() {
     let [lower, change, upper] =
         ["lower", "change", "upper"].map(|key| time[key].as_f64().unwrap());
     assert!(lower < change && change < upper && lower > 0.19 && upper < 0.21);
-    assert!(object["notices"][0].as_str().unwrap().contains("valid for one look"));
+    assert!(object["notices"][0].as_str().unwrap().contains("valid for a single look"));
     // Nothing varies: the mean is known, but not how well.
     let memory = metric(&object, "max_rss");
     assert_eq!((&memory["change"], &memory["lower"]), (&json!(0.0), &Value::Null));
@@ -152,13 +152,17 @@ fn rows_that_do_not_pair_are_welchs() {
     }
     // With a threshold the only metric stands in for the usual one.
     let ran = fed(rows, "--threshold 50%").code(0);
-    let ran = ran.says("the rows of b vs a do not pair from line 7 on");
+    let ran = ran.says("the rows of b vs a do not form pairs from line 7 on");
     assert!(ran.stdout.contains("no regression in time of b (+15.7%; "), "{}", ran.stdout);
     assert!(ran.stdout.contains("for one look"));
     fed(rows, "--threshold 1% --confidence 90%").code(100);
     let ran = fed(rows, "--threshold 1% --estimator median").code(101);
-    ran.says("error: the `median` can't be had: the rows of b vs a do not pair").says("hint: ");
-    fed(rows, "--estimator median").code(2).says("give `--threshold`");
+    ran.says(
+        "error: the estimator `median` can't be used: the rows of b vs a do not form \
+        pairs",
+    )
+    .says("hint: ");
+    fed(rows, "--estimator median").code(2).says("add `--threshold`");
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn labels_are_compared_each_with_the_one_before_or_all_with_a_base() {
     let expected = [(first, json!(-0.5), json!(3)), (second, json!(1.0), json!(3))];
     assert_eq!(couples("--format json --base b"), expected);
     let ran = fed(rows, "--base d").code(101).says("error: no row has the label `d`");
-    ran.says("hint: there is `a`, `b`, `c`");
+    ran.says("hint: available: `a`, `b`, `c`");
 }
 
 #[test]
@@ -232,7 +236,7 @@ fn sides_of_benchmarks_go_by_their_names_and_share_the_error() {
     assert_eq!(verdicts.collect::<Vec<_>>(), expected);
     let alone = "benchmark,wall_time\nx/base,1\nx/head,1\nx/base,2\nx/head,2\nz/head,1\n";
     // Both sides of one, and one of another.
-    fed(alone, "").code(0).says("no row has what `z/head` would be compared with");
+    fed(alone, "").code(0).says("there are no rows to compare `z/head` with");
 }
 
 /// `rounds` pairs of each of eight benchmarks, whose heads take a tenth longer, but for the first
@@ -310,10 +314,10 @@ fn a_bad_row_is_named_by_file_line_and_column() {
         ),
         ("a\n", "line 4, column 2 (`wall_time`): the row ends here"),
         ("a,1,2,3\n", "line 4, column 4: the row goes on, but the header has 3 columns"),
-        ("\n\na,x,2\n", "line 6, column 2 (`wall_time`): `x` is no number"),
-        ("a,1 2,2\n", "line 4, column 2 (`wall_time`): `1 2` is no number"),
-        ("a,1,NaN\n", "line 4, column 3 (`user_time`): `NaN` is no finite number"),
-        ("a,1,inf\n", "line 4, column 3 (`user_time`): `inf` is no finite number"),
+        ("\n\na,x,2\n", "line 6, column 2 (`wall_time`): `x` is not a number"),
+        ("a,1 2,2\n", "line 4, column 2 (`wall_time`): `1 2` is not a number"),
+        ("a,1,NaN\n", "line 4, column 3 (`user_time`): `NaN` is not a finite number"),
+        ("a,1,inf\n", "line 4, column 3 (`user_time`): `inf` is not a finite number"),
         ("a,-1,2\n", "line 4, column 2 (`wall_time`): `-1` is negative"),
         (",1,2\n", "line 4, column 1 (`benchmark`): the label is missing"),
     ];
@@ -328,9 +332,9 @@ fn a_bad_row_is_named_by_file_line_and_column() {
     let headers = [
         ("", "standard input is empty"),
         ("\n", "standard input is empty"),
-        ("benchmark,t\n", "there is no row, only the header"),
-        ("benchmark\na\n", "line 1, column 2: there is no metric"),
-        ("benchmark,t,t\n", "line 1, column 3: `t` is there twice"),
+        ("benchmark,t\n", "there are no rows, only the header"),
+        ("benchmark\na\n", "line 1, column 2: there are no metrics"),
+        ("benchmark,t,t\n", "line 1, column 3: `t` appears twice"),
         ("a,1\nb,2\n", "line 1, column 1: the first column is `a`, not `benchmark`"),
         ("benchmark,t\na,1\na,2\n", "`a` is the only label"),
     ];
@@ -341,7 +345,7 @@ fn a_bad_row_is_named_by_file_line_and_column() {
     }
     fed(head, "--metric wal_time")
         .code(101)
-        .says("no column is called `wal_time`")
+        .says("there is no column `wal_time`")
         .says("hint: did you mean `wall_time`?");
     cbdr(folder.path()).args(["analyze", "none.csv"]).run().code(101).says("none.csv");
 }

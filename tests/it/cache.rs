@@ -166,8 +166,8 @@ fn the_cache_is_its_users_alone() {
         assert_eq!(mode(), 0o700, "{}", folder.display());
         for open in [0o770, 0o707] {
             std::fs::set_permissions(folder, PermissionsExt::from_mode(open)).unwrap();
-            let ran = repo.cbdr("compare main").run().code(101).says("may be written by others");
-            ran.says(&format!("hint: `chmod go-w {}`", folder.display()));
+            let ran = repo.cbdr("compare main").run().code(101).says("is writable by other users");
+            ran.says(&format!("hint: run `chmod go-w {}`", folder.display()));
         }
         // Read by others it may be.
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();

@@ -203,7 +203,7 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     let ran = refused("[package.metadata.cbdr]\nmax-pairs = \"many\"");
     ran.says("error: bad value in [package.metadata.cbdr]: `max-pairs`: ");
     let ran = refused("[package.metadata.cbdr]\nbench = \"work\"\ncommand = \"true\"");
-    ran.says("error: [package.metadata.cbdr] names more than one of `bench`, `bin`, `example` and");
+    ran.says("error: [package.metadata.cbdr] sets more than one of `bench`, `bin`, `example` and");
     let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
     ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`")
         .says("(in the configuration of the head)");
@@ -224,13 +224,13 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
         "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\nconfidence = \"99%\"\n\
          [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"",
     );
-    let ran = ran.says("error: the benchmarks disagree on `confidence`, of which a comparison has");
-    ran.says("hint: set `confidence` beside the benchmarks, not in them\n");
+    let ran = ran.says("error: the benchmarks set `confidence` differently, but a comparison has");
+    ran.says("hint: set `confidence` in the table around the benchmarks, not in theirs\n");
     let ran = refused(
         "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\nunits.rate.unit = \"B/s\"\n\
          [package.metadata.cbdr.benchmarks.two]\ncommand = \"true\"\nunits.rate.unit = \"1/s\"",
     );
-    ran.says("error: the benchmarks disagree on `units.rate`, of which a comparison has one\n");
+    ran.says("error: the benchmarks set `units.rate` differently, but a comparison has only one\n");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_branch_cannot_loosen_its_own_gate_in_silence() {
     configure(&repo, "Cargo.toml", &table("90%"));
     let args = "compare main --format json";
     let ran = repo.cbdr(args).run().code(100);
-    let ran = ran.says("warning: base and head set `threshold` differently; the base's setting");
+    let ran = ran.says("warning: base and head set `threshold` differently; the base's value");
     let object = ran.json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.02)]));
     assert!(object["notices"][0].as_str().unwrap().contains("`threshold`"));
@@ -298,8 +298,8 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));
     // A base without a table has no policy to set against the head's.
     let args = args.replace("main", "main~1 --exact-base");
-    let ran = repo.cbdr(&args).run().code(102).never_says("the base's setting counts");
-    let ran = ran.says("only the head has a table for cargo cbdr, so that its own decides");
+    let ran = repo.cbdr(&args).run().code(102).never_says("the base's value is used");
+    let ran = ran.says("only the head has a table for cargo cbdr, so that table is used");
     assert_eq!(ran.json()["confidence"], 0.51);
 }
 
@@ -371,7 +371,7 @@ fn the_table_of_another_head_is_that_heads() {
 fn a_threshold_of_a_metric_that_does_not_gate_is_a_mistake() {
     let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"");
     let ran = quick(&repo, "--metric cpu_time --threshold max_rss=3%").code(2);
-    ran.says("this metric does not gate: name it in `metrics`, too");
+    ran.says("this metric does not gate: add it to `metrics`");
     let object = quick(&repo, "--threshold max_rss=3% --threshold 5%").code(0).json();
     let expected = BTreeMap::from([("max_rss", 0.03), ("wall_time", 0.05)]);
     assert_eq!(gates(&object["benchmarks"][0]), expected);

@@ -61,7 +61,7 @@ fn a_base_that_the_machine_can_not_build_is_an_error_and_no_missing_baseline() {
     let repo = branched();
     let ran = with_compiler(&repo, "base", "kill -9 $$").run();
     let ran = is_no_verdict(ran).says("Diagnosing base").says("signal: 9");
-    ran.says("hint: this is not known to be the code's fault");
+    ran.says("hint: this may not be the fault of the code");
     let full = "echo '{\"$message_type\":\"diagnostic\",\"message\":\"failed to write a: No space left on \
                 device (os error 28)\",\"code\":null,\"level\":\"error\",\"spans\":[],\"children\":[],\
                 \"rendered\":\"error: failed to write a: No space left on device (os error 28)\"}' >&2; exit 1";
@@ -230,7 +230,7 @@ fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
     let file = repo.around().join("file");
     std::fs::write(&file, "").unwrap();
     let ran = repo.cbdr("compare main").env("CBDR_CACHE_DIR", file.join("cache")).run().code(101);
-    ran.says("error: could not make `").says("hint: set CBDR_CACHE_DIR to a folder");
+    ran.says("error: could not create `").says("hint: set CBDR_CACHE_DIR to a folder");
 }
 
 /// The binary behind a shell that limits it first.

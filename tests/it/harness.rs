@@ -272,7 +272,10 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     compare(&repo, "--on-no-baseline fail").run().code(102);
     write_suite(&repo, "libtest", &[]);
     let ran = compare(&repo, "").run().code(101);
-    ran.says("error: the head of `suite` reports no benchmark (harness libtest)\nhint: with `--harness plain`");
+    ran.says(
+        "error: the head of `suite` reports no benchmark (harness libtest)\nhint: use \
+        `--harness plain`",
+    );
 }
 
 #[test]
@@ -286,7 +289,7 @@ fn a_filter_passes_on_to_the_harness() {
     let ran = compare(&repo, "--filter zzz").run().code(101);
     ran.says("`suite` reports no benchmark").says("hint: no name matches the filter `zzz`");
     let ran = compare(&repo, "--filter sec --harness plain").run().code(101);
-    ran.says("error: nothing takes the filter `sec`");
+    ran.says("error: no benchmark here can be filtered (`--filter sec`)");
 }
 
 #[test]
@@ -302,7 +305,7 @@ fn a_metric_of_the_users_own_has_a_unit_and_a_direction() {
     write_suite(&repo, "file", &SAME.map(|(name, time)| (name, 2.0 * time)));
     let path = repo.around().join("out.csv");
     let ran = compare(&repo, &format!("--samples {}", path.display())).run().code(100);
-    let object = ran.says("no benchmark measures `x`, whose unit is set").json();
+    let object = ran.says("a unit is set for `x`, but no benchmark measures it").json();
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
     let of = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap();
     let rate = of("rate");
@@ -396,7 +399,7 @@ fn output_that_is_no_report_is_a_clear_error() {
         &["--metric", "zzz"],
     );
     let ran = ran.code(101).says("error: no run of `sh` measured `zzz`\n");
-    ran.says("hint: name another metric: it measures wall_time, user_time, ").says(", a, b\n");
+    ran.says("hint: choose another metric: it measures wall_time, user_time, ").says(", a, b\n");
 }
 
 #[test]
@@ -410,7 +413,7 @@ fn what_a_later_run_lacks_is_an_error() {
     ran.code(101).says("does not report `a`, which an earlier one did");
     let negative = "echo '{\"a\": -1}'";
     let (_, ran) = script(negative, &format!("{negative} # "), &["--metric", "a"]);
-    ran.code(101).says("`a` is -1, and what gates is not below zero");
+    ran.code(101).says("`a` is -1, but a metric that gates can't be negative");
 }
 
 #[test]

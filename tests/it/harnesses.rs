@@ -90,8 +90,8 @@ fn benchers_suites_are_read_and_their_version_is_named() {
     repo.commit("a library");
     slower(&repo);
     let ran = compare(&repo, "--format json").run().code(100);
-    let coarse = "`parse_short` takes 30 ns, and bencher counts whole ones: a change below 3.33% \
-                  may not show";
+    let coarse = "`parse_short` takes 30 ns, and bencher reports whole nanoseconds: a change below \
+        3.33% may not be seen";
     let ran = ran.says(coarse).never_says("`parse_long` takes").never_says("the harness of");
     let object = ran.json();
     assert_eq!(verdict(&object, "parse_long"), &json!("regression"));
@@ -109,7 +109,7 @@ fn benchers_suites_are_read_and_their_version_is_named() {
     write_library(&repo, "0.1.5");
     repo.commit("a newer library");
     let change = "`bencher`, the harness of `suite`, is 0.1.4 on the base and 0.1.5 on the head: \
-                  a change may be the harness's";
+                  a change may come from the harness";
     for format in ["human", "json", "markdown", "github", "junit"] {
         let ran = compare(&repo, &format!("--format {format}")).run().code(100).says(change);
         let is_printed = ran.stdout.contains("is 0.1.4 on the base and 0.1.5 on the head");
@@ -186,7 +186,7 @@ fn main() {
     slower(&repo);
     let ran = compare(&repo, "").run().code(101);
     let ran = ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
-    ran.says("hint: name another with `--bench`");
+    ran.says("hint: choose another target with `--bench`");
     // Beside others that can be measured it is left out, unless it is named.
     repo.write("benches/loop.rs", "fn main() { println!(\"{}\", suite::STEPS) }\n");
     let tables = "\n[[bench]]\nname = \"loop\"\nharness = false\n";
@@ -194,7 +194,7 @@ fn main() {
     repo.write("Cargo.toml", &format!("{manifest}{tables}"));
     repo.commit("another");
     let ran = compare(&repo, "--max-pairs 2 --bench-from head").run();
-    let ran = ran.says("`suite` is left out: an executable of tango measures nothing by itself");
+    let ran = ran.says("`suite` is left out: an executable of tango measures nothing on its own");
     ran.says("loop");
     let ran = compare(&repo, "--max-pairs 2 --bench-from head --bench suite").run().code(101);
     ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
@@ -212,20 +212,20 @@ fn main() {
 }
 ";
     let doubt = "`suite` has no known harness, so its process is measured; but benches/suite.rs \
-                 takes times itself (`Instant`)";
+                 measures times itself (`Instant`)";
     repo.write("benches/suite.rs", clocked);
     repo.commit("by the clock");
     let ran = compare(&repo, "--format json --max-pairs 2 --bench-from head").run();
     let notices = ran.says(doubt).json()["notices"].to_string();
-    assert!(notices.contains("takes times itself"), "{notices}");
+    assert!(notices.contains("measures times itself"), "{notices}");
     // Who says that the process is meant is not told again.
     let args = "--max-pairs 2 --bench-from head --harness plain";
-    compare(&repo, args).run().never_says("takes times itself");
+    compare(&repo, args).run().never_says("measures times itself");
     // A workload is not suspected.
     repo.write(
         "benches/suite.rs",
         "// No Instant.\nfn main() { println!(\"{}\", suite::STEPS) }\n",
     );
     repo.commit("a workload");
-    compare(&repo, "--max-pairs 2 --bench-from head").run().never_says("takes times itself");
+    compare(&repo, "--max-pairs 2 --bench-from head").run().never_says("measures times itself");
 }

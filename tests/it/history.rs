@@ -133,7 +133,7 @@ fn another_revision_is_recorded_on_its_own_commit_and_a_dirty_tree_is_not_measur
     repo.cbdr("history record --runs 1 --rev HEAD~1").run().code(0);
     assert_eq!(repo.noted(&first).len(), 1);
     let ran = repo.cbdr("history record --runs 1").run().code(0);
-    ran.says("1 file changed in the working tree and not measured");
+    ran.says("the changes of 1 file in the working tree are not measured");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_annotated_change_begins_a_new_mean_until_it_is_removed() {
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(
         reason,
-        format!("a change is annotated since: {} (another allocator)", &commits[10][..10])
+        format!("a change has been annotated since: {} (another allocator)", &commits[10][..10])
     );
     let list = repo.cbdr("history list").run().code(0);
     assert!(list.stdout.contains("change: another allocator"), "{}", list.stdout);
@@ -311,7 +311,7 @@ fn other_machines_results_are_left_out_unless_they_are_asked_for() {
     let repo = Repo::new("steady");
     repo.commits_with(&QUIET);
     let ran = repo.cbdr("history check").run().code(101);
-    ran.says("from this machine is stored").says("hint: there are results of other machines");
+    ran.says("from this machine is stored").says("hint: there are results from other machines");
     repo.commit("nothing");
     let ran = repo.cbdr("history check --all-machines").run().code(101);
     ran.says("hint: `cargo cbdr history record` measures one");
@@ -335,7 +335,7 @@ fn what_others_put_into_the_notes_is_passed_over_and_cannot_command_the_terminal
     let path = repo.around().join("long").display().to_string();
     repo.git(&["notes", "--ref", "cbdr", "append", "-F", &path, &commits[4]]);
     let ran = repo.cbdr("history check --all-machines --format json").run().code(0);
-    let ran = ran.says("warning: 6 lines of the notes passed over");
+    let ran = ran.says("warning: 6 lines of the notes skipped");
     assert_eq!(*metric(&ran.json()), before);
     let mut nasty = result(&commits[10], 50, &[10.0]);
     nasty["result"]["case"]["benchmark"] = json!("a\u{1b}[31mb\r\u{202e}\nregression: x");
@@ -463,7 +463,7 @@ fn two_clones_push_to_one_remote_and_both_have_all_lines() {
         Cbdr::new(folder, &repo.cache()).args(args.split(' ')).run().code(0)
     };
     run(&one, "history pull").says("Pulled origin; 0 new lines");
-    run(&one, "history push").says("Pushed origin, which had them all");
+    run(&one, "history push").says("Pushed origin, which already had all of them");
     annotate(&repo, &one, "first");
     run(&one, "history push").says("Pushed origin; 0 new lines from there");
     annotate(&repo, &two, "second");
@@ -522,7 +522,7 @@ fn a_push_that_the_remote_refuses_is_an_error_with_gits_words() {
     };
     push("origin").says("could not push the notes to `origin`").says("no notes here");
     push("nowhere").says("could not read the notes from `nowhere`");
-    push("--upload-pack=x").says("is no remote");
+    push("--upload-pack=x").says("is not a remote");
 }
 
 #[test]

@@ -177,9 +177,9 @@ fn what_can_not_be_told_apart_is_left_alone() {
         (ours.replace("--time-limit 1m", "--time-limit 2m"), "have been changed"),
         (ours.replace("pushed=$(cat)", "echo mine\npushed=$(cat)"), "have been changed"),
         (ours.replace(&format!("{end}\n"), ""), "is missing"),
-        (format!("{ours}{ours}"), "is there twice"),
-        (format!("{end}\n{ours}"), "ends nothing"),
-        (format!("{ours}{end}\n"), "ends nothing"),
+        (format!("{ours}{ours}"), "appears twice"),
+        (format!("{end}\n{ours}"), "has no beginning"),
+        (format!("{ours}{end}\n"), "has no beginning"),
     ];
     for (text, why) in cases {
         std::fs::write(&hook, &text).unwrap();

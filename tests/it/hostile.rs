@@ -421,12 +421,19 @@ fn names_that_can_stand_in_no_row_are_refused() {
     repo.branch("feature");
     let long = "x".repeat(1001);
     let table = [
-        (json!({ "a\nb": 1 }), "of a metric is none: it holds a line end"),
-        (json!({ "a\u{1b}b": 1 }), "of a metric is none: it holds a line end"),
-        (json!({ "": 1 }), "of a metric is none: it is empty"),
-        (json!({ &*long: 1 }), "xxx` of a metric is none: it is longer than 1000 bytes"),
-        (json!({ "a\n::error::b": { "m": 1 } }), "of a benchmark is none: it holds a line end"),
-        (json!({ &*long: { "m": 1 } }), "of a benchmark is none: it is longer than 1000 bytes"),
+        (json!({ "a\nb": 1 }), "of a metric is not valid: it contains a line end"),
+        (json!({ "a\u{1b}b": 1 }), "of a metric is not valid: it contains a line end"),
+        (json!({ "": 1 }), "of a metric is not valid: it is empty"),
+        (json!({ &*long: 1 }), "xxx` of a metric is not valid: it is longer than 1000 bytes"),
+        (
+            json!({ "a\n::error::b": { "m": 1 } }),
+            "of a benchmark is not valid: it contains a line end",
+        ),
+        (
+            json!({ &*long: { "m": 1 } }),
+            "of a benchmark is not valid: it is longer than 1000 \
+            bytes",
+        ),
     ];
     for (report, why) in table {
         repo.write("report.json", &report.to_string());
@@ -450,7 +457,10 @@ fn a_repository_at_a_path_with_a_line_end_is_refused() {
     repo.commit("empty");
     let ran = repo.cbdr("compare main --always-run --command true").run().code(101);
     is_calm(&ran.stderr);
-    ran.says("error: the path of the repository holds a line end").says("hint: move or rename it");
+    ran.says("error: the path of the repository contains a line break").says(
+        "hint: move or rename \
+        it",
+    );
 }
 
 #[test]

@@ -43,11 +43,11 @@ fn what_is_there_is_never_overwritten() {
         (read(&repo, "Cargo.toml"), read(&repo, ".github/workflows/cbdr.yml"));
     assert!(manifest.contains("args = [\"--quick\"]\nthreshold = \"7%\"\n"), "{manifest}");
     let ran = init(&repo, "--try-for 0s").code(101);
-    ran.says("has a table [package.metadata.cbdr] already, and nothing is overwritten");
+    ran.says("already has a table [package.metadata.cbdr], which is not overwritten");
     let ran = init(&repo, "--try-for 0s --ci github").code(101);
-    ran.says("cbdr.yml` is there already, and nothing is overwritten");
+    ran.says("cbdr.yml` already exists, and is not overwritten");
     let ran = init(&repo, "--threshold 9% --ci script").code(101);
-    ran.says("nothing is overwritten").never_says("Wrote");
+    ran.says("which is not overwritten").never_says("Wrote");
     // A workflow may come later; the table stays.
     let ran = init(&repo, "--ci script").code(0);
     ran.says("Keeping [package.metadata.cbdr]").says("Wrote `ci/cbdr.sh`");
@@ -142,7 +142,7 @@ fn in_a_workspace_the_table_of_the_workspace_names_the_package() {
     let ran = init(&repo, "--try-for 0s --bench work_three").code(101);
     ran.says("error: ").never_says("Wrote");
     let ran = init(&repo, "--try-for 0s --bench work_one --filter x").code(2);
-    ran.says("a table has no filter");
+    ran.says("a table has no key for a filter");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn addresses_processor_niceness_and_input_are_as_was_asked() {
 fn what_the_machine_refuses_is_an_error_that_names_it() {
     let repo = repo();
     let (ran, lines) = compare(&repo, "sh look.sh", "--cpu 1023", 101);
-    ran.says("`sh` can't be run as was asked for")
+    ran.says("`sh` can't be run as requested")
         .says("could not run on processor 1023")
         .says("hint: this process may use ");
     assert_eq!(lines, [] as [&str; 0]);
@@ -179,16 +179,16 @@ fn what_is_too_short_for_its_clock_is_repeated_and_how_often_is_remembered() {
 #[test]
 fn outputs_are_compared_and_a_difference_is_said() {
     let repo = repo();
-    let differ = "the two sides of `sh` do not print the same: line 2 of standard output differs";
+    let differ = "the two sides of `sh` print different output: line 2 of standard output differs";
     let args = "--check-output --max-pairs 1";
     let (ran, _) = compare(&repo, "sh -c 'echo a; pwd; echo b'", args, 0);
-    ran.never_says("do not print the same").never_says("something else each time");
+    ran.never_says("print different output").never_says("something different in each run");
     let (ran, _) = compare(&repo, "sh -c 'echo a; ls other 2>&1; echo b'", args, 0);
     ran.says(differ);
     let (ran, _) = compare(&repo, "sh -c 'echo a; echo $$; echo b'", args, 0);
-    ran.says("the base of `sh` prints something else each time, in line 2");
+    ran.says("the base of `sh` prints something different in each run, in line 2");
     let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 1", 0);
-    ran.never_says("do not print the same");
+    ran.never_says("print different output");
 }
 
 #[test]

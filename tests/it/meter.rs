@@ -166,7 +166,7 @@ fn without_valgrind_the_error_says_how_to_get_it() {
     let args = "compare main --metric instructions_cachegrind";
     let ran = repo.cbdr(args).env("PATH", &folder).run().code(101);
     let ran =
-        ran.says("`instructions_cachegrind` can't be measured: `valgrind` is not in the PATH");
+        ran.says("`instructions_cachegrind` can't be measured: `valgrind` is not on the PATH");
     ran.says("hint: install it");
 }
 
@@ -191,7 +191,7 @@ fn what_has_benchmarks_has_no_counts_of_its_process() {
     repo.commit("slower");
     let cbdr = repo.cbdr("compare main --harness libtest --metric instructions_cachegrind");
     let ran = cbdr.args(["--command", "sh run.sh"]).run().code(101);
-    ran.says("`instructions_cachegrind` is of a process").says("`--harness plain`");
+    ran.says("`instructions_cachegrind` measures a process").says("`--harness plain`");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn sizes_need_no_run() {
 fn the_size_of_a_program_that_is_no_sides_own_says_nothing() {
     let repo = branch_with("1_000_000");
     let args = "compare main --metric executable_bytes --command sh";
-    repo.cbdr(args).run().code(101).says("`executable_bytes` says nothing: both sides run `sh`");
+    repo.cbdr(args).run().code(101).says("`executable_bytes` is meaningless: both sides run `sh`");
 }
 
 #[cfg(target_os = "linux")]

@@ -100,7 +100,7 @@ fn files_that_stand_for_others_are_said() {
     repo.write("other", "x");
     repo.commit("other");
     let ran = once(&repo, repo.path(), "main", "true").code(0);
-    let ran = ran.says("warning: 1 file of the base, such as `data.bin`, only stands for what");
+    let ran = ran.says("warning: 1 file of the base, such as `data.bin`, is only a pointer of");
     ran.says("1 file of the head, such as `data.bin`");
 }
 
@@ -124,7 +124,7 @@ fn what_git_lfs_has_in_the_clone_is_put_in_its_place() {
     repo.branch("feature");
     repo.write("other", "x");
     repo.commit("other");
-    let missing = "1 file of the head, such as `tool.bin`, only stands for what git-lfs has";
+    let missing = "1 file of the head, such as `tool.bin`, is only a pointer of git-lfs without";
     let at = |storage: &str| {
         let folder = repo.path().join(storage).join("objects/2c/f2");
         std::fs::create_dir_all(&folder).unwrap();
@@ -140,7 +140,7 @@ fn what_git_lfs_has_in_the_clone_is_put_in_its_place() {
     repo.git(&["config", "lfs.storage", "large"]);
     std::fs::write(at(".git/large"), "hello").unwrap();
     let command = "sh -c 'test -x tool.bin && test $(cat tool.bin) = hello'";
-    once(&repo, repo.path(), "main", command).code(0).never_says("only stands for");
+    once(&repo, repo.path(), "main", command).code(0).never_says("only a pointer");
     // And stays as it is.
     let time = || tree(&repo, "head").join("tool.bin").metadata().unwrap().modified().unwrap();
     let before = time();
@@ -312,8 +312,8 @@ fn a_package_beside_the_repository_is_said_to_be_in_no_commit() {
     let repo = Repo::new("steady");
     let other = beside(&repo, "../other");
     let said = format!(
-        "error: the base's package `steady` needs `other` in `{}`, and that is outside of the \
-         repository\nhint: a worktree holds what the commit does",
+        "error: the base's package `steady` needs `other` in `{}`, which is outside the \
+         repository\nhint: a worktree contains only what is committed",
         other.display()
     );
     repo.cbdr("compare main").run().code(101).says(&said);

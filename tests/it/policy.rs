@@ -105,12 +105,13 @@ fn a_table_that_is_deleted_still_decides() {
         &repo,
         &[
             "base and head set `confidence`, `metrics` and `threshold` differently; the base's",
-            "only the base has a table for cargo cbdr, which decides; what is run differs: base \
-             and head set `command` differently, and the head's setting counts (`command`: base \
+            "only the base has a table for cargo cbdr, and that table is used; base and head \
+             differ in what is run: they set `command` differently, and the head's value is used \
+             (`command`: base \
              `true`, head not set)",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head set what is run differently: `command`"],
+        &["; 1 benchmark removed: `true`; base and head differ in what is run: `command`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -125,9 +126,13 @@ fn a_table_that_is_deleted_still_decides() {
     // A table of policy alone says nothing of what is run, and is missed as well.
     let repo = branch(&table("threshold = \"7%\""), "");
     let ran = compare(&repo, "--format json --command true").code(0);
-    let ran = ran.says("base and head set `threshold` differently; the base's setting counts");
-    let found =
-        ran.says("warning: only the base has a table for cargo cbdr, which decides\n").json();
+    let ran = ran.says("base and head set `threshold` differently; the base's value is used");
+    let found = ran
+        .says(
+            "warning: only the base has a table for cargo cbdr, and that table is \
+            used\n",
+        )
+        .json();
     assert_eq!(
         (removed(&found), metric(&found, "wall_time")["threshold"].clone()),
         (vec![], json!(0.07))
@@ -143,14 +148,13 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
     everywhere(
         &repo,
         &[
-            "base and head set `bench` and `benchmarks` differently",
+            "they set `bench` and `benchmarks` differently",
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
             "the head no longer has the benchmarks `large`, `small`, which gate on the base",
         ],
-        &[
-            "; 2 benchmarks removed: `large`, `small`; base and head set what is run differently: `bench` \
-           and `benchmarks`",
-        ],
+        &["; 2 benchmarks removed: `large`, `small`; base and head differ in what is run: \
+             `bench` \
+           and `benchmarks`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -176,7 +180,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
             "`benchmarks`: base not set, head `[\"quick\"]`",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head set what is run differently: `benchmarks`"],
+        &["; 1 benchmark removed: `true`; base and head differ in what is run: `benchmarks`"],
         [0, 102],
     );
     assert_eq!(statuses(&object(&repo, "")), ["quick compared", "true removed"]);
@@ -198,25 +202,25 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
             "command = \"true heavy\"",
             "command = \"true light\"",
             "`command`: base `true heavy`, head `true light`",
-            "; base and head set what is run differently: `command`",
+            "; base and head differ in what is run: `command`",
         ),
         (
             "command = \"true\"\nargs = [\"100\"]",
             "command = \"true\"\nargs = [\"1\"]",
             "`args`: base `[\"100\"]`, head `[\"1\"]`",
-            "; base and head set what is run differently: `args`",
+            "; base and head differ in what is run: `args`",
         ),
         (
             "command = \"sh -c 'echo {}'\"\nharness = \"json\"",
             "command = \"sh -c 'echo {}'\"",
             "`harness`: base `json`, head not set",
-            "; base and head set what is run differently: `harness`",
+            "; base and head differ in what is run: `harness`",
         ),
         (
             "bench = \"work\"",
             "bench = \"work\"\nbench-from = \"head\"",
             "`bench-from`: base not set, head `head`",
-            "; base and head set what is run differently: `bench-from`",
+            "; base and head differ in what is run: `bench-from`",
         ),
         (
             "bench = \"work\"\nfeatures = [\"all\"]",
@@ -227,7 +231,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
         (
             "command = \"true\"\nrun-timeout = \"1m\"\nprepare = \"true\"",
             "command = \"true\"\nrun-timeout = \"2m\"\nsetup = \"true\"",
-            "base and head set `prepare`, `run-timeout` and `setup` differently",
+            "they set `prepare`, `run-timeout` and `setup` differently",
             "",
         ),
     ];
@@ -256,15 +260,15 @@ fn what_a_flag_says_is_no_difference_of_the_tables() {
     assert_eq!((removed(&found), found["notices"].as_array().unwrap().len()), (vec![], 1));
     // Those that no flag says still are.
     let ran = compare(&repo, "--format json --command true").code(0);
-    ran.says("base and head set `args` and `features` differently").never_says("no longer has");
+    ran.says("they set `args` and `features` differently").never_says("no longer has");
 }
 
 #[test]
 fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
-    let notice = "only the head has a table for cargo cbdr, so that its own decides; what is run \
-                  differs: base and head set `command` differently";
-    let line = "; base and head set what is run differently: `command`";
+    let notice = "only the head has a table for cargo cbdr, so that table is used; base and head \
+        differ in what is run: they set `command` differently";
+    let line = "; base and head differ in what is run: `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
@@ -280,9 +284,9 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     };
     let repo = branch(&keys("fail", "true"), &keys("pass", "echo"));
     let ran = compare(&repo, "").code(102);
-    ran.says("base and head set `on-removed` differently; the base's setting counts");
+    ran.says("base and head set `on-removed` differently; the base's value is used");
     let ran = compare(&repo, "--policy-from head").code(0);
-    ran.says("differently; the head's setting counts, as `--policy-from head` asks");
+    ran.says("differently; the head's value is used, because of `--policy-from head`");
     compare(&repo, "--on-removed pass").code(0);
     compare(&repo, "--on-removed perhaps").code(2).says("it is `pass` or `fail`");
     // A regression is still one.
@@ -362,7 +366,7 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     let ran = compare(&repo, "").code(101);
     let ran =
         ran.says("error: nothing is left to decide: the head no longer measures `a` of `sh`\n");
-    ran.says("hint: measure it again, or name with `--metric` what is to decide instead");
+    ran.says("hint: measure it again, or choose with `--metric` what decides instead");
     compare(&repo, "--metric b").code(0).says("only the base of `sh` measures `a`");
     // One that was renamed has nothing to be compared with.
     let repo = script("{\"x\": {\"a\": 1}}", "{\"y\": {\"a\": 1}}", keys);
@@ -377,7 +381,7 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     // Nobody misses what decided nothing.
     let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);
     let ran = compare(&repo, "--format json --on-removed fail").code(0);
-    let found = ran.says("no longer has the benchmark `y`, in which nothing gates").json();
+    let found = ran.says("no longer has the benchmark `y`, none of whose metrics gate").json();
     assert_eq!(
         (removed(&found), statuses(&found)),
         (vec![], vec!["x compared".to_owned(), "y removed".to_owned()])
@@ -428,8 +432,7 @@ fn shards_tell_their_verdict_what_was_removed() {
         let said = if format == "human" { &ran.stderr } else { &out };
         assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
         assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
-        let line =
-            "; 1 metric removed: `a` of `sh`; base and head set what is run differently: `args`";
+        let line = "; 1 metric removed: `a` of `sh`; base and head differ in what is run: `args`";
         assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
     }
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();
@@ -437,7 +440,7 @@ fn shards_tell_their_verdict_what_was_removed() {
     // A part that saw something else is of another comparison.
     repo.replace("2.csv.json", "\"on_removed\": \"fail\"", "\"on_removed\": \"pass\"");
     let ran = repo.cbdr("analyze --combine 1.csv 2.csv").run().code(101);
-    ran.says("answers to `on-removed`");
+    ran.says("values of `on-removed`");
 }
 
 #[test]
@@ -448,8 +451,8 @@ fn the_sources_that_bench_from_replaces_are_told_each_time() {
     for _ in 0..2 {
         let ran = compare(&repo, "").code(0);
         ran.says(
-            "both sides have `benches` of the head, but each its own Cargo.toml; the base \
-                  differs there, in benches/work.rs",
+            "both sides have `benches` of the head, but each its own Cargo.toml; the base's \
+             sources differ, in benches/work.rs",
         );
     }
 }

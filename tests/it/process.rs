@@ -353,7 +353,7 @@ fn a_daemon_is_ended_with_its_run_and_reported() {
     let stage = Stage::new(script);
     let ran = stage.compare("--max-pairs 1").run().code(0);
     assert_eq!(noting(&stage.notes), Vec::<String>::new());
-    ran.says("warning: `sh` left 4 processes running, which were ended");
+    ran.says("warning: `sh` left 4 processes running, which were killed");
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     let endless = "exec yes";
     let stage = Stage::new(&format!("{endless} >&2\n"));
     let error = "printed more than 256 MiB: `sh run.sh`";
-    let says = "hint: let it print less";
+    let says = "hint: make it print less";
     stage.compare("").run().code(101).says(error).says(says);
     let stage = Stage::new(endless);
     let error = "of `sh` printed more than 256 MiB: `sh run.sh`";
@@ -566,7 +566,10 @@ fn what_may_be_read_once_is_no_input_of_many_runs() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for options in [&["--stdin"][..], &["--page-cache", "warm", "--page-cache-file"]] {
         let ran = stage.compare("--max-pairs 1").args(options).args([&pipe]).run().code(101);
-        ran.says("/pipe` is a pipe, and every run reads it").says("hint: write it to a file first");
+        ran.says("/pipe` is a pipe, but every run has to read it").says(
+            "hint: write it to a file \
+            first",
+        );
     }
     stage.compare("--max-pairs 1 --stdin /dev/null").run().code(0);
     let ran = stage.compare("--max-pairs 1 --stdin no-such").run().code(101);

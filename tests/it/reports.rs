@@ -246,7 +246,7 @@ fn an_output_that_cannot_be_written_costs_no_measurement() {
         ("--export bencher=.", 101, "can't write `.`"),
         ("--export bensher=f", 2, "did you mean `bencher`?"),
         ("--export bencher=f --export conbench=f", 2, "set `CONBENCH_PROJECT_REPOSITORY`"),
-        ("--export bencher=f --samples f", 2, "`f` is to be written twice"),
+        ("--export bencher=f --samples f", 2, "`f` would be written twice"),
         ("--aa --repeat 2 --format markdown", 2, "`--format human` or `json` only"),
     ];
     for (args, code, what) in table {

@@ -43,7 +43,8 @@ fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
 fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
     let repo = repo();
     let set = |lines: [&str; 2]| lines.map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
-    let changed = "the benchmark `work` itself changed between the sides, in benches/work.rs";
+    let changed = "the source of the benchmark `work` itself differs between the sides, in \
+        benches/work.rs";
     let each = || {
         let (lines, said) = made(&repo, "");
         assert_eq!(lines, set(["base old old", "head new new"]));
@@ -54,7 +55,7 @@ fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
         let (lines, said) = made(&repo, &format!("--bench-from {side}"));
         let [base, head] = ["base", "head"].map(|lib| format!("{lib} {word} {word}"));
         assert_eq!(lines, set([&base, &head]), "from {side}");
-        assert!(!said.contains("itself changed"), "{said}");
+        assert!(!said.contains("itself differs"), "{said}");
         let told = format!("both sides have `benches` of the {side}, but each its own Cargo.toml");
         assert!(said.contains(&told), "{said}");
     }
@@ -96,7 +97,7 @@ fn a_link_in_the_way_is_not_written_through() {
 fn a_command_has_no_sources_to_lay_over() {
     let repo = repo();
     let ran = repo.cbdr("compare main --command true --bench-from head").run().code(101);
-    ran.says("bad bench-from `head`: nobody knows the benchmark sources of a command");
+    ran.says("bad bench-from `head`: the benchmark sources of a command are not known");
 }
 
 /// A library whose function may panic, and a table of the form of a panic's location: it
@@ -128,8 +129,8 @@ fn libraries(base: &str, head: &str) -> Repo {
 fn is_moved(base: &str, head: &str) -> bool {
     let ran = libraries(base, head).cbdr("compare main --max-pairs 1 --format json").run().code(0);
     let object = ran.json();
-    let is_said = ran.stderr.contains("but for the line numbers of ");
-    let is_noticed = object["notices"].to_string().contains("but for the line numbers of ");
+    let is_said = ran.stderr.contains("except for the line numbers of ");
+    let is_noticed = object["notices"].to_string().contains("except for the line numbers of ");
     let is_identical = object["verdict"] == "identical";
     assert_eq!([is_said, is_noticed], [is_identical; 2], "{object:#}\n{}", ran.stderr);
     is_identical
@@ -142,8 +143,8 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     let repo = libraries(MAY_PANIC, &commented);
     let ran = repo.cbdr("compare main --max-pairs 1").run().code(0);
     ran.says(
-        "`work` is the same program on both sides but for the line numbers of 1 source location, \
-         which panics print: nothing can have changed",
+        "`work` is the same program on both sides, except for the line numbers of 1 source \
+         location in panic messages: nothing can have changed",
     );
     // Also without a build, and with texts that are no code.
     repo.write("README.md", "Picks.\n");

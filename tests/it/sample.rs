@@ -81,16 +81,16 @@ fn a_command_that_fails_is_an_error_with_its_last_words() {
     let ran = sample(&["a:true", "b:sh -c 'echo my last words >&2; exit 3'"]).code(101);
     ran.says("error: `b` exited with code 3: `sh -c ").says("my last words");
     let ran = sample(&["a:true", "b:sleep 1000", "--run-timeout", "50ms"]).code(101);
-    ran.says("error: `b` ran longer than 50ms: `sleep 1000`").says("hint: allow more with");
+    ran.says("error: `b` ran longer than 50ms: `sleep 1000`").says("hint: raise");
     sample(&["a:/no/such/program"]).code(101).says("error: could not start `/no/such/program`");
 }
 
 #[test]
 fn what_is_no_named_command_is_a_mistake_of_the_command_line() {
-    sample(&["true"]).code(2).says("bad command `true`: it is written `NAME:COMMAND`");
-    sample(&[":true"]).code(2).says("it is written `NAME:COMMAND`");
+    sample(&["true"]).code(2).says("bad command `true`: write it as `NAME:COMMAND`");
+    sample(&[":true"]).code(2).says("write it as `NAME:COMMAND`");
     sample(&["a:"]).code(2).says("bad command");
-    sample(&["a:true", "a:false"]).code(2).says("another one has this name");
+    sample(&["a:true", "a:false"]).code(2).says("another command has this name");
     sample(&[]).code(2);
 }
 

@@ -83,7 +83,7 @@ fn several_machines_come_to_one_verdict() {
 
     machines.combine("1.csv 3.csv", "").code(101).says("of 3 shards 2 is missing");
     let fewer = machines.combine("1.csv 3.csv", "--allow-missing").code(100);
-    fewer.says("without the shards that are missing: 2");
+    fewer.says("does not include the missing shards: 2");
     machines.combine("1.csv 2.csv 1.csv", "").code(101).says("are both shard 1/3");
     refused(&machines);
 }
@@ -101,7 +101,7 @@ fn refused(machines: &Machines) {
     let swapped = [&whole_lines[..1], &whole_lines[2..3], &whole_lines[1..2], &whole_lines[3..]];
     let twice = text.replacen(whole_lines[2], whole_lines[1], 1);
     write("2.csv", &twice);
-    all().code(101).says("do not pair");
+    all().code(101).says("do not form pairs");
     // Who of a pair was first changes nothing.
     write("2.csv", &format!("{}\n", swapped.concat().join("\n")));
     all().code(100);
@@ -114,17 +114,17 @@ fn refused(machines: &Machines) {
         write("2.csv.json", &about.to_string());
     };
     beside(&|about| about["head"]["commit"] = json!("0000"));
-    all().code(101).says("have different head commits").says("hint: give every machine the same");
+    all().code(101).says("have different head commits").says("hint: use the same");
     beside(&|about| about["gates"][0]["threshold"] = json!(0.5));
     all().code(101).says("have different metrics or thresholds");
     beside(&|about| about["shard"]["seed"] = machines.about("1.csv")["shard"]["seed"].clone());
-    all().code(101).says("made by the same seed");
+    all().code(101).says("made with the same seed");
     beside(&|about| about["shard"] = Value::Null);
-    all().code(101).says("`2.csv` is no shard: it was not measured as one");
+    all().code(101).says("`2.csv` is not a shard: it was not measured as one");
     beside(&|about| about["estimator"] = Value::Null);
-    all().code(101).says("`2.csv` is no shard");
+    all().code(101).says("`2.csv` is not a shard");
     std::fs::remove_file(machines.file("2.csv.json")).unwrap();
-    all().code(101).says("`2.csv` is no shard: there is no `2.csv.json`");
+    all().code(101).says("`2.csv` is not a shard: there is no `2.csv.json`");
 }
 
 #[test]

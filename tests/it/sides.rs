@@ -190,7 +190,7 @@ fn the_usual_bases_are_tried_in_their_order() {
     let ran = quick(&repo, "").run().code(101);
     let ran =
         ran.says("error: no base given, and none of `origin/HEAD`, `main`, `master` exists\n");
-    ran.says("hint: name one: `cargo cbdr compare BASE`");
+    ran.says("hint: choose one: `cargo cbdr compare BASE`");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_head_can_be_another_revision() {
     let object = quick(&repo, "main --head second --exact-base").run().code(0).json();
     assert_sides(&object, ("main", &first), ("second", &second));
     let ran = quick(&repo, "main --head nowhere").run().code(101);
-    ran.says("error: unknown revision `nowhere`\n").says("hint: `git fetch origin nowhere`");
+    ran.says("error: unknown revision `nowhere`\n").says("hint: run `git fetch origin nowhere`");
 }
 
 #[test]
@@ -290,7 +290,10 @@ fn a_dirty_tree_is_a_warning_and_is_not_measured() {
     repo.write("folder/new", "new");
     std::fs::remove_file(repo.path().join("third")).unwrap();
     let ran = quick(&repo, "main").run().code(0);
-    let ran = ran.says("warning: 3 files changed in the working tree and not measured (`--dirty`");
+    let ran = ran.says(
+        "warning: the changes of 3 files in the working tree are not measured \
+        (`--dirty`",
+    );
     let object = ran.json();
     assert_sides(&object, ("main", &first), ("feature", &head));
     assert_eq!(object["head"]["tree"], json!(repo.git(&["rev-parse", "HEAD^{tree}"])));
@@ -472,7 +475,7 @@ fn a_clone_of_depth_2_is_enough_for_a_ci_merge_ref() {
     git(&at, &["checkout", "--quiet", "--detach"]);
     assert_eq!(git(&at, &["branch", "--all", "--list", "*main"]), "");
     let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").run().code(0);
-    let ran = ran.says("warning: `main` is not in this clone; the head is a merge commit, and its");
+    let ran = ran.says("warning: `main` is not in this clone; the head is a merge commit, so its");
     let object = ran.says("; main comes from GITHUB_BASE_REF").json();
     assert_sides(&object, ("main", &tip), ("HEAD", &merge));
     assert_eq!(object["benchmarks"][0]["pairs"], 1);
@@ -493,8 +496,10 @@ fn a_shallow_clone_without_the_merge_base_says_how_to_get_it() {
     let at = clone(&repo, "shallow", &["--depth", "1", "--no-single-branch"]);
     assert_eq!(git(&at, &["rev-parse", "HEAD"]), head);
     let ran = quick(&repo, "main").folder(&at).run().code(101);
-    let ran = ran
-        .says("error: this shallow clone does not hold the merge-base of `main` and `feature`\n");
+    let ran = ran.says(
+        "error: this shallow clone does not contain the merge-base of `main` and \
+            `feature`\n",
+    );
     ran.says("hint: `--fetch` fetches as much history as is needed, `git fetch --unshallow");
     // The base itself is there.
     quick(&repo, "main --exact-base").folder(&at).run().code(0);
@@ -506,7 +511,8 @@ fn names_that_lead_nowhere_are_errors() {
     let ran = quick(&repo, "mian").run().code(101);
     let ran = ran.says("error: unknown revision `mian`\n");
     ran.says(
-        "hint: `git fetch origin mian` (or `--fetch`) if it is a branch of the remote, or name",
+        "hint: run `git fetch origin mian` (or add `--fetch`) if it is a branch of the remote, or \
+         choose",
     );
     let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");

@@ -185,7 +185,10 @@ fn names_that_change_with_every_run_are_paired_by_what_stays() {
         repo.write("benches/only.rs", &varying(&head, lists));
         repo.commit("one slower, one new, one gone");
         let ran = run("--max-pairs 40").code(100);
-        let ran = ran.says("`only` names `at * ms` and `at * ms #2` anew in every run: ");
+        let ran = ran.says(
+            "`only` gives `at * ms` and `at * ms #2` a different name in every run: \
+            ",
+        );
         let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
         let object = ran.json();
         let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();
@@ -226,14 +229,14 @@ fn what_only_a_nightly_compiler_builds_is_not_tried() {
         return;
     }
     let ran = compare(&repo, "").code(0).never_says("error");
-    let ran = ran.says("`nightly` is left out: its source needs a nightly compiler, and this is");
+    let ran = ran.says("`nightly` is left out: its source needs a nightly compiler, but this is");
     assert_eq!(names(&ran), ["b"]);
     repo.write("benches/good.rs", &nightly);
     repo.commit("both");
     // The base's still builds, so that the head's is the head's fault.
     compare(&repo, "").code(101).says("error: the head does not build");
     repo.cbdr("history record").run().code(101).says(
-        "error: `good`, `nightly` have to be built by a nightly compiler, and this is rustc ",
+        "error: `good`, `nightly` have to be built by a nightly compiler, but this is rustc ",
     );
 }
 
@@ -265,8 +268,9 @@ fn a_workspace_runs_what_cargo_bench_would() {
     };
     assert_eq!(sorted(&inside("two/src").code(0)), "more/b work/b");
     let ran = inside("none").code(101);
-    let ran = ran.says("error: which benchmark? `none` has no bench, bin or example target\n");
-    ran.says("hint: these packages have benches, `-p` names one: `one`, `two`\n");
+    let ran =
+        ran.says("error: no benchmark is chosen: `none` has no bench, bin or example target\n");
+    ran.says("hint: these packages have benches; choose one with `-p`: `one`, `two`\n");
     // Benches in a workspace of their own are named by their folder.
     package(&repo, "none/perf", "perf", "[workspace]", &[("work", "", &a)]);
     let manifest = std::fs::read_to_string(repo.path().join("none/Cargo.toml")).unwrap();
@@ -320,7 +324,7 @@ fn a_branch_does_not_lose_a_target_or_loosen_a_packages_gate_in_silence() {
     repo.replace("two/Cargo.toml", "3%", "30%");
     repo.commit("looser");
     let ran = compare(&repo, "").code(0);
-    let ran = ran.says("base and head set `threshold` differently; the base's setting counts");
+    let ran = ran.says("base and head set `threshold` differently; the base's value is used");
     let object = ran.json();
     let threshold = |at: usize| object["benchmarks"][at]["metrics"][0]["threshold"].clone();
     assert_eq!((threshold(0), threshold(1)), (0.02.into(), 0.03.into()));

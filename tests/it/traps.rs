@@ -198,7 +198,7 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
     repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
     repo.write("data.bin", "x");
     repo.commit("data");
-    let notice = "1 file changed that a run could read: `data.bin`; if it does, measure with";
+    let notice = "1 file that a run could read changed: `data.bin`; if the benchmark reads any of";
     let ran = repo.cbdr(args).run().code(0).says(notice);
     assert_eq!(ran.json()["verdict"], "identical");
 }
@@ -762,7 +762,7 @@ fn submodules_are_filled_from_the_clone() {
     repo.git(&["update-index", "--cacheinfo", &format!("160000,{third},parts/one")]);
     repo.git(&["commit", "--quiet", "--message", "one that is not here"]);
     let ran = repo.cbdr("compare main").run().code(101);
-    let ran = ran.says(&format!("does not hold commit {third} of the submodule `parts/one`\n"));
+    let ran = ran.says(&format!("does not contain commit {third} of the submodule `parts/one`\n"));
     ran.says("hint: `git submodule update --init --recursive`");
 }
 

@@ -51,7 +51,7 @@ fn a_change_between_the_two_levels_passes_with_a_warning() {
         let repo = costing("warn = \"1%\"", head);
         let ran = compare(&repo).run().code(0);
         let object = ran.json();
-        let words = "beyond the warning level";
+        let words = "exceeds the warning level";
         let ran = if warned { ran.says(words) } else { ran.never_says(words) };
         assert_eq!(object["verdict"], "no-regression", "{}", ran.stderr);
         assert_eq!((cost(&object)["warned"].clone(), object["stopped_by"].clone()), {
@@ -111,11 +111,11 @@ fn a_waiver_of_something_unknown_is_an_error() {
         compare(&repo).run().code(101).says(what);
     }
     let repo = costing(&waiver("10%", "soon", ""), 1080);
-    compare(&repo).run().code(101).says("bad waiver `soon`: `expires` is a day");
+    compare(&repo).run().code(101).says("bad waiver `soon`: `expires` is a date");
     let other = waiver("10%", "2999-12-31", "").replace("\"cost\"", "\"costs\"");
     let repo = costing(&other, 1080);
     compare(&repo)
         .run()
         .code(101)
-        .says("the waiver of `costs` accepts nothing: `costs` does not gate");
+        .says("the waiver of `costs` has no effect: `costs` does not gate");
 }

@@ -209,8 +209,8 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure as machine I of N, up to the limit and without a verdict;
-    /// `analyze --combine` computes it from the N files
+    /// Measure as machine I of N, up to the limit and without a verdict, which
+    /// `analyze --combine` computes from the N files
     #[arg(long, value_name = "I/N", requires = "samples", conflicts_with_all = ["repeat", "fail_fast"],
           help_heading = STOPPING)]
     pub(crate) shard: Option<Shard>,
@@ -410,7 +410,7 @@ pub(crate) enum Cache {
 /// Report what this machine can measure, and how precisely
 ///
 /// Lists what is known about the machine and its meters, and measures its
-/// noise: a program of our own against itself, in pairs.
+/// noise: a built-in program against itself, in pairs.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Measure the noise for this long

@@ -56,7 +56,7 @@ impl OutputFile {
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     let place = find(path)?;
     if place.is_stream() {
-        return Err(unwritten(path, &io::Error::other("it is no regular file")));
+        return Err(unwritten(path, &io::Error::other("it is not a regular file")));
     }
     place.check().map_err(|error| unwritten(path, &error))
 }
@@ -221,9 +221,9 @@ pub(crate) fn distinct(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Fa
     for path in outputs {
         let place = find(path)?;
         let what = if seen.contains(&place) && place.path() != Path::new("/dev/null") {
-            "is to be written twice"
+            "would be written twice"
         } else if inputs.contains(&place) && !place.is_stream() {
-            "is to be written, but is also read"
+            "would be both read and written"
         } else {
             seen.push(place);
             continue;

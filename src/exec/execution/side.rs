@@ -83,7 +83,7 @@ impl SideProgram {
     ) -> Result<Self, Error> {
         // The names of both sides have one length: some get into environments.
         let folder = scratch.join(format!("bench-{number}-{side}"));
-        fs_err::create_dir_all(&folder).map_err(Error::io("make the folder", &folder))?;
+        fs_err::create_dir_all(&folder).map_err(Error::io("create the folder", &folder))?;
         let paths = OutputPaths { stdout: folder.join("out"), output: folder.join("output") };
         let measuring = &benchmark.measuring;
         let isolation = Isolation {

@@ -75,7 +75,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
 /// One benchmark.
 fn summary(line: &str) -> Result<Reading, Error> {
     let bad = |error: serde_json::Error| {
-        Error::Unreadable(format!("a line is no summary of a benchmark: {error}"))
+        Error::Unreadable(format!("a line is not the summary of a benchmark: {error}"))
     };
     let summary: Value = serde_json::from_str(line).map_err(bad)?;
     let word = |key: &str| summary[key].as_str();
@@ -128,7 +128,7 @@ fn value(count: &Value) -> Option<f64> {
 /// What to do about the end of a run that this text tells of.
 pub(super) fn advice(stderr: &str) -> Option<String> {
     if stderr.contains("'valgrind' could not be found") {
-        let hint = "install valgrind, or put it into PATH: these benchmarks run under it";
+        let hint = "install valgrind, or add it to PATH: these benchmarks run under it";
         return Some(hint.to_owned());
     }
     let has_runner = |library: &&str| stderr.contains(&format!("{library}-runner"));
@@ -141,7 +141,7 @@ pub(super) fn advice(stderr: &str) -> Option<String> {
         Some(format!("the program that runs these benchmarks is missing: {install}"))
     } else if stderr.contains(") is newer than ") || stderr.contains(") is older than ") {
         Some(format!(
-            "a runner runs benchmarks of its own version only: {install}; sides with different \
+            "a runner only runs benchmarks of its own version: {install}; sides with different \
              versions can't be compared"
         ))
     } else {

@@ -48,7 +48,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
     } else if nested == 0 {
         return Ok(vec![Reading::of_program(values(entries, "")?)]);
     } else if nested < entries.len() {
-        let why = "some values are numbers and some are objects: give metrics or benchmarks";
+        let why = "some values are numbers and some are objects: report either metrics or \
+            benchmarks";
         return Err(Error::Unreadable(why.to_owned()));
     }
     let mut readings = Vec::new();
@@ -147,7 +148,7 @@ impl<'a> Visitor<'a> for Any {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
-        Ok(Value::Other("a truth value"))
+        Ok(Value::Other("a boolean"))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Value, E> {

@@ -56,10 +56,11 @@ pub enum Error {
     #[error("it has more than {0}")]
     TooMuch(String),
     /// It has one name twice.
-    #[error("{0} is there twice")]
+    #[error("{0} appears twice")]
     Twice(String),
     /// A benchmark or a metric with a name that is none.
-    #[error("the name `{}` of a {what} is none: {why}", .name.chars().take(100).collect::<String>())]
+    #[error("the name `{}` of a {what} is not valid: {why}",
+        .name.chars().take(100).collect::<String>())]
     Name {
         /// Of which of the two it is.
         what: &'static str,
@@ -404,7 +405,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let about = std::fs::metadata(path).map_err(failed)?;
     // Opening a pipe would wait for its other end.
     if !about.is_file() {
-        return Err(failed(std::io::Error::other("it is no plain file")));
+        return Err(failed(std::io::Error::other("it is not a regular file")));
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;

@@ -249,7 +249,7 @@ fn one_name_twice_is_an_error() {
     std::fs::write(&place.stdout, line.repeat(2)).unwrap();
     let harness = Harness::new(Dialect::Libtest, None);
     let error = harness.read(&place).unwrap_err().to_string();
-    assert_eq!(error, "the benchmark `one` is there twice");
+    assert_eq!(error, "the benchmark `one` appears twice");
     harness.clear(&place).unwrap();
     assert_eq!(harness.read(&place).unwrap(), []);
 }
@@ -283,8 +283,8 @@ fn json_of_another_form_is_a_clear_error() {
         ("{\"x\": {\"a\": {\"b\": 1}}}", "the value of `x.a` is an object, not a finite number"),
         ("{\"a\": NaN}", "it is not one JSON object: expected value at line 1 column 7"),
         ("{\"a\": 1e999}", "it is not one JSON object: number out of range at line 1"),
-        ("{\"a\": 1, \"a\": 2}", "the metric `a` is there twice"),
-        ("{\"x\": {\"a\": 1}, \"x\": {\"a\": 1}}", "the benchmark `x` is there twice"),
+        ("{\"a\": 1, \"a\": 2}", "the metric `a` appears twice"),
+        ("{\"x\": {\"a\": 1}, \"x\": {\"a\": 1}}", "the benchmark `x` appears twice"),
         ("{\"a\": 1, \"x\": {\"a\": 1}}", "some values are numbers and some are objects"),
         ("{\"a\": 1,, }", "it is not one JSON object: "),
         ("{\"a\": 1", "it is not one JSON object: EOF"),
@@ -389,7 +389,7 @@ fn gungraun_prints_a_summary_of_each() {
     assert_eq!(read.values.iter().collect::<Vec<_>>(), [("instructions_cachegrind", 5.0)]);
     assert_eq!(gungraun::read("0 tests\n").unwrap(), []);
     let table = [
-        ("{\"a\": 1", "a line is no summary of a benchmark: EOF"),
+        ("{\"a\": 1", "a line is not the summary of a benchmark: EOF"),
         ("{\"a\": 1}", "a summary has no `module_path`: the benchmark has no name"),
         (
             r#"{"module_path":"a::b","version":"9","profiles":[{"tool":"DHAT"}]}"#,
@@ -437,8 +437,8 @@ fn what_gungraun_lacks_is_named() {
                     be found. Is 'valgrind' installed, executable and in the PATH?\n";
     let table = [
         (missing, "the program that runs these benchmarks is missing: `cargo install gungraun-r"),
-        (older, "a runner runs benchmarks of its own version only: `cargo install iai-callgrind-"),
-        (valgrind, "install valgrind, or put it into PATH: these benchmarks run under it"),
+        (older, "a runner only runs benchmarks of its own version: `cargo install iai-callgrind-"),
+        (valgrind, "install valgrind, or add it to PATH: these benchmarks run under it"),
     ];
     for (stderr, expected) in table {
         let advice = advice(stderr).unwrap();

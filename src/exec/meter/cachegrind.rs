@@ -160,8 +160,8 @@ pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
 fn missing(metric: &'static str) -> Refusal {
     let (why, hint) = match super::HAS_VALGRIND {
         true => (
-            "`valgrind` is not in the PATH",
-            Some("install it, as with `apt-get install valgrind`"),
+            "`valgrind` is not on the PATH",
+            Some("install it, for example with `apt-get install valgrind`"),
         ),
         false => ("there is no valgrind for this system", None),
     };

@@ -144,7 +144,7 @@ fn unknown_interrupts(name: &'static str) -> Refusal {
     Refusal {
         metric: name,
         why: "how this processor counts interrupts is not known".to_owned(),
-        hint: Some("`instructions` leaves them in".to_owned()),
+        hint: Some("`instructions` includes them".to_owned()),
         source: None,
     }
 }
@@ -161,7 +161,7 @@ fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &M
     let paranoid = machine.perf_event_paranoid;
     let (why, hint) = match (reason(&error), paranoid) {
         (Reason::NoEvent, _) if is_virtual => (
-            "this virtual machine has no such counter: its host does not pass it on".to_owned(),
+            "this virtual machine has no such counter: its host does not expose it".to_owned(),
             elsewhere,
         ),
         (Reason::NoEvent, _) => {
@@ -175,7 +175,8 @@ fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &M
             )),
         ),
         (Reason::Forbidden, _) => (
-            "the system call `perf_event_open` is forbidden here, as containers do (seccomp)"
+            "the system call `perf_event_open` is forbidden here, as is usual in containers \
+             (seccomp)"
                 .to_owned(),
             Some(
                 "start the container with `--cap-add PERFMON`, or with a seccomp profile that \

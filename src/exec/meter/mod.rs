@@ -68,13 +68,14 @@ pub(crate) enum Error {
     #[error("could not read what valgrind wrote in `{}`", .folder.display())]
     Files { folder: PathBuf, source: io::Error },
     /// Both sides run the same program, such as a shell, so its size says nothing.
-    #[error("`{metric}` says nothing: both sides run `{}`", .program.display())]
+    #[error("`{metric}` is meaningless: both sides run `{}`", .program.display())]
     SameProgram { metric: &'static str, program: PathBuf },
     /// A program that can't be read.
     #[error("could not read `{}`", .path.display())]
     Executable { path: PathBuf, source: io::Error },
     /// A program in an unknown format.
-    #[error("`text_bytes` of `{}` is not known: it is no executable of a known form", .path.display())]
+    #[error("`text_bytes` of `{}` is not known: it is not an executable in a known format",
+        .path.display())]
     NoText { path: PathBuf },
 }
 
@@ -84,11 +85,11 @@ impl Error {
         let hint = match self {
             Error::Refused(refusal) => return refusal.hint.clone(),
             Error::Shared { .. } => {
-                "ask for fewer counters at a time; another profiler, or the \
+                "use fewer counters at a time; another profiler, or the \
                                      kernel's watchdog (`sysctl kernel.nmi_watchdog=0`), may \
                                      hold some"
             }
-            Error::NoCount => "a program that valgrind can't follow, or that was killed?",
+            Error::NoCount => "perhaps the program was killed, or valgrind can't follow it",
             Error::SameProgram { .. } | Error::NoText { .. } => {
                 "measure a bench, bin or example target, or a `--command` that begins with the \
                  program's path in the worktree"

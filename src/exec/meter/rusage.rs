@@ -28,7 +28,7 @@ pub(super) fn refusal(metric: &str, tells: bool) -> Option<Refusal> {
     let rare = RARE.into_iter().find(|rare| *rare == metric).filter(|_| !tells)?;
     Some(Refusal {
         metric: rare,
-        why: "this system does not tell it of a program that has ended".to_owned(),
+        why: "this system does not report it for a program that has ended".to_owned(),
         hint: Some("Linux, macOS and the BSDs do".to_owned()),
         source: None,
     })
@@ -62,7 +62,7 @@ mod tests {
             let refused = refusal(metric, false).map(|refusal| refusal.to_string());
             let expected = RARE.contains(&metric).then(|| {
                 format!(
-                    "`{metric}` can't be measured: this system does not tell it of a program \
+                    "`{metric}` can't be measured: this system does not report it for a program \
                      that has ended"
                 )
             });

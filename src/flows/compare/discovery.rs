@@ -291,7 +291,7 @@ impl Discovery {
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
         let lacking = self.lacking.iter().map(|benchmark| {
-            let why = "it has no benchmark".to_owned();
+            let why = "it has no benchmarks".to_owned();
             Notice::LeftOut { benchmark: benchmark.clone(), why }
         });
         let coarse = self.coarse.iter().cloned();

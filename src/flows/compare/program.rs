@@ -512,7 +512,10 @@ fn row(
             return Err(omitted(benchmark, program.side, described(metric)));
         };
         if value < 0.0 && case.gates.contains(metric) {
-            let why = format!("{} is {value}, and what gates is not below zero", described(metric));
+            let why = format!(
+                "{} is {value}, but a metric that gates can't be negative",
+                described(metric)
+            );
             return Err(program.unreadable(benchmark, harness::Error::Unreadable(why)));
         }
         values.push((*id, value));

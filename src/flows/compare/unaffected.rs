@@ -57,12 +57,12 @@ impl Session<'_, '_> {
             let begin = Instant::now();
             let places = match program.is_same_run {
                 true => functions::places(program.built, moves),
-                false => Err("the sides are called in different ways".to_owned()),
+                false => Err("the sides are run with different arguments".to_owned()),
             };
             let watched = places.and_then(|places| {
                 let watching = Pair::try_both(|side| {
                     let watching = program.watching(side, &request.trace, &places[side].all);
-                    watching.map_err(|error| format!("they can't be watched: {error}"))
+                    watching.map_err(|error| format!("they can't be traced: {error}"))
                 });
                 Ok((watching?, places.map(|places| places.changed)))
             });
@@ -141,10 +141,19 @@ impl Watcher<'_, '_> {
         // What is entered before the first benchmark is entered by all.
         let before = self.entered(Some(NO_BENCHMARK))?;
         let why = match &before {
-            None => Some("what the program does before any of them can't be seen".to_owned()),
+            None => Some(
+                "what the program does before the first of them can't be \
+                traced"
+                    .to_owned(),
+            ),
             Some(before) => {
                 let differs = self.changed_of(before).pop_first();
-                differs.map(|name| format!("`{name}`, which differs, runs before any of them"))
+                differs.map(|name| {
+                    format!(
+                        "`{name}`, which differs, runs before the first of \
+                    them"
+                    )
+                })
             }
         };
         if let Some(why) = why {

@@ -305,7 +305,7 @@ impl Judge<'_> {
         z: Option<f64>,
     ) -> Option<String> {
         if let Some(change) = &self.change {
-            return Some(format!("a change is annotated since: {change}"));
+            return Some(format!("a change has been annotated since: {change}"));
         }
         let least = self.options.min_history;
         if past.commits < least {

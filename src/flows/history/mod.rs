@@ -71,7 +71,7 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
     if why.trim().is_empty() {
-        return Err(Kind::Annotation("say why: the text is empty".to_owned()).into());
+        return Err(Kind::Annotation("the text is empty: add a reason".to_owned()).into());
     }
     let line = NoteLine::of_change(why.trim()).to_json().map_err(Kind::Annotation)?;
     repo.add_lines(&[(commit.clone(), line)], "Annotate a change")?;

@@ -208,7 +208,7 @@ impl NoteLine {
 
     fn check(&self, commit: &str) -> Result<(), String> {
         if self.cbdr != VERSION {
-            return Err(format!("it is of version {}, not {VERSION}", self.cbdr));
+            return Err(format!("its version is {}, not {VERSION}", self.cbdr));
         }
         if !(0.0..1e11).contains(&self.time) {
             return Err("its time is out of range".to_owned());
@@ -219,7 +219,7 @@ impl NoteLine {
         }
         if let Some(result) = &self.result {
             if result.commit != commit {
-                return Err("it is of another commit".to_owned());
+                return Err("it belongs to another commit".to_owned());
             }
             if result.error.is_none() && result.metrics.is_empty() {
                 return Err("it has neither values nor an error".to_owned());

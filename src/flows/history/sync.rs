@@ -85,7 +85,7 @@ impl<'a> Remote<'a> {
             return Err(Kind::RemoteName(name.to_owned()).into());
         }
         let scratch =
-            tempfile::tempdir().map_err(Error::io("make a folder in", &std::env::temp_dir()))?;
+            tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let env = repo.remote_env(&request.env);
         let Context { helper, interrupt } = context;
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };

@@ -30,9 +30,9 @@ pub(super) fn with_table(
     });
     let is_inline = metadata.is_value();
     let metadata = metadata.as_table_like_mut();
-    let metadata = metadata.ok_or_else(|| format!("{owner}.metadata is no table"))?;
+    let metadata = metadata.ok_or_else(|| format!("{owner}.metadata is not a table"))?;
     if metadata.contains_key("cbdr") {
-        return Err(format!("it has a table [{}] already", owner.table()));
+        return Err(format!("it already has a table [{}]", owner.table()));
     }
     let entries = entries.iter().map(|(key, json)| (*key, value(json)));
     let item = if is_inline {
@@ -191,7 +191,9 @@ mod tests {
         assert!(with_table("[package\n", TableOwner::Package, &entries()).is_err());
         let odd = "[package]\nmetadata = 1\n";
         assert!(
-            with_table(odd, TableOwner::Package, &entries()).unwrap_err().contains("is no table")
+            with_table(odd, TableOwner::Package, &entries())
+                .unwrap_err()
+                .contains("is not a table")
         );
     }
 }

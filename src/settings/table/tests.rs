@@ -143,7 +143,8 @@ fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
     let message = |table| message(json!({"benchmarks": {"a": table}}));
     assert_eq!(
         message(json!({"bin": "a", "bench": "a"})),
-        "[workspace.metadata.cbdr.benchmarks.a] names more than one of `bench`, `bin`, `example` and \
+        "[workspace.metadata.cbdr.benchmarks.a] sets more than one of `bench`, `bin`, `example` \
+         and \
          `command`"
     );
     assert!(message(json!({"benchmarks": {}})).contains("has no benchmarks of its own"));

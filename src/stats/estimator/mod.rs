@@ -13,7 +13,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-pub use robust::TAIL;
+pub use robust::{TAIL, stretched};
 pub use running::Running;
 
 use robust::Robust;
@@ -42,8 +42,7 @@ impl Better {
     /// The change (head/base - 1) beyond which it is a regression, for a `threshold`
     /// above -1; `None` for others.
     pub(super) fn critical_change(self, threshold: f64) -> Option<f64> {
-        let change = self.limit(threshold);
-        (threshold > -1.0 && change.is_finite()).then_some(change)
+        (threshold > -1.0 && threshold.is_finite()).then(|| self.limit(threshold))
     }
 
     /// Whether the bounds say that the change is not beyond `threshold`.

@@ -202,13 +202,13 @@ impl Robust {
     pub(super) fn change(&self) -> Option<f64> {
         let typical = self.typical.change()?;
         let tail = self.tail_overrules().then(|| self.mean.change().map(shrunk)).flatten();
-        Some(self.back(tail.unwrap_or(typical)))
+        Some(self.direction.worse(tail.unwrap_or(typical)))
     }
 
     /// The typical change, if the tail overrules it.
     pub(super) fn overruled(&self) -> Option<f64> {
         let typical = self.typical.change().filter(|_| self.tail_overrules());
-        typical.map(|change| self.back(change))
+        typical.map(|change| self.direction.worse(change))
     }
 
     fn tail_overrules(&self) -> bool {
@@ -221,14 +221,14 @@ impl Robust {
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
         match self.direction {
             Better::Lower => self.least(level),
-            Better::Higher => self.most(level).map(|change| self.back(change)),
+            Better::Higher => self.most(level).map(|change| self.direction.worse(change)),
         }
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
         match self.direction {
             Better::Lower => self.most(level),
-            Better::Higher => self.least(level).map(|change| self.back(change)),
+            Better::Higher => self.least(level).map(|change| self.direction.worse(change)),
         }
     }
 
@@ -252,13 +252,16 @@ impl Robust {
         };
         match self.direction {
             Better::Lower => (least, most),
-            Better::Higher => (most.map(|end| self.back(end)), least.map(|end| self.back(end))),
+            Better::Higher => (
+                most.map(|end| self.direction.worse(end)),
+                least.map(|end| self.direction.worse(end)),
+            ),
         }
     }
 
     /// How many pairs' changes are worse than a candidate, and how many better.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
-        self.typical.signs(self.back(change))
+        self.typical.signs(self.direction.worse(change))
     }
 
     /// What the pairs say about the threshold.
@@ -430,15 +433,6 @@ impl Robust {
             Better::Higher => (head, base),
         }
     }
-
-    /// The change from better to worse as the change from base to head, or the reverse.
-    fn back(&self, change: f64) -> f64 {
-        match self.direction {
-            Better::Lower => change,
-            Better::Higher if change == f64::INFINITY => -1.0,
-            Better::Higher => -change / (1.0 + change),
-        }
-    }
 }
 
 /// The logarithm of the ratio of a change, which is finite also where one side is 0.
@@ -458,10 +452,17 @@ fn pairs_to_see(level: f64) -> u64 {
 
 /// The ratio that the mean may have where the typical change may be `change`.
 fn guarded(change: f64) -> f64 {
-    1.0 + if change > 0.0 { TAIL * change } else { change }
+    1.0 + stretched(change)
 }
 
-/// The change of the mean, to be compared with the threshold itself.
+/// The change that the mean may have where the typical change may be `change`. A larger value
+/// is worse.
+pub fn stretched(change: f64) -> f64 {
+    if change > 0.0 { TAIL * change } else { change }
+}
+
+/// The change of the mean, to be compared with the threshold itself: the reverse of
+/// [`stretched`].
 fn shrunk(change: f64) -> f64 {
     if change > 0.0 { change / TAIL } else { change }
 }

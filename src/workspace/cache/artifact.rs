@@ -113,7 +113,7 @@ impl RepositoryCache {
         let staging = tempfile::Builder::new()
             .prefix("new-")
             .tempdir_in(&builds)
-            .map_err(io_error("make a folder in", &builds))?;
+            .map_err(io_error("create a folder in", &builds))?;
         let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
         let mut files = Vec::new();
         for path in contents.files.iter().filter_map(relative) {
@@ -199,7 +199,7 @@ impl Artifact {
         artifact.remove_strangers(&root).map_err(io_error("clear up", &root))?;
         for folder in folders {
             let folder = root.join(folder);
-            std::fs::create_dir_all(&folder).map_err(io_error("make", &folder))?;
+            std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
         }
         Ok(Some(artifact))
     }

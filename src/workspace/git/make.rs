@@ -20,7 +20,7 @@ impl Maker {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main").external_template(false);
         let inner = Repository::init_opts(path, &options);
-        let inner = inner.map_err(Error::git("make", path.display().to_string()))?;
+        let inner = inner.map_err(Error::git("create", path.display().to_string()))?;
         Ok(Maker { inner })
     }
 
@@ -53,6 +53,6 @@ impl Maker {
             self.inner.branch(name, &head, false)?;
             self.inner.set_head(&format!("refs/heads/{name}"))
         };
-        branch().map_err(Error::git("make the branch", name))
+        branch().map_err(Error::git("create the branch", name))
     }
 }

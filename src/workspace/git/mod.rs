@@ -61,7 +61,7 @@ pub enum Error {
         what: &'static str,
     },
     /// Git has no way to write this path down.
-    #[error("the path of the repository holds a line end: `{}`", .0.display())]
+    #[error("the path of the repository contains a line break: `{}`", .0.display())]
     LineEnd(PathBuf),
     /// HEAD has no commit yet.
     #[error("the repository has no commits yet")]
@@ -88,7 +88,7 @@ pub enum Error {
         head: String,
     },
     /// The two may have a commit in common, but this clone does not hold it.
-    #[error("this shallow clone does not hold the merge-base of `{base}` and `{head}`")]
+    #[error("this shallow clone does not contain the merge-base of `{base}` and `{head}`")]
     Shallow {
         /// The base as named.
         base: String,
@@ -148,10 +148,11 @@ pub enum Error {
         count: usize,
     },
     /// A submodule lies where git would not check it out, either.
-    #[error("the submodule `{}` lies outside of the repository, or behind a link", .0.display())]
+    #[error("the submodule `{}` is outside the repository, or behind a symbolic link",
+        .0.display())]
     OddSubmodule(PathBuf),
     /// A submodule whose commit the clone does not have.
-    #[error("the clone does not hold commit {commit} of the submodule `{path}`")]
+    #[error("the clone does not contain commit {commit} of the submodule `{path}`")]
     Submodule {
         /// Its path.
         path: String,
@@ -170,20 +171,21 @@ impl Error {
             }
             // Git would take it for an option.
             Error::Unknown { name, .. } if name.starts_with('-') => {
-                "name another base: `cargo cbdr compare BASE`"
+                "choose another base: `cargo cbdr compare BASE`"
             }
             Error::Unknown { name, shallow: false, .. }
                 if ["main", "master"].contains(&&**name) =>
             {
                 return Some(format!(
                     "`cargo cbdr compare` without a base finds the default branch, whatever its \
-                     name; `git fetch origin {name}` (or `--fetch`) if the remote has one of this name"
+                     name; run `git fetch origin {name}` (or add `--fetch`) if the remote has a \
+                     branch of this name"
                 ));
             }
             Error::Unknown { name, shallow: false, .. } => {
                 return Some(format!(
-                    "`git fetch origin {}` (or `--fetch`) if it is a branch of the remote, \
-                     or name another base: `cargo cbdr compare BASE`",
+                    "run `git fetch origin {}` (or add `--fetch`) if it is a branch of the remote, \
+                     or choose another base: `cargo cbdr compare BASE`",
                     quoted(name)
                 ));
             }
@@ -196,13 +198,13 @@ impl Error {
             }
             Error::NotAncestor { shallow: false, good, bad, .. } => {
                 return Some(format!(
-                    "the good commit comes first; `git merge-base {} {}` is one for both",
+                    "the good commit comes first; `git merge-base {} {}` prints a common ancestor",
                     quoted(good),
                     quoted(bad)
                 ));
             }
             Error::LargeNote { commit, reference, .. } => {
-                return Some(format!("look at it: `git notes --ref {reference} show {commit}`"));
+                return Some(format!("see `git notes --ref {reference} show {commit}`"));
             }
             Error::Contended { lock, .. } => {
                 return Some(format!(
@@ -220,14 +222,14 @@ impl Error {
             Error::LineEnd(_) => "move or rename it",
             Error::Unborn => "commit something first",
             Error::NoBase(_) => {
-                "name one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
+                "choose one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
             }
             Error::Unrelated { .. } => {
                 "`--exact-base` compares with the base itself, not with the merge-base"
             }
             Error::Shallow { .. } => {
                 "`--fetch` fetches as much history as is needed, \
-                 `git fetch --unshallow origin` the whole (in actions/checkout: `fetch-depth: 0`)"
+                 `git fetch --unshallow origin` all of it (in actions/checkout: `fetch-depth: 0`)"
             }
             Error::OnlyUncommitted { .. } => {
                 "commit the changes, or compare the working tree as it is: `--dirty`"
@@ -241,7 +243,7 @@ impl Error {
                 "`--all-parents` also looks at the commits of merged branches"
             }
             Error::Git { source, .. } if is_about_home(&source.0) => {
-                "HOME (or XDG_CONFIG_HOME) names a folder that you may not read"
+                "HOME (or XDG_CONFIG_HOME) is a folder that you may not read"
             }
             Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
         };

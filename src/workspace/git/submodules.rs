@@ -58,7 +58,7 @@ impl Store {
                     if !is_empty(&target) {
                         modules.is_changed = true;
                         remove(&target)?;
-                        fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+                        fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
                     }
                     modules.empty.push(path.clone());
                 }
@@ -94,7 +94,7 @@ impl Store {
             modules.is_changed = true;
             remove(&record_path)?;
             remove(&target)?;
-            fs_err::create_dir_all(&target).map_err(Error::io("make", &target))?;
+            fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
             let mut checkout = CheckoutBuilder::new();
             checkout.force().target_dir(&target).update_index(false);
             // From a bare repository, libgit2 does not check out a tree with submodules.
@@ -104,7 +104,7 @@ impl Store {
             let check = || Ok::<_, Error>(());
             let record = FolderRecord::new(commit.to_string(), &target, is_nested, check)?;
             fs_err::create_dir_all(&modules.records)
-                .map_err(Error::io("make", &modules.records))?;
+                .map_err(Error::io("create", &modules.records))?;
             record.write(&record_path)?;
         }
         store.fill_submodules(source, &entries, path, modules)?;

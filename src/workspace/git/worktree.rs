@@ -54,7 +54,7 @@ impl Store {
                 let mut options = git2::RepositoryInitOptions::new();
                 options.bare(true).external_template(false).initial_head("none");
                 Repository::init_opts(path, &options)
-                    .map_err(Error::git("make", path.display().to_string()))?
+                    .map_err(Error::git("create", path.display().to_string()))?
             }
         };
         link_objects(path, user)?;
@@ -178,7 +178,7 @@ impl Store {
     /// Adds a worktree of a commit without files. Libgit2 does that only on a branch, which
     /// it checks out: one is made for it, from which the worktree is detached at once.
     fn add_worktree(&self, name: &str, path: &Path) -> Result<Repository, Error> {
-        let failed = || Error::git("make the worktree", path.display().to_string());
+        let failed = || Error::git("create the worktree", path.display().to_string());
         let nothing = self.commit_without_files().map_err(failed())?;
         let mut branch = self.inner.branch(name, &nothing, true).map_err(failed())?;
         let mut options = WorktreeAddOptions::new();
@@ -485,7 +485,7 @@ pub(super) fn write_if_changed(path: &Path, content: &[u8]) -> Result<(), Error>
         return Ok(());
     }
     if let Some(folder) = path.parent() {
-        fs_err::create_dir_all(folder).map_err(Error::io("make", folder))?;
+        fs_err::create_dir_all(folder).map_err(Error::io("create", folder))?;
     }
     let written = Place::find(path).and_then(|place| place.replace(content));
     written.map_err(Error::io("write", path))

@@ -146,7 +146,7 @@ fn add_script(
             Ok(_) => {}
             // Cargo then runs the script in every build.
             Err(_) => inputs.set_unknown(format!(
-                "the build script of `{package}` asks to be run until there is `{}`",
+                "the build script of `{package}` requests to be run until `{}` exists",
                 path.display()
             )),
         }

@@ -37,7 +37,7 @@ impl Link {
             return Err(why.to_owned());
         }
         if args.iter().map(String::len).sum::<usize>() > LONGEST {
-            return Err("the call of its linker is too long".to_owned());
+            return Err("the command line of its linker is too long".to_owned());
         }
         let linker = self.linker.clone();
         let call = LinkerCall { linker, args, folder: &self.folder, rustc, env };

@@ -53,7 +53,7 @@ impl LinkerChoice<'_> {
     /// wrong one would make another program.
     fn real(&self) -> Result<Linker, String> {
         if !LINKS_AS_GNU {
-            return Err("links are recorded on Linux alone".to_owned());
+            return Err("links are recorded on Linux only".to_owned());
         }
         let triple = self.triple()?;
         let mut named = BTreeSet::new();
@@ -75,7 +75,7 @@ impl LinkerChoice<'_> {
         let path = match named.len() {
             0 => self.usual(&triple)?,
             1 => named.pop_first().unwrap_or_default(),
-            _ => return Err("several linkers are named for it".to_owned()),
+            _ => return Err("several linkers are configured for it".to_owned()),
         };
         let argv = vec![path.clone().into()];
         let (env, cwd) = (self.env.to_vec(), self.folder.to_owned());
@@ -90,7 +90,7 @@ impl LinkerChoice<'_> {
         if WITH_USUAL.iter().any(|system| triple.contains(system)) {
             return Ok(USUAL.into());
         }
-        Err(format!("which linker makes programs for `{triple}` is not known"))
+        Err(format!("the linker for `{triple}` is not known"))
     }
 
     /// The target for which cargo builds.
@@ -101,9 +101,9 @@ impl LinkerChoice<'_> {
         let mut named: BTreeSet<String> = named.filter(|target| !target.is_empty()).collect();
         let target = named.pop_first();
         if !named.is_empty() {
-            return Err("several targets are named for it".to_owned());
+            return Err("several targets are configured for it".to_owned());
         }
-        let host = host(self.rustc).ok_or("rustc does not tell its target")?;
+        let host = host(self.rustc).ok_or("rustc does not report its target")?;
         Ok(target.filter(|target| target != HOST).unwrap_or_else(|| host.to_owned()))
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn find(target_folder: &Path, executable: &str) -> Result<Link, Strin
             return Ok(link);
         }
     }
-    Err("its link was not recorded, as by a linker that RUSTFLAGS name".to_owned())
+    Err("its link was not recorded, perhaps because RUSTFLAGS set the linker".to_owned())
 }
 
 /// Keeps what a linker has linked. `args` are the linker and its arguments. Does nothing

@@ -162,7 +162,7 @@ pub(crate) struct Annotate {
     #[arg(help_heading = SIDES)]
     pub(crate) rev: String,
 
-    /// Say why the results change
+    /// The reason why the results change
     #[arg(long, value_name = "WHY", required_unless_present = "remove", help_heading = STORE)]
     pub(crate) change: Option<String>,
 

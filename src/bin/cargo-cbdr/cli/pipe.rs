@@ -37,7 +37,7 @@ pub(crate) struct Sample {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rounds: Option<u64>,
 
-    /// Run each command this often first, unmeasured
+    /// Run each command this many times first, unmeasured
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING)]
     pub(crate) warmup: u32,
 

@@ -103,7 +103,7 @@ pub(super) fn quoted(path: &Path) -> String {
 /// Opens standard input, unless it is a terminal.
 pub(super) fn standard() -> Result<File, Failure> {
     if std::io::stdin().is_terminal() {
-        let what = "standard input is a terminal: give a file, or pipe samples in";
+        let what = "standard input is a terminal: name a file, or pipe samples in";
         return Err(Failure::Arguments(what.to_owned()));
     }
     Ok(standard_input()?)
@@ -134,11 +134,11 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let estimator = policy.estimator;
     let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
     if args.format == Format::Junit && gates.is_none() && !args.combine {
-        let what = "JUnit's cases are metrics with a verdict: give `--threshold`";
+        let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     if of_pairs && (judges || gates.is_none()) {
-        let what = "that estimator needs pairs and a threshold: give `--threshold`";
+        let what = "that estimator needs pairs and a threshold: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     Ok(Spec {

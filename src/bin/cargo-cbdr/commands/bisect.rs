@@ -33,7 +33,11 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
     let outcome = bisect(&options, context, &mut |event| show(&mut ui, event));
     ui.end();
     if outcome.as_ref().is_err_and(Error::is_interrupt) {
-        ui.status("Interrupted", "what was found is kept; the same command goes on from there");
+        ui.status(
+            "Interrupted",
+            "the verdicts so far are kept; the same command resumes from \
+            there",
+        );
     }
     let report = outcome?;
     printed(match args.format {

@@ -33,7 +33,7 @@ pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result
 /// Reads a shard and what stands beside it.
 fn part(path: &Path) -> Result<Part, Failure> {
     if path == Path::new("-") {
-        let what = "a shard has a second file beside it, so that standard input can't be one";
+        let what = "a shard has a second file beside it, so standard input can't be one";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let file = analyze::quoted(path);

@@ -34,15 +34,15 @@ const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
-    let folder = folder.map_err(|error| about("could not make a folder for the demo", &error))?;
+    let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
     let repository = folder.path().join("wordcount");
     make(&repository)?;
     let mut out = anstream::stdout().lock();
     writeln!(
         out,
-        "A small repository: `main` counts words, and on the branch `reserve` somebody meant\n\
-         well and made room for all words first, which takes a second pass over the text. The\n\
-         benchmark is `words`, the threshold +5%. `cargo cbdr compare main` on that branch:\n"
+        "A small repository: `main` counts words; the branch `reserve` makes room for\n\
+         all words first, which takes a second pass over the text. The benchmark is\n\
+         `words`, the threshold +5%. `cargo cbdr compare main` on that branch:\n"
     )?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
@@ -76,8 +76,8 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         out,
         "\nThe planted slowdown was found; `compare` would exit with code 100. In your own\n\
          repository, on a branch:\n\n    cargo cbdr compare main\n\n\
-         It takes the only bench target, or the one that you name: `--bench NAME`, or for\n\
-         good in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
+         It runs all bench targets, or the one that you name: `--bench NAME`, or\n\
+         permanently in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
          threshold = \"2%\""
     )?;
     Ok(Exit::Success)

@@ -132,7 +132,7 @@ fn export(args: &cli::Export) -> Result<Exit, Failure> {
 fn push(args: &cli::Sync, context: Context<'_>) -> Result<Exit, Failure> {
     let request = request(Table::default(), None, None)?;
     let pushed = sync::push(&request, &args.remote, context)?;
-    let had_all = if pushed.is_pushed { "" } else { ", which had them all" };
+    let had_all = if pushed.is_pushed { "" } else { ", which already had all of them" };
     print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
     Ok(Exit::Success)
 }
@@ -158,5 +158,5 @@ fn warn_of_skipped(skipped: &SkippedLines) {
     let Some((commit, why)) = &skipped.example else { return };
     let lines = text::count(skipped.count as u64, "line");
     let commit = abbreviated(commit);
-    Ui::new().warn(&format!("{lines} of the notes passed over; one, of commit {commit}: {why}"));
+    Ui::new().warn(&format!("{lines} of the notes skipped; one, of commit {commit}: {why}"));
 }

@@ -72,15 +72,15 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
     if is_kept {
         if fs_err::symlink_metadata(&kept).is_ok() {
             return refuse(format!(
-                "`{}` and `{}` both exist: one of them has to go first",
+                "`{}` and `{}` both exist: remove one of them first",
                 hook.display(),
                 kept.display()
             ));
         }
         fs_err::rename(&hook, &kept)?;
-        ui.status("Keeping", &format!("the hook that was there, as `{}`", kept.display()));
+        ui.status("Keeping", &format!("the existing hook, as `{}`", kept.display()));
         if !is_active(&kept) {
-            ui.status("Noting", "that it is not executable, so that git did not call it either");
+            ui.status("Noting", "that it is not executable, so git did not call it either");
         }
     }
     fs_err::create_dir_all(&folder)?;
@@ -120,7 +120,7 @@ fn uninstall() -> Result<Exit, Failure> {
         }
         (false, false) => {
             write(&hook, &rest)?;
-            let what = "the lines of `cargo cbdr`; others are in it, and stay";
+            let what = "the lines of `cargo cbdr`; the others stay";
             ui.status("Removed", &format!("from `{}` {what}", hook.display()));
         }
         (false, true) => {
@@ -191,12 +191,12 @@ impl ExistingHook {
             [(_, Mark::Begin(_))] => format!("the line `{END}` is missing"),
             [(_, Mark::Begin(_)), (_, Mark::Begin(_)), ..]
             | [(_, Mark::Begin(_)), (_, Mark::End), (_, Mark::Begin(_)), ..] => {
-                format!("the line `{BEGIN}` is there twice")
+                format!("the line `{BEGIN}` appears twice")
             }
-            _ => format!("the line `{END}` ends nothing"),
+            _ => format!("the line `{END}` has no beginning"),
         };
         refuse(format!(
-            "`{}`: {why}, so that it is not known which lines are yours; remove those of `cargo \
+            "`{}`: {why}, so it is not clear which lines are yours; remove those of `cargo \
              cbdr` by hand",
             hook.display()
         ))
@@ -218,7 +218,7 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
     };
     let quoted = |word: &str| match shlex::try_quote(word) {
         Ok(word) => Ok(word.into_owned()),
-        Err(_) => Err(Failure::Arguments("an argument holds a zero byte".to_owned())),
+        Err(_) => Err(Failure::Arguments("an argument contains a zero byte".to_owned())),
     };
     let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(time_limit)?);
     for (number, word) in args.iter().enumerate() {
@@ -266,7 +266,7 @@ fn compare_pushes(
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
-        Failure::Arguments(format!("a pre-push hook is not told `{line}`: is git calling this?"))
+        Failure::Arguments(format!("unexpected input of a pre-push hook: `{line}`"))
     })?;
     let limit = limit / u32::try_from(pushes.len().max(1)).unwrap_or(u32::MAX);
     let limit = Time(limit.max(Duration::from_secs(1)));

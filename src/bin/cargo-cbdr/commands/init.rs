@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
 
 fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.filter.filter.is_some() {
-        let what = "a table has no filter: give the harness its own, after `--`";
+        let what = "a table has no key for a filter: pass the harness's own filter after `--`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
@@ -193,8 +193,8 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
                 continue;
             }
             Standing::Noisy(Some(reach)) => format!(
-                "it is noisy: {} for it alone only detect a change that is {} away from the \
-                 threshold",
+                "it is noisy: even with {} for it alone, only a change that is {} away from the \
+                 threshold can be detected",
                 text::roughly(trial.limit),
                 text::size(*reach)
             ),
@@ -205,7 +205,7 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
                 text::roughly(*least),
                 text::roughly(trial.limit)
             ),
-            Standing::Empty => "it has no benchmark".to_owned(),
+            Standing::Empty => "it has no benchmarks".to_owned(),
             Standing::Failed(why) => why.clone(),
         };
         ui.status("Leaving", &format!("{name}: {why}"));
@@ -226,15 +226,15 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
         if tried.run < SHORT {
             let run = text::value(tried.run, &Unit::Seconds);
             ui.warn(&format!(
-                "a run of {run} is mostly the start of a process: let it do its work more often \
+                "a run of {run} is mostly the start of a process: make it do its work more often, \
                  or on more data (10 to 500 ms suit best); arguments go after `--`"
             ));
         }
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
-            "a verdict needs at least {least} of the {limit} available: the time limit becomes \
-             {minutes}m; fewer benchmarks or less data take less (arguments go after `--`)"
+            "a verdict needs at least {least} of the {limit} available: the time limit is raised \
+             to {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
         ));
     } else {
         ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
@@ -242,7 +242,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     show_metrics(ui, &trial.metrics);
     let metric = trial.metric();
     let Some(reach) = metric.reach else {
-        ui.warn("too few runs to say which threshold fits; `cargo cbdr compare --aa` does");
+        ui.warn("too few runs to suggest a threshold; use `cargo cbdr compare --aa`");
         return;
     };
     let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };

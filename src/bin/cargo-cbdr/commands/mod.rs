@@ -101,7 +101,7 @@ fn man(command: Option<&str>) -> Result<Exit, Failure> {
     match cli::man(command) {
         Ok(page) => Ok(written(page)?),
         Err(names) => Err(Failure::Arguments(format!(
-            "no subcommand is called `{}`, there are {}",
+            "there is no subcommand `{}`; the subcommands are {}",
             command.unwrap_or_default(),
             names.join(", ")
         ))),

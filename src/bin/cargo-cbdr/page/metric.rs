@@ -88,11 +88,11 @@ fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Marku
         }
         "What was known after each pair; "
         @if spec.limit.is_some() {
-            "the verdict is in when the whole interval is on one side of the threshold."
+            "the verdict is reached when the whole interval is on one side of the threshold."
             @if late { " What was measured after that did not count." }
         } @else {
-            "the interval that holds however often it is looked at"
-            @if outcome.verdict.is_none() { ", wider than the one for one look" }
+            "the interval that is valid however often it is looked at"
+            @if outcome.verdict.is_none() { ", wider than the one for a single look" }
             "."
         }
     }

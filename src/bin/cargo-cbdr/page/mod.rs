@@ -203,12 +203,15 @@ fn sections(outcome: &Outcome, recording: &Recording, index: &Index<'_>) -> Mark
         }
         @if let Some(names) = unaffected {
             section {
-                p { "Unaffected, as none of the code that changed runs there: " (sentence(&names)) }
+                p {
+                    "Unaffected, because none of the code that changed runs there: "
+                    (sentence(&names))
+                }
             }
         }
         @if left > 0 {
             p.small {
-                (text::count(left as u64, "metric")) " not drawn, which a page can't hold; "
+                (text::count(left as u64, "metric")) " not drawn, because a page can't hold all; "
                 code { "cargo cbdr plot --metric" } " draws any of them from the samples."
             }
         }

@@ -73,7 +73,7 @@ pub(super) fn draw(
     let mut remarks = Vec::new();
     if size > 1 {
         remarks.push(format!(
-            "each dot is the median of up to {size} pairs of one order, its line holds nine of \
+            "each dot is the median of up to {size} pairs of one order, its line spans nine of \
              ten of them"
         ));
     }

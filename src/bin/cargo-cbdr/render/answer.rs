@@ -83,7 +83,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     }
     if !outcome.selecting.is_empty() {
         let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
-        answer.besides.push(format!("base and head set what is run differently: {keys}"));
+        answer.besides.push(format!("base and head differ in what is run: {keys}"));
     }
     answer
 }
@@ -241,7 +241,7 @@ fn stopped(outcome: &Outcome) -> String {
         }
         (StoppedBy::Interrupt, None) => "interrupted".to_owned(),
         (_, None) => "there are no more samples".to_owned(),
-        (StoppedBy::MaxPairs, _) => "the pairs allowed were used up".to_owned(),
+        (StoppedBy::MaxPairs, _) => "the maximum number of pairs was reached".to_owned(),
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {
             let limit = humantime::format_duration(outcome.limits.time);
@@ -473,7 +473,7 @@ pub(crate) mod tests {
         some.likely_slower = Some("a".to_owned());
         some.stopped_by = StoppedBy::MaxPairs;
         let expected = "at least 1 of 3 benchmarks is slower, but it is not certain which \
-                        (most likely a; the pairs allowed were used up)";
+                        (most likely a; the maximum number of pairs was reached)";
         assert_eq!(said(&some), expected);
     }
 
@@ -520,7 +520,7 @@ pub(crate) mod tests {
     fn what_is_undecided_is_bounded_or_counted() {
         let mut one = outcome(OPEN, vec![("spin", time(0.015, OPEN))]);
         one.stopped_by = StoppedBy::MaxPairs;
-        let ends = "(allowed 2%; the pairs allowed were used up)";
+        let ends = "(allowed 2%; the maximum number of pairs was reached)";
         let between =
             format!("inconclusive: the change of spin is between +0.50% and +2.50% {ends}");
         assert_eq!(said(&one), between);

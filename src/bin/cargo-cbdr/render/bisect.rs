@@ -24,7 +24,7 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
         }
         (Verdict::Regression, several) => {
             format!(
-                "one of {} commits introduced it; those between could not be tried",
+                "one of {} commits introduced it; the commits in between could not be tried",
                 several.len()
             )
         }
@@ -47,7 +47,8 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     if verdict != Verdict::Inconclusive {
         let confidence = text::rounded(100.0 * report.confidence);
         let right = format!(
-            "  Right with a probability of at least {confidence}%, if the change, once in, stayed."
+            "  Correct with a probability of at least {confidence}%, provided that the regression \
+             stayed once it was introduced."
         );
         fold::print(&mut out, &right, 2)?;
     }

@@ -104,7 +104,7 @@ impl Sentences {
 
     fn processors(&mut self, machine: &Machine) {
         let mut name =
-            machine.processor.name.as_deref().unwrap_or("a processor without a name").to_owned();
+            machine.processor.name.as_deref().unwrap_or("an unnamed processor").to_owned();
         if let Some(bytes) = machine.memory {
             name += &format!(", {} of memory", bytes_of(bytes));
         }
@@ -116,7 +116,7 @@ impl Sentences {
         match (machine.allowed, online) {
             (Some(1), _) => self.warn(
                 "processors",
-                "only one may be used, so everything else that runs interrupts the benchmark",
+                "only one may be used, so anything else that runs interrupts the benchmark",
             ),
             (allowed, Some(online)) if allowed == machine.online => {
                 self.fine("processors", format!("{online}, all of which may be used"));
@@ -133,7 +133,7 @@ impl Sentences {
                 "two share a core (SMT), so that one slows down the other: keep the second one idle, \
                  or `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
             ),
-            Some(false) => self.fine("threads", "each has a core of its own"),
+            Some(false) => self.fine("threads", "one on each core"),
             None => {}
         }
         if let Some(limit) = machine.limits.processors {
@@ -157,7 +157,8 @@ impl Sentences {
         match names.as_str() {
             "" => self.fine(
                 "governor",
-                "the system does not report what chooses the clock rate, as usual in virtual machines",
+                "the system does not report how the clock rate is chosen, as is usual in virtual \
+                 machines",
             ),
             "performance" => self.fine("governor", names),
             _ => self.warn(
@@ -171,7 +172,7 @@ impl Sentences {
         match machine.turbo {
             Some(true) => self.warn(
                 "turbo",
-                "on: the clock rate depends on heat and on what the other cores do; \
+                "on: the clock rate depends on the temperature and on the load of the other cores; \
                  `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 into \
                  `cpufreq/boost`, turns it off",
             ),
@@ -218,9 +219,8 @@ impl Sentences {
                 "not randomised: every run of a side has the same layout, which may be a lucky \
                  one",
             ),
-            Some(_) => {
-                self.fine("addresses", "randomised: a part of the noise, which many pairs even out")
-            }
+            Some(_) => self
+                .fine("addresses", "randomised: a part of the noise, which many pairs average out"),
             None => {}
         }
     }
@@ -281,7 +281,7 @@ impl Sentences {
         self.fine(
             "noise",
             format!(
-                "runs of {run}: the two of a pair differ by {} (standard deviation, {pairs})",
+                "runs of {run}: the two runs of a pair differ by {} (standard deviation, {pairs})",
                 text::size(deviation)
             ),
         );
@@ -295,8 +295,8 @@ impl Sentences {
             "verdicts",
             longest.is_none_or(|least| least > 0.02),
             format!(
-                "for runs of {run}, no change can be told from a threshold {thresholds}, or from a \
-                 larger one"
+                "for runs of {run}, an unchanged benchmark can be decided at a threshold \
+                 {thresholds}, or at a larger one"
             ),
         );
     }

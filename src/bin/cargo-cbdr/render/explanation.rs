@@ -30,7 +30,7 @@ pub(crate) fn table(explanation: &Explanation) -> Table {
     if functions.is_empty() {
         let title = format!(
             "`{benchmark}` executes the same {all} instructions on both sides, function by \
-             function: what differs is how long they take, as with memory, caches or predicted \
+             function: what differs is how long they take, because of memory, caches or predicted \
              branches"
         );
         return Table { title, rows: Vec::new(), rest: None };

@@ -6,7 +6,7 @@ use anstyle::Style;
 
 use super::escape::line;
 use crate::ui::fold::output_width;
-use crate::ui::text;
+use crate::ui::shorten::{distinct_width, shortened};
 
 /// A column that may be left out.
 pub(crate) struct Column<'a> {
@@ -17,17 +17,20 @@ pub(crate) struct Column<'a> {
     /// When it is left out of a table that is too wide: those with the largest number go
     /// first, and those with 0 never.
     leaves: u8,
+    /// Which columns it stands in for: it is shown once those with this number are left out.
+    /// 0 if it has a place of its own.
+    replaces: u8,
 }
 
 impl<'a> Column<'a> {
     /// A column of words.
     pub(crate) fn text(heading: &'a str) -> Self {
-        Column { heading, is_text: true, is_shown: true, leaves: 0 }
+        Column { heading, is_text: true, is_shown: true, leaves: 0, replaces: 0 }
     }
 
     /// A column of numbers.
     pub(crate) fn numbers(heading: &'a str) -> Self {
-        Column { heading, is_text: false, is_shown: true, leaves: 0 }
+        Column { heading, is_text: false, is_shown: true, leaves: 0, replaces: 0 }
     }
 
     /// The same, left out unless `is_shown`.
@@ -39,22 +42,40 @@ impl<'a> Column<'a> {
     pub(crate) fn leaves(self, leaves: u8) -> Self {
         Column { leaves, ..self }
     }
+
+    /// The same, shown only in the place of the columns that leave with this number.
+    pub(crate) fn replaces(self, replaces: u8) -> Self {
+        Column { replaces, ..self }
+    }
+
+    /// Whether it is shown when all columns that leave with `left` or a larger number are left
+    /// out.
+    fn is_shown_without(&self, left: u8) -> bool {
+        let has_left = self.leaves > 0 && self.leaves >= left;
+        self.is_shown && !has_left && (self.replaces == 0 || self.replaces >= left)
+    }
 }
 
 /// A row of cells, and how it looks.
 pub(crate) type TableRow<const N: usize> = ([String; N], Option<Style>);
 
-/// The least width of the first column of a table that is too wide, as long as others can
-/// leave.
-const NAME: usize = 24;
+/// The columns that leave with this number or a larger one are worth less than names of more
+/// than [`SHORT`] characters.
+const MINOR: u8 = 4;
+
+/// The least width of the first column while a minor column is shown.
+const LONG: usize = 24;
+
+/// The least width of the first column while another column could leave.
+const SHORT: usize = 18;
 
 /// The least width of the first column.
-const SHORT: usize = 8;
+const SHORTEST: usize = 8;
 
 /// Prints the headings and the rows, whatever stands in their cells. Each column is
 /// as wide as its widest cell; words stand to the left, numbers below each other at their
-/// points. On a terminal the table is no wider than that: what may leave does, and names are
-/// cut in the middle.
+/// points. On a terminal the table is no wider than that: columns that may leave do, and names
+/// are shortened.
 pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],
@@ -80,16 +101,18 @@ fn print_within<const N: usize>(
         align(cells);
     }
     let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
-    let mut widths: [Option<usize>; N] =
-        std::array::from_fn(|at| columns[at].is_shown.then(|| width(at)));
-    if let Some(most) = most {
-        fit(columns, &mut widths, most);
+    let widths =
+        fitted(columns, std::array::from_fn(width), most, || distinct_width(&names(&rows), SHORT));
+    if let Some(width) = widths[0] {
+        let names = shortened(&names(&rows), width);
+        for ((row, _), name) in rows.iter_mut().zip(names) {
+            row[0] = name;
+        }
     }
     for (cells, style) in &rows {
         let mut line = String::from("  ");
         for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
             let Some(width) = width else { continue };
-            let cell = text::shortened(cell, width);
             line += &match column.is_text {
                 true => format!("{cell:<width$}  "),
                 false => format!("{cell:>width$}  "),
@@ -137,35 +160,50 @@ fn at_point(cell: &str) -> Option<(&str, &str)> {
     Some(cell.split_at(digits.map_or(cell.len(), |length| from + length)))
 }
 
-/// Makes a table no wider than `most` characters, if that can be: takes columns out, and
-/// makes the first one narrower.
-fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N], most: usize) {
+/// The first column.
+fn names<const N: usize>(rows: &[TableRow<N>]) -> Vec<&str> {
+    rows.iter().map(|(row, _)| row[0].as_str()).collect()
+}
+
+/// The widths of the columns that are shown, so that a table is no wider than `most`
+/// characters, if that can be. Columns leave in their order, and the first one becomes
+/// narrower: as long as others can leave, no narrower than `distinct`, the least width at which
+/// its names can still be told apart.
+fn fitted<const N: usize>(
+    columns: &[Column<'_>; N],
+    widths: [usize; N],
+    most: Option<usize>,
+    distinct: impl FnOnce() -> usize,
+) -> [Option<usize>; N] {
+    let shown = |left: u8| {
+        let is_shown = |at: usize| columns[at].is_shown_without(left);
+        std::array::from_fn(|at| is_shown(at).then_some(widths[at]))
+    };
     // Two blanks stand before each column.
     let excess = |widths: &[Option<usize>; N]| {
-        widths.iter().flatten().map(|width| width + 2).sum::<usize>().saturating_sub(most)
+        let width = widths.iter().flatten().map(|width| width + 2).sum::<usize>();
+        most.map_or(0, |most| width.saturating_sub(most))
     };
+    let mut left = u8::MAX;
+    if excess(&shown(left)) == 0 {
+        return shown(left);
+    }
+    let distinct = distinct();
     loop {
-        let excess = excess(widths);
-        if excess == 0 {
-            return;
+        let mut shown = shown(left);
+        let next = columns.iter().filter(|column| column.is_shown_without(left));
+        let next = next.map(|column| column.leaves).max().unwrap_or(0);
+        let least = match next {
+            0 => SHORTEST,
+            MINOR.. => LONG.max(distinct),
+            _ => distinct,
+        };
+        let excess = excess(&shown);
+        if next == 0 || excess == 0 || widths[0] >= least + excess {
+            shown[0] = Some(widths[0].saturating_sub(excess).max(least.min(widths[0])));
+            return shown;
         }
-        let shown = |at: &usize| widths[*at].is_some();
-        let leaving = (0..N).filter(shown).map(|at| columns[at].leaves).max().unwrap_or(0);
-        let least = if leaving > 0 { NAME } else { SHORT };
-        if let Some(Some(first)) = widths.first_mut()
-            && (leaving == 0 || *first >= least + excess)
-        {
-            *first = first.saturating_sub(excess).max(least.min(*first));
-            return;
-        }
-        if leaving == 0 {
-            return;
-        }
-        for (column, width) in columns.iter().zip(&mut *widths) {
-            if column.leaves == leaving {
-                *width = None;
-            }
-        }
+        left = next;
     }
 }
 
@@ -173,28 +211,29 @@ fn fit<const N: usize>(columns: &[Column<'_>; N], widths: &mut [Option<usize>; N
 mod tests {
     use super::*;
 
+    const NAMES: [&str; 2] = ["a::very::long::module::path::of_a_benchmark", "short"];
+
     fn printed(most: Option<usize>) -> Vec<String> {
+        printed_of(&NAMES, most)
+    }
+
+    fn printed_of(names: &[&str], most: Option<usize>) -> Vec<String> {
         let columns = [
             Column::text("benchmark"),
-            Column::numbers("pairs").leaves(2),
-            Column::numbers("base").leaves(1),
-            Column::numbers("head").leaves(1),
+            Column::numbers("pairs").leaves(5),
+            Column::numbers("base").leaves(4),
+            Column::numbers("head").leaves(4),
+            Column::numbers("base → head").replaces(4).leaves(3),
             Column::numbers("change"),
             Column::numbers("never").shown_if(false),
         ];
-        let row = |name: &str| {
-            (
-                ["", "1234", "10.00 ms", "11.00 ms", "+10.0%", "x"].map(str::to_owned),
-                name.to_owned(),
-            )
-        };
-        let names = ["a::very::long::module::path::of_a_benchmark", "short"];
-        let rows = names.map(row).map(|(mut cells, name)| {
-            cells[0] = name;
-            (cells, None)
+        let cells = ["1234", "10.00 ms", "11.00 ms", "10.0 → 11.0 ms", "+10.0%", "x"];
+        let rows = names.iter().map(|name| {
+            let [pairs, base, head, both, change, never] = cells.map(str::to_owned);
+            ([(*name).to_owned(), pairs, base, head, both, change, never], None)
         });
         let mut out = Vec::new();
-        print_within(most, &mut out, &columns, rows.into_iter()).unwrap();
+        print_within(most, &mut out, &columns, rows).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }
 
@@ -252,12 +291,30 @@ mod tests {
             "  a::very::long::m…::of_a_benchmark   1234  10.00 ms  11.00 ms  +10.0%"
         );
         assert_eq!(first(56), "  a::very::long…_a_benchmark  10.00 ms  11.00 ms  +10.0%");
+        assert_eq!(first(50), "  a::very::lon…a_benchmark  10.0 → 11.0 ms  +10.0%");
+        assert_eq!(first(44), "  a::very::…enchmark  10.0 → 11.0 ms  +10.0%");
         assert_eq!(first(40), "  a::very::long::…of_a_benchmark  +10.0%");
         assert_eq!(first(12), "  a::v…ark  +10.0%");
         for most in 20..90 {
             for line in printed(Some(most)) {
                 assert!(line.chars().count() <= most, "{most}: {line}");
             }
+        }
+    }
+
+    #[test]
+    fn a_column_leaves_before_names_can_no_longer_be_told_apart() {
+        let names = [
+            "group_of_parsers/variant=compact/size=1024/threads=1",
+            "group_of_parsers/variant=compact/size=4096/threads=1",
+            "group_of_parsers/variant=verbose/size=1024/threads=1",
+            "group_of_parsers/variant=verbose/size=4096/threads=1",
+        ];
+        for most in 40..100 {
+            let mut lines = printed_of(&names, Some(most));
+            lines.sort();
+            lines.dedup();
+            assert_eq!(lines.len(), 5, "{most}: {lines:#?}");
         }
     }
 }

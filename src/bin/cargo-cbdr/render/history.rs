@@ -126,13 +126,13 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
         Some((commit, rule)) => {
             let window = text::count(report.window as u64, "commit");
             let why = match rule {
-                BaselineRule::ForkPoint => "where its branch left the default branch",
+                BaselineRule::ForkPoint => "its merge-base with the default branch",
                 BaselineRule::Parent => "its first parent",
                 BaselineRule::Latest => "the latest of the default branch",
-                BaselineRule::Named => "as asked",
+                BaselineRule::Named => "as requested",
             };
             let commit = abbreviated(commit);
-            let past = format!("  The past: {window} from {commit} on back, {why}.");
+            let past = format!("  Compared with {window} up to {commit}, {why}.");
             fold::print(&mut out, &past, 2)?;
         }
     }
@@ -159,20 +159,20 @@ fn summary(report: &CheckReport) -> String {
     let mut gating = scores.filter(|(_, score)| score.verdict.is_some());
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
-        format!("{metric} of {name} is {} deviations off", z(score, "?"))
+        let (z, limit) = (z(score, "?"), report.z_threshold);
+        format!("{metric} of {name} is {z} standard deviations from the mean (allowed: -{limit})")
     };
-    let limit = report.z_threshold;
     let failed = report.results.iter().filter(|result| result.error.is_some()).count();
     match report.verdict {
         Verdict::Regression => {
             let regressed =
                 gating.find(|(_, score)| score.verdict == Some(Verdict::Regression)).map(off);
-            regressed.map_or(String::new(), |off| format!("{off}; {limit} pass"))
+            regressed.unwrap_or_default()
         }
         Verdict::NoRegression => {
             let z = |score: &MetricScore| score.z.unwrap_or(0.0);
             let worst = gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off);
-            worst.map_or(String::new(), |off| format!("{off}; -{limit} would not pass"))
+            worst.unwrap_or_default()
         }
         _ if failed > 0 => {
             format!("{} failed when it was recorded", text::count(failed as u64, "benchmark"))

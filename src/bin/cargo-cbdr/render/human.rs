@@ -85,7 +85,7 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let Some((first, sides)) = outcomes.first().and_then(|one| Some((one, one.sides.as_ref()?)))
     else {
-        return writeln!(out, "not one comparison was finished");
+        return writeln!(out, "no comparison was finished");
     };
     let all = outcomes.len() as u64;
     let head = text::revision(&sides.head);
@@ -231,9 +231,10 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let columns = [
         Column::text("benchmark"),
         Column::text("metric").shown_if(metrics.len() > 1),
-        Column::numbers("pairs").shown_if(!judges).leaves(4),
-        Column::numbers("base").leaves(3),
-        Column::numbers("head").leaves(3),
+        Column::numbers("pairs").shown_if(!judges).leaves(5),
+        Column::numbers("base").leaves(4),
+        Column::numbers("head").leaves(4),
+        Column::numbers("base → head").replaces(4).leaves(3),
         Column::numbers(change(has_layouts)),
         Column::numbers("interval").shown_if(!judges).leaves(1),
         Column::numbers("over layouts").shown_if(has_layouts),
@@ -260,7 +261,7 @@ fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
     if rows.is_empty() { vec![(benchmark, None)] } else { rows }
 }
 
-fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 10], Option<Style>) {
+fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 11], Option<Style>) {
     let name = line(&benchmark.name);
     let dash = || "-".to_owned();
     let Some(result) = metric else {
@@ -269,14 +270,18 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 10], Option
             Status::Compared if benchmark.pairs == 0 => "not measured".to_owned(),
             Status::Compared => "does not gate".to_owned(),
         };
-        let [a, b, c, d, e, f, g, h] = std::array::from_fn(|_| dash());
-        return ([name, a, b, c, d, e, f, g, h, status], None);
+        let [a, b, c, d, e, f, g, h, i] = std::array::from_fn(|_| dash());
+        return ([name, a, b, c, d, e, f, g, h, i, status], None);
     };
     let [metric, base, head, change, interval, _, verdict] = words::cells(result);
     let pairs = result.summary.pairs.to_string();
     let limit = result.limit().map_or_else(dash, text::limit);
     let over = words::change_over_layouts(result);
-    let cells = [name, metric, pairs, base, head, change, interval, over, limit, verdict];
+    let both = match (result.summary.base, result.summary.head) {
+        (Some(base), Some(head)) => text::step(base, head, &result.unit),
+        _ => format!("{base} → {head}"),
+    };
+    let cells = [name, metric, pairs, base, head, both, change, interval, over, limit, verdict];
     (cells, result.verdict.map(verdict_style))
 }
 

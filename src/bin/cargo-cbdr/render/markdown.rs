@@ -155,14 +155,18 @@ impl Comment<'_> {
                 (Status::New, Some(why)) => format!("has no baseline: {}", self.prose(why)),
                 (Status::New, None) => "is new: there is no baseline".to_owned(),
                 (Status::Compared, _) => "is the same program on both sides".to_owned(),
-                (Status::Removed, _) => "is gone from the head".to_owned(),
+                (Status::Removed, _) => "is no longer on the head".to_owned(),
                 (Status::Unaffected, _) => "is unaffected".to_owned(),
             };
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
         if let Some(names) = words::unaffected(&outcome.benchmarks, |name| self.name(name)) {
-            writeln!(out, "- unaffected, as none of the code that changed runs there: {names}")?;
+            writeln!(
+                out,
+                "- unaffected, because none of the code that changed runs there: \
+                {names}"
+            )?;
             is_first = false;
         }
         if is_first { Ok(()) } else { writeln!(out) }

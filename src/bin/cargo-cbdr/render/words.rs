@@ -224,7 +224,7 @@ pub(crate) fn apart<'a>(
             several => format!("{several} averages decide and are shown"),
         };
         return Some(format!(
-            "because of rare slow runs, {whose}: an average may change by {TAIL} times the threshold"
+            "because of rare slow runs, {whose}: it may change by {TAIL} times the threshold"
         ));
     }
     /// How far the two have to be apart to be noticed.

@@ -91,14 +91,14 @@ impl<'a> Kind<'a> {
                 (format!("only the {side} measures `{metric}`"), benchmark)
             }
             Notice::OnlyBase { benchmark } => {
-                ("no longer on the head, and nothing in them gates".into(), benchmark)
+                ("no longer on the head, and none of their metrics gate".into(), benchmark)
             }
             Notice::Identical { benchmark, moved: 0 } => {
                 ("the same program on both sides: nothing can have changed".into(), benchmark)
             }
             Notice::Identical { benchmark, .. } => {
-                let what = "the same program on both sides but for line numbers, which panics \
-                            print: nothing can have changed";
+                let what = "the same program on both sides, except for line numbers in panic \
+                    messages: nothing can have changed";
                 (what.into(), benchmark)
             }
             Notice::NotMeasured { benchmark, why, hint } => {
@@ -107,14 +107,14 @@ impl<'a> Kind<'a> {
             }
             Notice::NotLinked { benchmark, why } => {
                 let what = format!(
-                    "can't be linked with their functions in another order ({why}); copies of \
-                     them lie in other pages of memory, which is only a part of what placement \
-                     can do"
+                    "can't be linked with their functions in another order ({why}); copies of them \
+                     in other pages of memory are used instead, which vary only a part of the \
+                     placement"
                 );
                 (what, benchmark)
             }
             Notice::LeftBehind { benchmark, .. } => {
-                ("left processes running, which were ended".into(), benchmark)
+                ("left processes running, which were killed".into(), benchmark)
             }
             _ => return None,
         };
@@ -127,7 +127,7 @@ fn of_remark(remark: &Remark) -> Option<String> {
         Remark::Warned { .. } => "pass, but changed by more than the warning level",
         // Each has a reason of its own.
         Remark::Waived { .. } => return None,
-        Remark::SmallChange => "regressions below 5 %, which the placement of code alone can cause",
+        Remark::SmallChange => "regressions below 5 %, which code placement alone can cause",
         Remark::Placement { over, .. } if over.verdict == Verdict::NoRegression => {
             "slower as built, but not over other layouts of the code: placement, not your change"
         }
@@ -138,11 +138,11 @@ fn of_remark(remark: &Remark) -> Option<String> {
         Remark::Tail { .. } => {
             return Some(format!(
                 "rare slow runs change the average more than the typical run; an average may change \
-                 by {TAIL} times the threshold (JSON has it divided by {TAIL})"
+                 by {TAIL} times the threshold (in JSON, its change is divided by {TAIL})"
             ));
         }
         Remark::Ties { .. } => {
-            "many pairs have exactly the threshold's change and count for neither side"
+            "many pairs changed by exactly the threshold and count for neither verdict"
         }
         Remark::Noise(found) => of_finding(found),
         Remark::Earlier { estimator, .. } => {
@@ -157,32 +157,32 @@ fn of_remark(remark: &Remark) -> Option<String> {
 fn of_finding(found: &Finding) -> &'static str {
     match found {
         Finding::Outliers { .. } => {
-            "outliers make most of the variance; a median needs fewer pairs than a mean \
-             (`--estimator median`), but does not see a change of such runs alone"
+            "outliers cause most of the variance; a median needs fewer pairs than a mean \
+             (`--estimator median`), but misses a change of these runs alone"
         }
         Finding::Skewed { .. } => {
-            "single pairs are far off on one side, so that the average change is not the typical \
-             one; a mean answers for the one, a median for the other (`--estimator`)"
+            "a few pairs are far off on one side, so the average change is not the typical one; a \
+             mean estimates the former, a median the latter (`--estimator`)"
         }
         Finding::TwoKinds { .. } => {
             "the runs come in two kinds; look for what varies from run to run, such as the core, \
-             the memory's layout or a cache"
+             the memory layout or a cache"
         }
         Finding::Drift { .. } => {
-            "the values of both sides drifted while sampling; see what else the machine does, and \
-             whether it gets hot"
+            "the values of both sides drifted while sampling; check what else the machine is \
+             doing, and whether it gets hot"
         }
         Finding::DifferenceDrift { .. } => {
             "the change drifted while sampling; a longer warm-up (`--warmup`) or a second \
              comparison shows which value lasts"
         }
         Finding::Slot { .. } => {
-            "the second run of a pair differs from the first; let no run leave files, processes \
-             or full caches to the next"
+            "the second run of a pair differs from the first; make sure that no run leaves files, \
+             processes or full caches behind"
         }
         Finding::Correlated { .. } => {
-            "each pair resembles the one before, so the verdict is less certain than it claims; \
-             repeat the comparison, on a quieter machine if there is one"
+            "each pair resembles the one before, so the verdict is less certain than stated; \
+             repeat the comparison, on a quieter machine if possible"
         }
         Finding::NotNormal { .. } => {
             "the differences are far from normal; a median may need far fewer pairs than a mean \
@@ -195,8 +195,8 @@ fn of_run(notice: &RunNotice) -> Option<(String, &String)> {
     let (what, benchmark) = match notice {
         RunNotice::HarnessChanged { benchmark, library, versions } => {
             let what = format!(
-                "the harness `{library}` is {} on the base and {} on the head: a change may be the \
-                 harness's",
+                "the harness `{library}` is {} on the base and {} on the head: a change may come \
+                 from the harness",
                 these(&versions.base),
                 these(&versions.head)
             );
@@ -204,50 +204,51 @@ fn of_run(notice: &RunNotice) -> Option<(String, &String)> {
         }
         RunNotice::HarnessesDiffer { benchmark, dialects } => {
             let what = format!(
-                "the harness is {} on the base and {} on the head: a change may be the harness's",
+                "the harness is {} on the base and {} on the head: a change may come from the \
+                 harness",
                 dialects.base, dialects.head
             );
             return Some((what, benchmark));
         }
         RunNotice::Coarse { benchmark, dialect, .. } => {
             let what = format!(
-                "so short that small changes may not show, as {dialect} counts whole nanoseconds"
+                "so short that small changes may not be seen, since {dialect} reports whole \
+                 nanoseconds"
             );
             return Some((what, benchmark));
         }
         RunNotice::BenchChanged { benchmark, .. } => (
-            "the benchmarks themselves changed between the sides (`--bench-from head` or `base` \
-             gives both the same)",
+            "the sources of the benchmarks themselves differ between the sides (`--bench-from \
+             head` or `base` uses the same ones for both)",
             benchmark,
         ),
         RunNotice::OwnTiming { benchmark, .. } => (
-            "the processes are measured for want of a known harness, but the sources take times \
-             themselves: let them print what they measure (`--harness json`), or say that the \
+            "the processes are measured, since no harness is known, but the sources measure times \
+             themselves: print what they measure as JSON (`--harness json`), or confirm that the \
              process is meant (`--harness plain`)",
             benchmark,
         ),
         RunNotice::OwnTimes { benchmark, .. } => (
-            "pairs take long, as the code sets times of its own, which win over the command line",
+            "pairs take long, because the code sets measurement times of its own, which override \
+             the command line",
             benchmark,
         ),
-        RunNotice::OutputDiffers { benchmark, .. } => (
-            "the two sides do not print the same, so perhaps they do not do the same work",
-            benchmark,
-        ),
+        RunNotice::OutputDiffers { benchmark, .. } => {
+            ("the two sides print different output, so they may not do the same work", benchmark)
+        }
         RunNotice::OutputVaries { benchmark, .. } => (
-            "what is printed varies from run to run, so that it can't tell whether both sides do \
-             the same work",
+            "the output varies from run to run, so it can't show whether both sides do the same \
+             work",
             benchmark,
         ),
         RunNotice::Repeated { benchmark, .. } => (
-            "runs are too short for the clock of what decides: a measurement is the mean of \
-             several",
+            "runs are too short for the clock of the gating metric: each measurement is the mean \
+             of several runs",
             benchmark,
         ),
-        RunNotice::StillCached { benchmark, .. } => (
-            "files stay in the page cache, in part at least, so that there is no cold start",
-            benchmark,
-        ),
+        RunNotice::StillCached { benchmark, .. } => {
+            ("files stay in the page cache, at least in part, so there is no cold start", benchmark)
+        }
         RunNotice::BenchFrom { .. } | RunNotice::NamesVary { .. } => return None,
     };
     Some((what.to_owned(), benchmark))
@@ -277,7 +278,7 @@ mod tests {
         let lines = lines(&notices);
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert_eq!(lines[0].kind(), "warning");
-        assert!(lines[0].text.starts_with("outliers make most of the variance; "), "{lines:?}");
+        assert!(lines[0].text.starts_with("outliers cause most of the variance; "), "{lines:?}");
         assert!(lines[0].text.ends_with(": `parse` and `print`"), "{lines:?}");
         let expected =
             "new: the base does not have them: `b1`, `b2`, `b3`, `b4`, `b5` and 2 others";

@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::experiment::Snapshot;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
+use super::shorten::shortened;
 use super::{text, verdict_style};
 
 const DIM: Style = Style::new().dimmed();
@@ -40,6 +41,7 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
         shown.iter().map(|shown| text::line(&name(snapshot, *shown))).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
+    let names = shortened(&names.iter().map(String::as_str).collect::<Vec<_>>(), columns.name);
     let mut lines: Vec<String> =
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
     let mut count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
@@ -130,14 +132,13 @@ impl Columns {
 
     fn line(&self, name: &str, metric: &MetricResult) -> String {
         let style = style(metric);
-        let shown = text::shortened(name, self.name);
         // A regression is not overlooked.
         let name_style = match metric.verdict {
             Some(Verdict::Regression) => style,
             _ => Style::new(),
         };
         let mut line = format!(
-            "  {name_style}{shown:<0$}{name_style:#} {style}{1:>CHANGE$}{style:#}",
+            "  {name_style}{name:<0$}{name_style:#} {style}{1:>CHANGE$}{style:#}",
             self.name,
             change(metric)
         );
@@ -222,7 +223,14 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
         match (number, verdict) {
             (0, _) => {}
             (number, Verdict::Inconclusive) => verdicts.push(format!("{number} undecided")),
-            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
+            (number, Verdict::Regression) => {
+                verdicts.push(text::count(number as u64, "regression"))
+            }
+            (number, verdict) => verdicts.push(format!(
+                "{number} \
+                {}",
+                text::verdict(verdict)
+            )),
         }
     }
     verdicts.join(", ")

@@ -7,6 +7,7 @@ mod lines;
 mod live;
 pub(crate) mod notices;
 mod sanitize;
+pub(crate) mod shorten;
 pub(crate) mod text;
 pub(crate) mod verbosity;
 

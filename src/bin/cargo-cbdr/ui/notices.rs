@@ -12,26 +12,26 @@ use cargo_cbdr::stats::estimator::TAIL;
 use super::text::{self, count, interval, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
-const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for one look at samples \
-                        whose number was chosen beforehand";
+const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
+    samples whose number was chosen in advance";
 
 /// A notice in a sentence, without a full stop.
 pub(crate) fn notice(notice: &Notice) -> String {
     match notice {
         Notice::DirtyTree { files } => format!(
-            "{} changed in the working tree and not measured (`--dirty` measures them)",
+            "the changes of {} in the working tree are not measured (`--dirty` measures them)",
             count(*files as u64, "file")
         ),
         Notice::NothingToCompare { base } => {
             format!(
-                "nothing to compare: the head has no commit that `{base}` lacks; `cargo cbdr compare \
-                 HEAD~1` compares with the previous commit, and `--dirty` measures changes that \
-                 are not committed"
+                "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
+                 compare HEAD~1` compares with the previous commit, and `--dirty` measures \
+                 uncommitted changes"
             )
         }
         Notice::MergeRef { base } => format!(
-            "`{base}` is not in this clone; the head is a merge commit, and its first parent \
-             stands for the base"
+            "`{base}` is not in this clone; the head is a merge commit, so its first parent is \
+             used as the base"
         ),
         Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
         Notice::RunDiffers(differs) => run_differs(differs),
@@ -49,11 +49,13 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("only the {side} of `{benchmark}` measures `{metric}`")
         }
         Notice::UnusedUnit { metric } => {
-            format!("no benchmark measures `{metric}`, whose unit is set")
+            format!("a unit is set for `{metric}`, but no benchmark measures it")
         }
         Notice::Removed(removed) => self::removed(removed),
         Notice::OnlyBase { benchmark } => {
-            format!("the head no longer has the benchmark `{benchmark}`, in which nothing gates")
+            format!(
+                "the head no longer has the benchmark `{benchmark}`, none of whose metrics gate"
+            )
         }
         Notice::Functions { benchmark, changed } => functions(benchmark, changed),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
@@ -67,28 +69,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::NotAsked { benchmarks, example } => {
-            let others = match benchmarks {
-                1 => String::new(),
-                more => format!(" and {}", count(*more as u64 - 1, "other benchmark")),
-            };
-            format!(
-                "the time was over before `{example}`{others} had the pairs that any verdict \
-                 needs: allow more time with `--time-limit`, or choose with `--filter`"
-            )
-        }
+        Notice::NotAsked { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::NotMeasured { benchmark, why, hint } => match hint {
             Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
             None => format!("`{benchmark}`: {why}"),
         },
         Notice::NotLinked { benchmark, why } => format!(
             "`{benchmark}` can't be linked with its functions in another order ({why}); copies of \
-             it lie in other pages of memory, which is only a part of what placement can do"
+             it in other pages of memory are used instead, which vary only a part of the placement"
         ),
-        Notice::LeftBehind { benchmark, processes } => format!(
-            "`{benchmark}` left {processes} {} running, which were ended",
-            if *processes == 1 { "process" } else { "processes" }
-        ),
+        Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { benchmark, metric, remark: what } => {
@@ -106,17 +96,36 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "the waiver of `{}` has expired on {}: it no longer counts",
             waiver.metric, waiver.expires
         ),
-        Notice::Alone { label } => format!("no row has what `{label}` would be compared with"),
+        Notice::Alone { label } => format!("there are no rows to compare `{label}` with"),
         Notice::Unpaired { benchmark, line } => format!(
-            "the rows of {benchmark} do not pair from line {line} on: no verdict that may be \
-             looked at while sampling goes on"
+            "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
+             sequential verdict"
         ),
         Notice::MissingShards { numbers } => {
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-            format!("the verdict is without the shards that are missing: {}", numbers.join(", "))
+            format!("the verdict does not include the missing shards: {}", numbers.join(", "))
         }
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
+}
+
+fn left_behind(benchmark: &str, processes: u64) -> String {
+    let what = match processes {
+        1 => "1 process running, which was".to_owned(),
+        several => format!("{several} processes running, which were"),
+    };
+    format!("`{benchmark}` left {what} killed")
+}
+
+fn not_asked(benchmarks: usize, example: &str) -> String {
+    let others = match benchmarks {
+        1 => String::new(),
+        more => format!(" and {}", count(more as u64 - 1, "other benchmark")),
+    };
+    format!(
+        "the time limit was reached before `{example}`{others} had enough pairs for any verdict: \
+         raise `--time-limit`, or select fewer benchmarks with `--filter`"
+    )
 }
 
 /// A remark on one metric.
@@ -124,7 +133,7 @@ fn remark(remark: &Remark) -> String {
     let shown = |change: Option<f64>| change.map_or("from zero".to_owned(), percent);
     match remark {
         Remark::Warned { change } => {
-            format!("changed by {}, which passes, but is beyond the warning level", shown(*change))
+            format!("changed by {}, which passes, but exceeds the warning level", shown(*change))
         }
         Remark::Waived { change, needed, waiver, better } => {
             let Waived { threshold, ceiling, reason, expires, issue, .. } = waiver;
@@ -139,8 +148,8 @@ fn remark(remark: &Remark) -> String {
             )
         }
         Remark::SmallChange => {
-            "the change is below 5 %: the two executables differ by it, but the \
-                                placement of code alone can do that"
+            "the change is below 5 %: these two executables differ by it, but code placement alone \
+             can cause that"
                 .to_owned()
         }
         Remark::Placement { as_built, over } => {
@@ -151,8 +160,8 @@ fn remark(remark: &Remark) -> String {
             );
             if over.number == 0 {
                 return format!(
-                    "{built}, but the time was over before other layouts of the code could be \
-                     sampled: that may be placement"
+                    "{built}, but the time limit was reached before other layouts of the code \
+                     could be sampled: it may be placement"
                 );
             }
             let change = shown(over.summary.change);
@@ -165,13 +174,14 @@ fn remark(remark: &Remark) -> String {
             format!("{built}, over {layouts} {change} {ends}: {end}")
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average by {}, though the typical run changed by {}; an \
-             average may change by {TAIL} times the threshold (JSON has it divided by {TAIL})",
+            "rare slow runs change the average by {}, while the typical run changed by {}; an \
+             average may change by {TAIL} times the threshold (in JSON, its change is divided by \
+             {TAIL})",
             percent(*average),
             percent(*typical)
         ),
         Remark::Ties { ties, pairs } => format!(
-            "{ties} of {pairs} pairs have exactly the threshold's change and count for neither side"
+            "{ties} of {pairs} pairs changed by exactly the threshold and count for neither verdict"
         ),
         Remark::Noise(found) => finding(found),
         Remark::Earlier { estimator, needed, pairs } => format!(
@@ -183,8 +193,8 @@ fn remark(remark: &Remark) -> String {
 fn policy_differs(keys: &[&str], from: Side) -> String {
     let keys = list(keys.iter().map(|key| format!("`{key}`")));
     let counts = match from {
-        Side::Base => "the base's setting counts (`--policy-from head` takes the head's)",
-        Side::Head => "the head's setting counts, as `--policy-from head` asks",
+        Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
+        Side::Head => "the head's value is used, because of `--policy-from head`",
     };
     format!("base and head set {keys} differently; {counts}")
 }
@@ -192,8 +202,8 @@ fn policy_differs(keys: &[&str], from: Side) -> String {
 /// All keys come first, since a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
-        Some(Side::Base) => "only the base has a table for cargo cbdr, which decides",
-        Some(Side::Head) => "only the head has a table for cargo cbdr, so that its own decides",
+        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used",
+        Some(Side::Head) => "only the head has a table for cargo cbdr, so that table is used",
         None => "",
     };
     if differs.keys.is_empty() {
@@ -205,8 +215,8 @@ fn run_differs(differs: &RunDiffers) -> String {
     let keys = list(keys.into_iter().map(|key| format!("`{key}`")));
     let values: Vec<String> = differs.keys.iter().map(different).collect();
     format!(
-        "{only_side}what is run differs: base and head set {keys} differently, and the head's setting \
-         counts ({})",
+        "{only_side}base and head differ in what is run: they set {keys} differently, and the \
+         head's value is used ({})",
         values.join("; ")
     )
 }
@@ -244,10 +254,10 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
 
 fn pointers(side: Side, files: usize, example: &str) -> String {
     format!(
-        "{} of the {side}, such as `{example}`, only {} for what git-lfs has elsewhere: \
-         `--fetch` brings it, where git-lfs is installed",
+        "{} of the {side}, such as `{example}`, {} of git-lfs without the content: `--fetch` \
+         downloads it if git-lfs is installed",
         count(files as u64, "file"),
-        if files == 1 { "stands" } else { "stand" }
+        if files == 1 { "is only a pointer" } else { "are only pointers" }
     )
 }
 
@@ -255,60 +265,61 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
 fn run(notice: &RunNotice) -> String {
     match notice {
         RunNotice::BenchChanged { benchmark, path } => format!(
-            "the benchmark `{benchmark}` itself changed between the sides, in {path} \
-             (`--bench-from head` or `base` gives both the same)"
+            "the source of the benchmark `{benchmark}` itself differs between the sides, in {path} \
+             (`--bench-from head` or `base` uses the same one for both)"
         ),
         RunNotice::BenchFrom { side, folders, differing } => {
             bench_from(*side, folders, differing.as_deref())
         }
         RunNotice::HarnessChanged { benchmark, library, versions } => format!(
             "`{library}`, the harness of `{benchmark}`, is {} on the base and {} on the head: a \
-             change may be the harness's",
+             change may come from the harness",
             these(&versions.base),
             these(&versions.head)
         ),
         RunNotice::HarnessesDiffer { benchmark, dialects } => format!(
-            "the harness of `{benchmark}` is {} on the base and {} on the head: a change may be \
-             the harness's",
+            "the harness of `{benchmark}` is {} on the base and {} on the head: a change may come \
+             from the harness",
             dialects.base, dialects.head
         ),
         RunNotice::OwnTiming { benchmark, word, path } => format!(
-            "`{benchmark}` has no known harness, so its process is measured; but {path} takes \
-             times itself (`{word}`), and if it repeats its work until some time has passed, \
-             how long it takes says nothing: let it print what it measures (`--harness json`), \
-             or say that the process is meant (`--harness plain`)"
+            "`{benchmark}` has no known harness, so its process is measured; but {path} measures \
+             times itself (`{word}`), and if it repeats its work until some time has passed, the \
+             time of the process is meaningless: print what it measures as JSON (`--harness \
+             json`), or confirm that the process is meant (`--harness plain`)"
         ),
         RunNotice::OwnTimes { benchmark, pair_seconds, places } => format!(
-            "a pair of `{benchmark}` takes {}, and its code sets times of its own, which win over \
-             the command line ({}): with less there its verdict takes less",
+            "a pair of `{benchmark}` takes {}, and its code sets measurement times of its own, \
+             which override the command line ({}): shorter ones make the verdict faster",
             text::seconds(*pair_seconds),
             places.join(", ")
         ),
         RunNotice::Coarse { benchmark, value, dialect, .. } if *value == 0.0 => format!(
-            "`{benchmark}` takes less than 1 ns, and {dialect} counts whole ones: no change shows"
+            "`{benchmark}` takes less than 1 ns, and {dialect} reports whole nanoseconds: no \
+             change can be seen"
         ),
         RunNotice::Coarse { benchmark, value, step, dialect } => format!(
-            "`{benchmark}` takes {:.0} ns, and {dialect} counts whole ones: a change below {} \
-             may not show",
+            "`{benchmark}` takes {:.0} ns, and {dialect} reports whole nanoseconds: a change below \
+             {} may not be seen",
             1e9 * value,
             text::size(*step)
         ),
         RunNotice::OutputDiffers { benchmark, line } => format!(
-            "the two sides of `{benchmark}` do not print the same: line {line} of standard \
-             output differs, so perhaps they do not do the same work"
+            "the two sides of `{benchmark}` print different output: line {line} of standard output \
+             differs, so they may not do the same work"
         ),
         RunNotice::OutputVaries { benchmark, side, line } => format!(
-            "the {side} of `{benchmark}` prints something else each time, in line {line}: \
-             whether both sides do the same work can't be told from it"
+            "the {side} of `{benchmark}` prints something different in each run, in line {line}, \
+             so its output can't show whether both sides do the same work"
         ),
         RunNotice::NamesVary { benchmark, names } => format!(
-            "`{benchmark}` names {} anew in every run: what changes is left out of the names \
-             (`*`), and the sides are paired by the rest and by their order",
+            "`{benchmark}` gives {} a different name in every run: the part that varies is \
+             replaced by `*`, and the sides are matched by the rest and by their order",
             list(names.iter().map(|name| format!("`{name}`")))
         ),
         RunNotice::Repeated { benchmark, runs } => format!(
-            "a run of `{benchmark}` is too short for the clock of what decides: a measurement \
-             is the mean of {runs} runs"
+            "a run of `{benchmark}` is too short for the clock of the gating metric: each \
+             measurement is the mean of {runs} runs"
         ),
         RunNotice::StillCached { benchmark, file, share } => format!(
             "{:.0} % of {} stays in the page cache, so `{benchmark}` does not start cold",
@@ -321,15 +332,16 @@ fn run(notice: &RunNotice) -> String {
 /// Versions of a library.
 pub(super) fn these(versions: &[String]) -> String {
     match versions {
-        [] => "not there".to_owned(),
+        [] => "missing".to_owned(),
         several => list(several.iter().cloned()),
     }
 }
 
 fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
     let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
-    let differing = differing
-        .map_or(String::new(), |path| format!("; the {} differs there, in {path}", side.other()));
+    let differing = differing.map_or(String::new(), |path| {
+        format!("; the {}'s sources differ, in {path}", side.other())
+    });
     let folders = folders.join(", ");
     format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
 }
@@ -340,8 +352,8 @@ const FUNCTIONS: usize = 5;
 fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     if changed.is_empty() {
         return format!(
-            "every function of `{benchmark}` is the same on both sides: what differs is its data \
-             or the placement of its code"
+            "every function of `{benchmark}` is the same on both sides: only its data or the \
+             placement of its code differs"
         );
     }
     let run = changed.iter().filter(|function| function.runs == Some(true)).count();
@@ -362,10 +374,10 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
     let run = match run {
         0 => String::new(),
-        1 if changed.len() == 1 => ", and it runs in what regressed".to_owned(),
-        _ if run == changed.len() => ", and all of them run in what regressed".to_owned(),
-        1 => ", 1 of which runs in what regressed".to_owned(),
-        _ => format!(", {run} of which run in what regressed"),
+        1 if changed.len() == 1 => ", and it runs in a regressed benchmark".to_owned(),
+        _ if run == changed.len() => ", and all of them run in regressed benchmarks".to_owned(),
+        1 => ", 1 of which runs in a regressed benchmark".to_owned(),
+        _ => format!(", {run} of which run in regressed benchmarks"),
     };
     let others_code = changed.iter().filter(|function| function.is_edited == Some(false)).count();
     let which = match others_code {
@@ -378,8 +390,8 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     let luck = match which.as_str() {
         "" => String::new(),
         which => format!(
-            "{which} in crates that have not changed, so the compiler only divided or inlined them \
-             in another way; `--codegen-units 1` can prevent that"
+            "{which} in crates that have not changed, so the compiler only partitioned or inlined \
+             the code differently; `--codegen-units 1` can prevent that"
         ),
     };
     format!(
@@ -393,7 +405,7 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
     let all = "to measure all, add `--measure-all`";
     if has_same_code {
         return format!(
-            "every function and constant is the same on both sides, so that only their placement \
+            "every function and constant is the same on both sides, so only their placement \
              differs, and nothing was measured; {all}"
         );
     }
@@ -415,7 +427,7 @@ fn identical(benchmark: &str, moved: usize) -> String {
         0 => String::new(),
         _ => {
             let locations = count(moved as u64, "source location");
-            format!(" but for the line numbers of {locations}, which panics print")
+            format!(", except for the line numbers of {locations} in panic messages")
         }
     };
     format!("`{benchmark}` is the same program on both sides{but}: nothing can have changed")
@@ -426,8 +438,8 @@ fn other_files(files: &[String]) -> String {
     let rest = files.len() - names.len();
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!(
-        "the programs are the same, but {} changed that a run could read: {}{more}; \
-         if it does, measure with `--always-run`",
+        "the programs are the same, but {} that a run could read changed: {}{more}; if the \
+         benchmark reads any of them, measure with `--always-run`",
         count(files.len() as u64, "file"),
         names.join(", ")
     )
@@ -437,40 +449,41 @@ fn other_files(files: &[String]) -> String {
 pub(crate) fn finding(finding: &Finding) -> String {
     match *finding {
         Finding::Outliers { one_in, share } => format!(
-            "1 pair in {one_in:.0} is an outlier, and the outliers make {} of the variance; a mean \
-             needs many pairs to even them out, a median does not (`--estimator median`), but it \
-             would not see a change of such runs alone",
+            "1 pair in {one_in:.0} is an outlier, and outliers cause {} of the variance; a mean \
+             needs many pairs to average them out; a median (`--estimator median`) does not, but \
+             misses a change of these runs alone",
             whole_percent(share)
         ),
         Finding::Skewed { skewness, average, typical } => format!(
-            "single pairs have a far higher value on the {}: the change is {} on average, but {} in the typical \
-             pair; a mean answers for the one, a median for the other (`--estimator`)",
+            "a few pairs have a far higher value on the {}: the change is {} on average, but {} in \
+             the typical pair; a mean estimates the former, a median the latter (`--estimator`)",
             if skewness > 0.0 { "head" } else { "base" },
             percent(average),
             percent(typical)
         ),
         Finding::TwoKinds { base, head } => two_kinds(base, head),
         Finding::Drift { change } => format!(
-            "the values of both sides became {} while sampling; the pairs cancel most of that, but \
-             see what else the machine does, and whether it gets hot",
+            "the values of both sides became {} while sampling; pairing cancels most of that, but \
+             check what else the machine is doing, and whether it gets hot",
             higher(change)
         ),
         Finding::DifferenceDrift { change } => format!(
-            "the head's values became {} against the base's while sampling, so the change is that of no one \
-             moment; a longer warm-up (`--warmup`) or a second comparison shows which value lasts",
+            "the head's values became {} relative to the base's while sampling, so the change is \
+             an average over time; a longer warm-up (`--warmup`) or a second comparison shows \
+             which value lasts",
             higher(change)
         ),
         Finding::Slot { effect, z } => format!(
-            "the value of a pair's second run is {} than that of the first ({:.1} standard errors); both sides \
-             take turns at it, so the change is not biased, but let no run leave files, processes \
-             or full caches to the next",
+            "the second run of a pair is {} than the first ({:.1} standard errors); the sides take \
+             turns, so the change is not biased, but make sure that no run leaves files, processes \
+             or full caches behind",
             higher(effect),
             z.abs()
         ),
         Finding::Correlated { correlation } => format!(
-            "each pair resembles the one before (correlation {correlation:.2}), so the pairs say \
-             less than their number and the verdict is less certain than it claims; repeat the \
-             comparison, on a quieter machine if there is one"
+            "each pair resembles the one before (correlation {correlation:.2}), so the pairs carry \
+             less information than their number suggests, and the verdict is less certain than \
+             stated; repeat the comparison, on a quieter machine if possible"
         ),
         Finding::NotNormal { fit } => format!(
             "the differences are far from normal (fit {fit:.2}); a median may need far fewer \
@@ -493,7 +506,7 @@ fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     };
     format!(
         "{whose} runs come in two kinds: {kinds}; look for what varies from run to run, such as \
-         the core, the memory's layout or a cache, for the change is that of the mixture"
+         the core, the memory layout or a cache; the change is that of the mixture"
     )
 }
 
@@ -531,7 +544,7 @@ fn advice(advice: &Advice) -> String {
     match tried.is_empty() {
         true => format!(
             "{open} undecided, and nothing that was tried would have changed that: \
-             `cargo cbdr doctor` says how noisy this machine is"
+             `cargo cbdr doctor` shows how noisy this machine is"
         ),
         false => format!("{open} undecided: {}", tried.join("; ")),
     }
@@ -546,7 +559,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     let reach = match reach {
         Some(reach) => format!(
-            "; only a change below {} or above {} can be told from it in time",
+            "; in this time, only a change below {} or above {} can be told apart from the threshold",
             percent(limit - reach),
             percent(limit + reach)
         ),
@@ -583,7 +596,7 @@ mod tests {
         assert_eq!(
             advice(&nothing),
             "1 undecided, and nothing that was tried would have changed that: \
-             `cargo cbdr doctor` says how noisy this machine is"
+             `cargo cbdr doctor` shows how noisy this machine is"
         );
         let it = Advice { threshold: Some((0.1, 1)), ..nothing };
         assert_eq!(advice(&it), "1 undecided: `--threshold 10%` would have decided it");
@@ -601,8 +614,8 @@ mod tests {
             (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
             (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% higher"),
             (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher against the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than that of the first (4.0"),
+            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher relative to the base"),
+            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than the first (4.0"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
         ];

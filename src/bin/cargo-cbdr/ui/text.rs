@@ -2,10 +2,10 @@
 
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::layouts::Placing;
-use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
-use cargo_cbdr::stats::estimator::TAIL;
+use cargo_cbdr::stats::estimator::stretched;
 use cargo_cbdr::workspace::git::abbreviated;
 
 pub(crate) use super::sanitize::{clean, is_hidden, line};
@@ -102,18 +102,6 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Identical => "identical",
         Verdict::NoBaseline => "no baseline",
     }
-}
-
-/// A text of at most `most` characters, from whose middle what is too long is cut.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let end = most.saturating_sub(1) / 2;
-    let begin = most.saturating_sub(1) - end;
-    let head = text.chars().take(begin);
-    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 /// The first five names, and how many others there are.
@@ -270,24 +258,17 @@ pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
 
 /// A metric whose average decides, because rare slow runs change that more than the typical
 /// run: with the numbers of the average, and with the change that is allowed for one. `None`
-/// of any other. (The result itself has its change and its bounds divided by [`TAIL`], so that
+/// of any other. (The result itself has its change and its bounds divided by 3, so that
 /// one threshold is right for all.)
 pub(crate) fn on_average(metric: &MetricResult) -> Option<MetricResult> {
     let is_overruled = metric.overruled.is_some() && metric.layouts.is_none();
     let mean = metric.mean.filter(|_| is_overruled)?;
-    // How much worse it is; the same function leads back.
-    let turned = |change: f64| match metric.better {
-        Better::Lower => change,
-        Better::Higher => 1.0 / (1.0 + change) - 1.0,
-    };
-    let stretched = |change: f64| match turned(change) {
-        worse if worse > 0.0 => turned(TAIL * worse),
-        _ => change,
-    };
-    let (lower, upper) = (metric.summary.lower, metric.summary.upper);
+    let of_average = |bound: f64| metric.better.worse(stretched(metric.better.worse(bound)));
+    let [lower, upper] =
+        [metric.summary.lower, metric.summary.upper].map(|end| end.map(of_average));
     let mut average = metric.clone();
-    average.summary = Summary { lower: lower.map(stretched), upper: upper.map(stretched), ..mean };
-    average.threshold = metric.threshold.map(|threshold| TAIL * threshold);
+    average.summary = Summary { lower, upper, ..mean };
+    average.threshold = metric.threshold.map(stretched);
     Some(average)
 }
 
@@ -357,7 +338,7 @@ pub(crate) fn sample_line(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::model::metric::Metric;
+    use cargo_cbdr::model::metric::{Better, Metric};
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {

@@ -174,7 +174,7 @@ fn the_link_of_a_side_leads_where_it_was_pointed_last() {
     }
     assert_eq!(names(&scratch.repository.side_folder(Side::Base)), ["t-x"]);
     let error = scratch.repository.link_target(Side::Head, "x", Path::new("one")).unwrap_err();
-    assert!(error.to_string().starts_with("could not make `"), "{error}");
+    assert!(error.to_string().starts_with("could not create `"), "{error}");
 }
 
 #[test]
@@ -317,5 +317,5 @@ fn errors_say_what_can_be_done() {
     assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = make_dir(file.path()).unwrap_err();
-    assert_eq!(error.to_string(), format!("could not make `{}`", file.path().display()));
+    assert_eq!(error.to_string(), format!("could not create `{}`", file.path().display()));
 }

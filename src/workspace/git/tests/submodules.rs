@@ -170,7 +170,7 @@ fn one_that_was_never_fetched_stays_empty_and_one_without_its_commit_is_an_error
     assert_eq!(names(&tree(&scratch).join("it")), [""; 0]);
     super::init(&scratch.path().join("it"));
     let error = check_out(&scratch, commit).unwrap_err();
-    let text = format!("the clone does not hold commit {lost} of the submodule `it`");
+    let text = format!("the clone does not contain commit {lost} of the submodule `it`");
     assert_eq!(error.to_string(), text);
     assert_eq!(error.hint().as_deref(), Some("`git submodule update --init --recursive`"));
 }

@@ -22,7 +22,7 @@ pub(super) fn change(service: Service, proposal: &Proposal) -> Result<FileChange
     };
     let path = proposal.root.join(path);
     if fs_err::symlink_metadata(&path).is_ok() {
-        let what = format!("`{}` is there already, and nothing is overwritten", path.display());
+        let what = format!("`{}` already exists, and is not overwritten", path.display());
         return Err(Failure::Refused(what));
     }
     // These characters need no quotes in any of the forms.

@@ -226,7 +226,7 @@ fn a_note_may_have_16_mib_and_no_byte_more() {
     let error = repo.add_lines(&line("12345"), "too long").unwrap_err();
     let text = format!("the note of commit {one} in `{REFERENCE}` is larger than 16777216 bytes");
     assert_eq!(error.to_string(), text);
-    assert_eq!(error.hint(), Some(format!("look at it: `git notes --ref {REFERENCE} show {one}`")));
+    assert_eq!(error.hint(), Some(format!("see `git notes --ref {REFERENCE} show {one}`")));
     repo.add_lines(&line("1234"), "fits").unwrap();
     assert_eq!(repo.notes().unwrap().text(&one).unwrap().len(), MAX_NOTE);
     lay_out(&repo, REFERENCE, &[], &[(&one, &long(MAX_NOTE + 1))]);

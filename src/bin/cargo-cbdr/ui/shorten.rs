@@ -1,0 +1,233 @@
+//! Names that are too long for their column, without a part of their middle.
+
+use std::collections::BTreeMap;
+
+/// Names of at most `most` characters each. What is too long loses its middle, or another part
+/// if that is where it differs from the name most like it. Names that would still look the same
+/// keep the part in which they differ, if there is room for it.
+pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
+    match names.iter().all(|name| fits(name, most)) {
+        true => names.iter().map(|name| (*name).to_owned()).collect(),
+        false => shortened_by(names, &nearest(names), most),
+    }
+}
+
+/// The least width, of `least` characters or more, at which all of these names can still be
+/// told apart.
+pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
+    let nearest = nearest(names);
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let are_distinct =
+        |width: &usize| alike(names, &shortened_by(names, &nearest, *width)).is_empty();
+    (least..longest).find(are_distinct).unwrap_or(longest)
+}
+
+/// Where each name differs from the one most like it; `None` if there is no other.
+fn nearest(names: &[&str]) -> Vec<Option<Difference>> {
+    let nearest = |name: &&str| {
+        let others = names.iter().filter(|other| *other != name);
+        let differences = others.map(|other| Difference::of(&[*name, *other]));
+        differences.max_by_key(|difference| difference.before + difference.after)
+    };
+    names.iter().map(nearest).collect()
+}
+
+fn shortened_by(names: &[&str], nearest: &[Option<Difference>], most: usize) -> Vec<String> {
+    let middle = |name: &str| cut(name, most, most / 2);
+    let shortened = |(name, nearest): (&&str, &Option<Difference>)| match nearest {
+        Some(difference) if !fits(name, most) => {
+            difference.kept(name, most).unwrap_or_else(|| middle(name))
+        }
+        _ => middle(name),
+    };
+    let mut short: Vec<String> = names.iter().zip(nearest).map(shortened).collect();
+    for (_, alike) in alike(names, &short) {
+        for (name, better) in alike.iter().zip(told_apart(&alike, most).into_iter().flatten()) {
+            for (_, short) in names.iter().zip(&mut short).filter(|(other, _)| *other == name) {
+                better.clone_into(short);
+            }
+        }
+    }
+    short
+}
+
+/// The different names that look the same when they are shortened, by how they look.
+fn alike<'a>(names: &[&'a str], short: &[String]) -> BTreeMap<String, Vec<&'a str>> {
+    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, short) in names.iter().zip(short) {
+        let group = groups.entry(short.clone()).or_default();
+        if !group.contains(name) {
+            group.push(name);
+        }
+    }
+    groups.retain(|_, group| group.len() > 1);
+    groups
+}
+
+fn is_distinct(texts: &[String]) -> bool {
+    texts.iter().enumerate().all(|(at, text)| !texts[..at].contains(text))
+}
+
+fn fits(name: &str, most: usize) -> bool {
+    name.chars().nth(most).is_none()
+}
+
+/// A name of at most `most` characters: what is too long is replaced by an ellipsis after its
+/// first `begin` characters.
+fn cut(name: &str, most: usize, begin: usize) -> String {
+    if fits(name, most) {
+        return name.to_owned();
+    }
+    let count = name.chars().count();
+    let end = most.saturating_sub(1).saturating_sub(begin);
+    name.chars().take(begin).chain(['…']).chain(name.chars().skip(count - end)).collect()
+}
+
+/// After how many characters a name may be cut: first those near the middle.
+fn begins(most: usize) -> impl Iterator<Item = usize> {
+    let middle = most / 2;
+    let begins = (0..most).flat_map(move |far| [middle + far, middle.saturating_sub(far)]);
+    begins.filter(move |begin| *begin < most)
+}
+
+/// Different names of at most `most` characters each that do not look the same; `None` if
+/// there is no room for what differs.
+fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
+    let difference = Difference::of(names);
+    let kept = names.iter().map(|name| difference.kept(name, most)).collect::<Option<_>>();
+    let cut = |begin: usize| names.iter().map(|name| cut(name, most, begin)).collect();
+    let around = || names.iter().map(|name| difference.around(name, most)).collect();
+    kept.into_iter()
+        .chain(begins(most).map(cut))
+        .chain(std::iter::once_with(around))
+        .find(|short: &Vec<String>| is_distinct(short))
+}
+
+/// The part in which names differ.
+#[derive(Clone, Copy, Debug)]
+struct Difference {
+    /// How many characters all of them have before it.
+    before: usize,
+    /// How many characters all of them have after it.
+    after: usize,
+}
+
+impl Difference {
+    fn of(names: &[&str]) -> Self {
+        let (first, others) = names.split_first().unwrap_or((&"", &[]));
+        let mut before = first.chars().count();
+        for other in others {
+            let same = first.chars().zip(other.chars()).take_while(|(one, other)| one == other);
+            before = before.min(same.count());
+        }
+        let left = |name: &str| name.chars().count() - before;
+        let mut after = left(first);
+        for other in others {
+            let both = first.chars().rev().zip(other.chars().rev());
+            let same = both.take_while(|(one, other)| one == other).count();
+            after = after.min(same).min(left(other));
+        }
+        Difference { before, after }
+    }
+
+    /// The same with the whole of the words that it begins and ends in.
+    fn in_words(self, name: &str) -> Self {
+        let count = name.chars().count();
+        let is_word = |c: &char| c.is_alphanumeric();
+        let begun = name.chars().rev().skip(count - self.before).take_while(is_word).count();
+        let ended = name.chars().skip(count - self.after).take_while(is_word).count();
+        Difference { before: self.before - begun, after: self.after - ended }
+    }
+
+    fn length(self, name: &str) -> usize {
+        name.chars().count() - self.before - self.after
+    }
+
+    /// A name with this part of it, in whole words if there is room for them.
+    fn kept(self, name: &str, most: usize) -> Option<String> {
+        [self.in_words(name), self].into_iter().find_map(|part| {
+            let length = part.length(name);
+            let is_kept = |begin: &usize| {
+                let end = most.saturating_sub(1).saturating_sub(*begin);
+                part.before + length <= *begin || length + part.after <= end
+            };
+            match begins(most).find(is_kept) {
+                Some(begin) => Some(cut(name, most, begin)),
+                None => (length + 2 <= most).then(|| part.around(name, most)),
+            }
+        })
+    }
+
+    /// A name with an ellipsis before and after this part of it.
+    fn around(self, name: &str, most: usize) -> String {
+        if fits(name, most) {
+            return name.to_owned();
+        }
+        let name: Vec<char> = name.chars().collect();
+        let differs = &name[self.before..name.len() - self.after];
+        let differs = &differs[..differs.len().min(most.saturating_sub(2))];
+        let room = most.saturating_sub(2 + differs.len());
+        let begin = self.before.min(room.div_ceil(2));
+        let end = self.after.min(room - begin);
+        let (begin, end) = (&name[..begin], &name[name.len() - end..]);
+        [begin, &['…'], differs, &['…'], end].concat().into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_loses_its_middle() {
+        let names = ["a::very::long::path::of_a_benchmark", "short"];
+        assert_eq!(shortened(&names, 16), ["a::very:…nchmark", "short"]);
+        assert_eq!(shortened(&names, 35), names);
+        assert_eq!(shortened(&names, 1), ["…", "…"]);
+        assert_eq!(shortened(&names, 0), ["…", "…"]);
+    }
+
+    #[test]
+    fn names_that_would_look_the_same_keep_the_part_in_which_they_differ() {
+        let near_the_end = ["group/parse/1024/threads", "group/parse/4096/threads"];
+        assert_eq!(shortened(&near_the_end, 14), ["g…1024/threads", "g…4096/threads"]);
+        let near_the_beginning = ["group/de/of_a_large_document", "group/ser/of_a_large_document"];
+        assert_eq!(shortened(&near_the_beginning, 14), ["group/de…ument", "group/ser…ment"]);
+        let in_the_middle = [
+            "group_of_parsers/variant=compact/size=1024/threads=1",
+            "group_of_parsers/variant=verbose/size=1024/threads=1",
+        ];
+        assert_eq!(
+            shortened(&in_the_middle, 24),
+            ["group_of…compact…reads=1", "group_of…verbose…reads=1"]
+        );
+        // One is the beginning of the other.
+        let names = ["a_long_name_of_a_group/sum", "a_long_name_of_a_group/sum_sum"];
+        let short = shortened(&names, 12);
+        assert_ne!(short[0], short[1]);
+    }
+
+    #[test]
+    fn the_same_name_is_shortened_in_the_same_way_everywhere() {
+        let [one, other] = ["group/parse/1024/threads", "group/parse/4096/threads"];
+        let short = shortened(&[one, one, other], 14);
+        assert_eq!(short[0], short[1]);
+        assert_ne!(short[0], short[2]);
+    }
+
+    #[test]
+    fn names_are_no_longer_than_there_is_room_for_and_differ_from_some_width_on() {
+        let names: Vec<String> = (0..3)
+            .flat_map(|one| (0..9).map(move |other| (one, other)))
+            .map(|(one, other)| format!("module::group_{one}/with_a_long_name/size={other}/unit"))
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for width in 1..60 {
+            assert!(shortened(&names, width).iter().all(|name| name.chars().count() <= width));
+        }
+        let width = distinct_width(&names, 8);
+        assert!(width < 44, "{width}");
+        assert!(is_distinct(&shortened(&names, width)));
+        assert_eq!(distinct_width(&["one", "other"], 8), 5);
+    }
+}
