@@ -30,21 +30,19 @@ pub fn comparison() -> Running {
     running
 }
 
-/// Draws recorded pairs, in blocks from random places; of each two pairs one has the
-/// first run as its base and the other the second, so that the true change is none.
+/// Draws recorded pairs, in blocks from random places; a coin decides for each pair which of
+/// its runs is the base's, so that the true change is none.
 pub struct Draw<'a> {
     series: &'a Series,
     random: Random,
     at: usize,
     left: usize,
-    drawn: u64,
-    first_is_base: bool,
 }
 
 impl<'a> Draw<'a> {
     pub fn new(series: &'a Series, seed: u64) -> Self {
         let random = Random::seeded(seed);
-        Draw { series, random, at: 0, left: 0, drawn: 0, first_is_base: true }
+        Draw { series, random, at: 0, left: 0 }
     }
 
     /// The next pair: its seconds, base and head.
@@ -56,12 +54,9 @@ impl<'a> Draw<'a> {
         }
         self.left -= 1;
         self.at = (self.at + 1) % pairs.len();
-        self.first_is_base =
-            if self.drawn.is_multiple_of(2) { self.random.coin() } else { !self.first_is_base };
-        self.drawn += 1;
         let pair = &pairs[self.at];
         let [first, second] = &pair.runs;
-        match self.first_is_base {
+        match self.random.coin() {
             true => (pair.seconds, first, second),
             false => (pair.seconds, second, first),
         }

@@ -181,10 +181,10 @@ fn the_true_change_of_drawn_pairs_is_none() {
     for pair in &mut series.pairs {
         pair.runs[1].values = [60.0; 5];
     }
-    // The second run of every pair is slower, and is the base as often as the head.
+    // The second run of every pair is slower, and is the base about as often as the head.
     let mut draw = verdicts::Draw::new(&series, 3);
     let slower = (0..1000).filter(|_| draw.pair().1.values[0] > 55.0).count();
-    assert_eq!(slower, 500);
+    assert!((450..=550).contains(&slower), "{slower}");
 }
 
 fn ends(shape: Shape, iterations: Iterations) -> [End; 5] {
