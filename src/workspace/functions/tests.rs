@@ -183,6 +183,11 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
             "f(); let _guard = Guard;",
             "let _guard = Guard; f();",
         ),
+        // One of the strings that a table points to, all of a length whose constants linkers
+        // merge, with the place in the table added to each.
+        (NAMED, "Many", "Much"),
+        (NAMED, "Zero", "None"),
+        (NAMED, "Most", "Zero"),
         // What the assembler makes of a function.
         (
             "#[inline(never)] pub fn user() -> u64 { let x: u64; UNSAFE { std::arch::asm!(\"mov {}, 5\", out(reg) x) }; x }",
@@ -196,6 +201,44 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
         let is_found = other.is_some() || changed.iter().any(|name| name == "library::user");
         assert!(is_found, "{source}: {other:?} {changed:?}");
         assert_eq!(exactly(source, source), (None, Vec::new()), "{source}");
+    }
+}
+
+/// Names of a length whose constants linkers merge, which a table points to.
+const NAMED: &str = "#[inline(never)] pub fn user(x: u8) -> &'static str { match x { \
+    0 => \"Zero\", 1 => \"Some\", 2 => \"Many\", 3 => \"Much\", 4 => \"Most\", 5 => \"More\", _ => \"Also\" } }";
+
+/// A function that refers to constants in sections whose entries linkers merge.
+const MERGED: &str = r#"
+std::arch::global_asm!(
+    ".section .rodata.cst16,\"aM\",@progbits,16",
+    ".long 9, 9, 9, 9", ".Lentry:", ".long 1, 2, 3, 4",
+    ".section .rodata.str4.4,\"aMS\",@progbits,4",
+    ".Lwide:", ".long 65, 66, 0",
+    ".text", ".globl in_assembly", ".type in_assembly, @function", "in_assembly:",
+    "pshufd xmm0, [rip + .Lentry], 27", "lea rax, [rip + .Lwide]", "ret",
+    ".size in_assembly, . - in_assembly");
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn an_entry_that_linkers_merge_is_the_one_that_is_referred_to() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    // Any of its bytes, that of a string of wide characters behind a zero, too; but no
+    // other entry of the section.
+    for (old, new, is_seen) in [
+        ("1, 2, 3, 4", "1, 2, 3, 5", true),
+        ("65, 66, 0", "65, 67, 0", true),
+        ("65, 66, 0", "65, 66, 67, 0", true),
+        ("\".long 9, 9, 9, 9\", ", "", false),
+        ("\".Lwide:\", ", "\".long 9, 0\", \".Lwide:\", ", false),
+    ] {
+        assert!(MERGED.contains(old), "{old}");
+        let (other, changed) = exactly(MERGED, &MERGED.replace(old, new));
+        assert_eq!(other, None, "{old}");
+        assert_eq!(changed.contains(&"in_assembly".to_owned()), is_seen, "{old}: {changed:?}");
     }
 }
 
