@@ -7,7 +7,8 @@
 //! written the same whatever it was made for: first by their own bytes and relocations, then
 //! by what these refer to, and so on until nothing more is told apart (partition refinement:
 //! R. Paige and R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16,
-//! 1987). Functions may refer to each other in circles.
+//! 1987). Functions may refer to each other in circles. Those that differ are paired by who
+//! refers to them: what two paired functions call at the same place is a pair, too.
 //!
 //! What is found here is compared like any functions of one name, with all that the names
 //! mean. So a wrong guess makes functions differ that do not, and never the reverse.
@@ -33,11 +34,11 @@ pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) 
     if Side::BOTH.into_iter().any(|side| graphs[side].names.is_empty()) {
         return Pair::default();
     }
-    let mut pairs = 0;
+    let mut pairs = Vec::new();
     pair_off(&mut graphs, &mut pairs, |graph, name| Some(graph.names[name].written));
     let mut colours = refined(&graphs);
     for _ in 0..MOST_PASSES {
-        let before = pairs;
+        let before = pairs.len();
         for side in Side::BOTH {
             let known: HashSet<u64> = graphs[side.other()].colours_of_names(&colours[side.other()]);
             graphs[side].find_matched(&colours[side], &known);
@@ -46,10 +47,13 @@ pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) 
         pair_off(&mut graphs, &mut pairs, |graph, name| {
             Some(hash((graph.unmatched(name)?, graph.own(name))))
         });
-        if pairs == before {
-            pair_in_order(&mut graphs, &mut pairs);
+        let guesses = [pair_same_callees, pair_other_callees, pair_in_order];
+        for guess in guesses {
+            if pairs.len() == before {
+                guess(&mut graphs, &mut pairs);
+            }
         }
-        if pairs == before {
+        if pairs.len() == before {
             break;
         }
         colours = refined(&graphs);
@@ -72,7 +76,7 @@ struct Name<'o> {
     /// Its definitions.
     nodes: Vec<usize>,
     /// The number of the pair that it belongs to whatever it does.
-    pair: Option<u64>,
+    pair: Option<usize>,
     /// Whether a function of the other side does the same.
     is_matched: bool,
 }
@@ -166,6 +170,26 @@ impl<'o> Graph<'o> {
     fn unmatched(&self, name: usize) -> Option<u64> {
         let name = &self.names[name];
         (!name.is_matched).then_some(name.written)
+    }
+
+    /// The functions without a counterpart that a function refers to, in order, and those
+    /// that its constants refer to.
+    fn callees(&self, name: usize) -> Vec<usize> {
+        let mut callees = Vec::new();
+        let mut seen = HashSet::new();
+        let mut open: Vec<To> = self.names[name].nodes.iter().copied().map(To::Node).collect();
+        while let Some(to) = open.pop() {
+            match to {
+                To::Name(name) if self.unmatched(name).is_some() && !callees.contains(&name) => {
+                    callees.push(name);
+                }
+                To::Node(node) if seen.insert(node) => {
+                    open.extend(self.nodes[node].references.iter().rev());
+                }
+                _ => {}
+            }
+        }
+        callees
     }
 
     /// What a function is itself.
@@ -263,10 +287,13 @@ fn refined(graphs: &Pair<Graph<'_>>) -> Pair<Colours> {
     colours
 }
 
+/// Pairs of functions, by their numbers in the graphs.
+type Pairs = Vec<Pair<usize>>;
+
 /// Pairs functions without a counterpart of which each side has one under a key.
 fn pair_off(
     graphs: &mut Pair<Graph<'_>>,
-    pairs: &mut u64,
+    pairs: &mut Pairs,
     key: impl Fn(&Graph<'_>, usize) -> Option<u64>,
 ) {
     for both in by_key(graphs, key).into_values() {
@@ -276,14 +303,71 @@ fn pair_off(
     }
 }
 
+/// Pairs functions without a counterpart that are written alike and to which two of a pair
+/// refer at the same place, in the same code.
+fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let mut seen = HashSet::new();
+    let mut done = 0;
+    while let Some(callers) = pairs.get(done) {
+        done += 1;
+        let nodes = Pair::both(|side| &graphs[side].names[callers[side]].nodes);
+        let mut open: Vec<_> = nodes.base.iter().copied().zip(nodes.head.iter().copied()).collect();
+        let mut found = Vec::new();
+        while let Some(both) = open.pop().filter(|_| nodes.base.len() == nodes.head.len()) {
+            let (one, other) = (&graphs.base.nodes[both.0], &graphs.head.nodes[both.1]);
+            if one.own != other.own || !seen.insert(both) {
+                continue;
+            }
+            for to in one.references.iter().zip(&other.references) {
+                match to {
+                    (To::Node(base), To::Node(head)) => open.push((*base, *head)),
+                    (To::Name(base), To::Name(head)) => {
+                        found.push(Pair { base: *base, head: *head });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for both in found {
+            let written = Pair::both(|side| graphs[side].unmatched(both[side]));
+            if written.base.is_some() && written.base == written.head {
+                pair(graphs, pairs, both);
+            }
+        }
+    }
+}
+
+/// Pairs functions without a counterpart that are written alike and to which two of a pair
+/// refer, where both refer to as many, in their order.
+fn pair_other_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let mut done = 0;
+    while let Some(callers) = pairs.get(done) {
+        done += 1;
+        let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
+        for side in Side::BOTH {
+            for name in graphs[side].callees(callers[side]) {
+                all.entry(graphs[side].names[name].written).or_default()[side].push(name);
+            }
+        }
+        pair_each(graphs, pairs, all);
+    }
+}
+
 /// Pairs functions without a counterpart that are written alike, where both sides have as
 /// many, in their order.
-fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut u64) {
-    for both in by_key(graphs, |graph, name| graph.unmatched(name)).into_values() {
-        if both.base.len() == both.head.len() {
-            for (base, head) in both.base.into_iter().zip(both.head) {
-                pair(graphs, pairs, Pair { base, head });
-            }
+fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let all = by_key(graphs, |graph, name| graph.unmatched(name));
+    pair_each(graphs, pairs, all);
+}
+
+fn pair_each(
+    graphs: &mut Pair<Graph<'_>>,
+    pairs: &mut Pairs,
+    all: BTreeMap<u64, Pair<Vec<usize>>>,
+) {
+    for both in all.into_values().filter(|both| both.base.len() == both.head.len()) {
+        for (base, head) in both.base.into_iter().zip(both.head) {
+            pair(graphs, pairs, Pair { base, head });
         }
     }
 }
@@ -305,13 +389,13 @@ fn by_key(
     all
 }
 
-fn pair(graphs: &mut Pair<Graph<'_>>, pairs: &mut u64, both: Pair<usize>) {
+fn pair(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs, both: Pair<usize>) {
     for side in Side::BOTH {
         let name = &mut graphs[side].names[both[side]];
-        name.pair = Some(*pairs);
+        name.pair = Some(pairs.len());
         name.is_matched = true;
     }
-    *pairs += 1;
+    pairs.push(both);
 }
 
 fn hash(value: impl Hash) -> u64 {
