@@ -5,8 +5,8 @@
 # Compares HEAD with BASE in the repository of FOLDER with PROGRAM, a built cargo-cbdr,
 # under the time limit LIMIT (`2m`), with and without `--measure-all`. Prints a row: the
 # benchmarks, how many of them were unaffected, seconds of sampling without and with these,
-# and which unaffected ones are a regression after all. Needs jq. The options in CBDR_FLAGS
-# are added.
+# and which unaffected ones are a regression after all; if any is, it fails. Needs jq. The
+# options in CBDR_FLAGS are added.
 set -eu
 
 program=$(realpath "$1")
@@ -15,7 +15,8 @@ folder=$3
 sides="$4 --head $5 --exact-base"
 some=$(mktemp)
 all=$(mktemp)
-trap 'rm -f "$some" "$all"' EXIT
+row=$(mktemp)
+trap 'rm -f "$some" "$all" "$row"' EXIT
 
 cd "$folder"
 compare() {
@@ -32,4 +33,7 @@ jq -r --slurpfile all "$all" --arg name "$(basename "$PWD") $5" '
         | select(any(.metrics[]; .verdict == "regression")) | .name] as $wrong
     | "| \($name) | \(.benchmarks | length) | \($unaffected | length) | \(.elapsed_seconds
         * 10 | round / 10) | \($all[0].elapsed_seconds * 10 | round / 10) | \($wrong
-        | join(", ")) |"' "$some"
+        | join(", ")) |"' "$some" > "$row"
+cat "$row"
+# The last column of a good row is empty.
+grep -q '|  |$' "$row"

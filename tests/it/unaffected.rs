@@ -160,7 +160,7 @@ fn another_version_of_the_package_alone_touches_nothing() {
 
 /// Ways in which a benchmark depends on what differs: its code, with a function `run`, and
 /// what of that is different on the head. Where nothing is, a file differs that it reads.
-const WAYS: [(&str, &str, &str, &str); 11] = [
+const WAYS: [(&str, &str, &str, &str); 15] = [
     (
         "vtable",
         "pub trait T { fn f(&self) -> u64; } pub struct A;
@@ -178,6 +178,31 @@ const WAYS: [(&str, &str, &str, &str); 11] = [
              std::thread::spawn(move || work(x)).join().unwrap() }",
         "mul(9)",
         "mul(13)",
+    ),
+    (
+        "constant",
+        "const TABLE: [u64; 4] = [2, 3, 5, 7];
+         #[inline(never)] pub fn run(x: u64) -> u64 {
+             std::hint::black_box(&TABLE)[(x % 4) as usize] }",
+        "5, 7",
+        "5, 9",
+    ),
+    (
+        "pointed",
+        "use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+         static V: AtomicU64 = AtomicU64::new(5); static P: &AtomicU64 = &V;
+         #[inline(never)] pub fn run(x: u64) -> u64 { std::hint::black_box(P).fetch_add(x, SeqCst) }",
+        "new(5)",
+        "new(6)",
+    ),
+    (
+        "indirect",
+        "#[inline(never)] fn a(x: u64) -> u64 { x ^ 3 } #[inline(never)] fn b(x: u64) -> u64 { x ^ 5 }
+         static F: [fn(u64) -> u64; 2] = [a, b];
+         #[inline(never)] pub fn run(x: u64) -> u64 {
+             std::hint::black_box(&F)[(x % 2) as usize](x) }",
+        "x ^ 5",
+        "x ^ 9",
     ),
     (
         "lazy",
@@ -205,7 +230,7 @@ const WAYS: [(&str, &str, &str, &str); 11] = [
         "detected",
         "#[inline(never)] fn with(x: u64) -> u64 { x * 9 }
          #[inline(never)] pub fn run(x: u64) -> u64 {
-             if std::thread::available_parallelism().is_ok() { with(x) } else { 1 } }",
+             if std::arch::is_x86_feature_detected!(\"sse3\") { with(x) } else { 1 } }",
         "x * 9",
         "x * 17",
     ),
@@ -234,6 +259,14 @@ const WAYS: [(&str, &str, &str, &str); 11] = [
         "absent",
         "#[inline(never)] pub fn run(_: u64) -> u64 {
              u64::from(std::path::Path::new(\"new.txt\").exists()) }",
+        "",
+        "",
+    ),
+    (
+        "itself",
+        "#[inline(never)] pub fn run(_: u64) -> u64 {
+             let itself = std::env::current_exe().unwrap();
+             std::fs::read(itself).unwrap().iter().map(|byte| u64::from(*byte)).sum() }",
         "",
         "",
     ),
@@ -277,6 +310,60 @@ fn whatever_way_changed_code_is_reached_it_is_seen() {
     }
 }
 
+/// An allocator, and a benchmark that does not use it.
+const ALLOCATOR: &str = r#"
+use std::alloc::{GlobalAlloc, Layout, System};
+struct Counted;
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 { unsafe { System.alloc(layout) } }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) { unsafe { System.dealloc(at, layout) } }
+}
+#[global_allocator] static ALLOCATOR: Counted = Counted;
+#[inline(never)] pub fn two(x: u64) -> u64 { x }
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn another_allocator_is_run_by_every_benchmark() {
+    let repo = repo(ALLOCATOR, &ALLOCATOR.replace("System.alloc(", "System.alloc_zeroed("));
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
+}
+
+/// What one short run does not do, and others may: with more iterations, or with other random
+/// numbers.
+const RARE: &str = r#"
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+static CALLS: AtomicU64 = AtomicU64::new(0);
+#[inline(never)] pub fn rare(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
+#[inline(never)] pub fn often(x: u64) -> u64 {
+    if CALLS.fetch_add(1, SeqCst) > 5 { rare(x) } else { x }
+}
+#[inline(never)] pub fn seeded(x: u64) -> u64 {
+    let random = std::collections::hash_map::RandomState::new().hash_one(x);
+    if random == 5 { rare(x) } else { x }
+}
+"#;
+
+/// `docs/unaffected.md` says that this is where the method ends.
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
+    let repo = Repo::new("steady");
+    repo.write(
+        "benches/work.rs",
+        &bench("(\"often\", steady::often), (\"seeded\", steady::seeded)"),
+    );
+    repo.write("src/lib.rs", &format!("{LIBRARY}{RARE}"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &format!("{LIBRARY}{RARE}").replace("mul(13)", "mul(17)"));
+    let object = compare(&repo, "--max-pairs 1");
+    for name in ["one", "often", "seeded"] {
+        assert_eq!(status(&object, name), "unaffected", "{name}");
+    }
+}
+
 /// A function in C and one in assembly, which are linked in by a build script.
 const BUILD_SCRIPT: &str = r#"
 fn run(program: &str, args: &[&str]) {
@@ -298,23 +385,26 @@ const IN_C: &str = r#"
 #include <stdint.h>
 uint64_t first(uint64_t x) { return x * 9; }
 uint64_t second(uint64_t x) { return x * 7; }
+const uint32_t *wide(void) { return (const uint32_t *)L"ab"; }
 "#;
 
 /// Calls them, and assembly.
 const CALLS: &str = r#"
 extern "C" { fn first(x: u64) -> u64; fn second(x: u64) -> u64; fn assembled(x: u64) -> u64; }
+extern "C" { fn wide() -> *const u32; }
 std::arch::global_asm!(".globl assembled", ".type assembled, @function", "assembled:",
     "lea rax, [rdi + 5]", "ret", ".size assembled, . - assembled");
 pub fn in_c(x: u64) -> u64 { unsafe { first(x) } }
 pub fn after(x: u64) -> u64 { unsafe { second(x) } }
 pub fn in_assembly(x: u64) -> u64 { unsafe { assembled(x) } }
+pub fn of_text(_: u64) -> u64 { unsafe { u64::from(*wide().add(1)) } }
 "#;
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn code_in_other_languages_counts_as_any_other() {
     let repo = Repo::new("steady");
-    let works = ["in_c", "after", "in_assembly"];
+    let works = ["in_c", "after", "in_assembly", "of_text"];
     let works = works.map(|name| format!("(\"{name}\", steady::{name}), "));
     repo.write("benches/work.rs", &bench(&works.concat()));
     repo.write("build.rs", BUILD_SCRIPT);
@@ -325,15 +415,18 @@ fn code_in_other_languages_counts_as_any_other() {
     // Of the changed function the code is longer, so the others move.
     repo.write("work.c", &IN_C.replace("x * 9", "x * 9 / (x % 5 + 1)"));
     let measured = |object: &Value| {
-        let names = ["one", "in_c", "after", "in_assembly"].into_iter();
+        let names = ["one", "in_c", "after", "in_assembly", "of_text"].into_iter();
         names.filter(|name| status(object, name) == "compared").collect::<Vec<_>>().join(" ")
     };
     assert_eq!(measured(&compare(&repo, "--max-pairs 1")), "in_c");
+    // A string of wide characters, behind the first byte that is zero.
+    repo.write("work.c", &IN_C.replace("ab", "ac"));
+    assert_eq!(measured(&compare(&repo, "--max-pairs 1")), "of_text");
     repo.write("work.c", IN_C);
     repo.write("src/lib.rs", &format!("{LIBRARY}{CALLS}").replace("rdi + 5", "rdi + 6"));
     // What is no section of its own is code that anything may run.
     let all = measured(&compare(&repo, "--max-pairs 1"));
-    assert!(["in_assembly", "one in_c after in_assembly"].contains(&&*all), "{all}");
+    assert!(["in_assembly", "one in_c after in_assembly of_text"].contains(&&*all), "{all}");
 }
 
 /// A second benchmark that runs what differs if a file or a variable says so.

@@ -39,6 +39,11 @@ pub(crate) struct Watched {
     pub(crate) unseen: Option<String>,
 }
 
+/// Whether a path is the name that Linux has for the executable of a process.
+pub(crate) fn is_itself(path: &Path) -> bool {
+    path.starts_with("/proc") && path.file_name().is_some_and(|name| name == "exe")
+}
+
 /// How a program is watched.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracing {

@@ -18,7 +18,7 @@ use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
-use crate::exec::process::trace::Watched;
+use crate::exec::process::trace::{Watched, is_itself};
 use crate::exec::system::canonical;
 use crate::flows::event::Event;
 use crate::model::notice::Notice;
@@ -231,7 +231,12 @@ impl Watcher<'_, '_> {
     fn asks_for_change(&self, side: Side, watched: &Watched) -> bool {
         let home = settled(&self.program.built[side].home);
         let Some(cache) = home.parent() else { return true };
+        let executable = self.program.built[side].executable.as_deref().and_then(Path::file_name);
         watched.asked_for.iter().any(|path| {
+            if is_itself(path) {
+                // Its executable differs.
+                return true;
+            }
             let path = settled(path);
             let Ok(inside) = path.strip_prefix(cache) else { return false };
             match path.strip_prefix(home.join(TREE)) {
@@ -241,7 +246,8 @@ impl Watcher<'_, '_> {
                 // The loader looks for libraries there, of which each side would find its own.
                 Err(_) => {
                     let build = Component::Normal(BUILD.as_ref());
-                    inside.components().any(|part| part == build) && path.is_file()
+                    let is_built = inside.components().any(|part| part == build);
+                    (is_built || path.file_name() == executable) && path.is_file()
                 }
             }
         }) || watched.executed.iter().map(|path| settled(path)).any(|path| {

@@ -120,7 +120,7 @@ pub(super) struct Content<'d> {
 pub(super) enum Meaning<'d> {
     Name(String, i64),
     Place(Place, i64),
-    Entry(&'d [u8], u64),
+    Entry(&'d [u8], i64),
 }
 
 /// Whether a location in a source only moved with its line.

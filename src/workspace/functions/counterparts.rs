@@ -7,7 +7,8 @@
 //! written the same whatever it was made for: first by their own bytes and relocations, then
 //! by what these refer to, and so on until nothing more is told apart (partition refinement:
 //! R. Paige and R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16,
-//! 1987). Functions may refer to each other in circles.
+//! 1987). Functions may refer to each other in circles. Those that differ are paired by who
+//! refers to them: what two paired functions call at the same place is a pair, too.
 //!
 //! What is found here is compared like any functions of one name, with all that the names
 //! mean. So a wrong guess makes functions differ that do not, and never the reverse.
@@ -19,11 +20,11 @@ use super::comparison::{Meaning, Objects, Place, Renamed};
 use super::object_file::shown;
 use crate::model::side::{Pair, Side};
 
-/// How often what is told apart is told apart further, at most.
-const MOST_ROUNDS: usize = 500;
-
 /// How often functions are paired that differ, at most.
 const MOST_PASSES: usize = 20;
+
+/// The most constants of a function that are searched for what they refer to.
+const MOST_CONSTANTS: usize = 1000;
 
 /// Names for the functions that have other names on the other side, each shared with their
 /// counterparts there. `others` are the names in the files that both sides have: what these
@@ -33,26 +34,30 @@ pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) 
     if Side::BOTH.into_iter().any(|side| graphs[side].names.is_empty()) {
         return Pair::default();
     }
-    let mut pairs = 0;
+    let mut pairs = Vec::new();
     pair_off(&mut graphs, &mut pairs, |graph, name| Some(graph.names[name].written));
-    let mut colours = refined(&graphs);
+    let parts = Parts::new(&graphs);
+    let mut colours = parts.refined(&graphs);
     for _ in 0..MOST_PASSES {
-        let before = pairs;
+        let before = pairs.len();
         for side in Side::BOTH {
-            let known: HashSet<u64> = graphs[side.other()].colours_of_names(&colours[side.other()]);
+            let known: HashSet<usize> = colours[side.other()].iter().copied().collect();
             graphs[side].find_matched(&colours[side], &known);
         }
         pair_off(&mut graphs, &mut pairs, |graph, name| graph.unmatched(name));
         pair_off(&mut graphs, &mut pairs, |graph, name| {
             Some(hash((graph.unmatched(name)?, graph.own(name))))
         });
-        if pairs == before {
-            pair_in_order(&mut graphs, &mut pairs);
+        let guesses = [pair_same_callees, pair_other_callees, pair_in_order];
+        for guess in guesses {
+            if pairs.len() == before {
+                guess(&mut graphs, &mut pairs);
+            }
         }
-        if pairs == before {
+        if pairs.len() == before {
             break;
         }
-        colours = refined(&graphs);
+        colours = parts.refined(&graphs);
     }
     Pair::both(|side| graphs[side].renamed(&colours[side]))
 }
@@ -72,7 +77,7 @@ struct Name<'o> {
     /// Its definitions.
     nodes: Vec<usize>,
     /// The number of the pair that it belongs to whatever it does.
-    pair: Option<u64>,
+    pair: Option<usize>,
     /// Whether a function of the other side does the same.
     is_matched: bool,
 }
@@ -89,12 +94,6 @@ struct Node {
 enum To {
     Name(usize),
     Node(usize),
-}
-
-/// What each node and each name is, as far as that is known.
-struct Colours {
-    nodes: Vec<u64>,
-    names: Vec<u64>,
 }
 
 impl<'o> Graph<'o> {
@@ -121,43 +120,8 @@ impl<'o> Graph<'o> {
         Graph { names, nodes: builder.finish() }
     }
 
-    /// What is told apart by looking once more at what each refers to.
-    fn next(&self, colours: &Colours) -> Colours {
-        let of = |to: &To| match to {
-            To::Name(name) => colours.names[*name],
-            To::Node(node) => colours.nodes[*node],
-        };
-        let nodes = self.nodes.iter().map(|node| {
-            let mut state = DefaultHasher::new();
-            node.own.hash(&mut state);
-            node.references.iter().for_each(|to| of(to).hash(&mut state));
-            state.finish()
-        });
-        self.with_names(nodes.collect())
-    }
-
-    fn first(&self) -> Colours {
-        self.with_names(self.nodes.iter().map(|node| node.own).collect())
-    }
-
-    fn with_names(&self, nodes: Vec<u64>) -> Colours {
-        let names = self.names.iter().map(|name| match name.pair {
-            Some(pair) => hash(("pair", pair)),
-            None => {
-                let mut all: Vec<u64> = name.nodes.iter().map(|node| nodes[*node]).collect();
-                all.sort_unstable();
-                hash((name.written, all))
-            }
-        });
-        Colours { names: names.collect(), nodes }
-    }
-
-    fn colours_of_names(&self, colours: &Colours) -> HashSet<u64> {
-        colours.names.iter().copied().collect()
-    }
-
-    fn find_matched(&mut self, colours: &Colours, known: &HashSet<u64>) {
-        for (name, colour) in self.names.iter_mut().zip(&colours.names) {
+    fn find_matched(&mut self, colours: &[usize], known: &HashSet<usize>) {
+        for (name, colour) in self.names.iter_mut().zip(colours) {
             name.is_matched = known.contains(colour);
         }
     }
@@ -168,16 +132,36 @@ impl<'o> Graph<'o> {
         (!name.is_matched).then_some(name.written)
     }
 
+    /// The functions without a counterpart that a function refers to, in order, and those
+    /// that its constants refer to.
+    fn callees(&self, name: usize) -> Vec<usize> {
+        let mut callees = Vec::new();
+        let mut seen = HashSet::new();
+        let mut open: Vec<To> = self.names[name].nodes.iter().copied().map(To::Node).collect();
+        while let Some(to) = open.pop().filter(|_| seen.len() < MOST_CONSTANTS) {
+            match to {
+                To::Name(name) if self.unmatched(name).is_some() && !callees.contains(&name) => {
+                    callees.push(name);
+                }
+                To::Node(node) if seen.insert(node) => {
+                    open.extend(self.nodes[node].references.iter().rev());
+                }
+                _ => {}
+            }
+        }
+        callees
+    }
+
     /// What a function is itself.
     fn own(&self, name: usize) -> Vec<u64> {
         self.names[name].nodes.iter().map(|node| self.nodes[*node].own).collect()
     }
 
-    fn renamed(&self, colours: &Colours) -> Renamed {
-        let names = self.names.iter().zip(&colours.names);
+    fn renamed(&self, colours: &[usize]) -> Renamed {
+        let names = self.names.iter().zip(colours);
         let renamed = names.map(|(name, colour)| {
             // No name that a linker knows is written so.
-            let new = format!("{} {:016x} {colour:016x}", shown(name.name), name.written);
+            let new = format!("{} {:016x} {colour}", shown(name.name), name.written);
             (name.name.to_owned(), new)
         });
         renamed.collect()
@@ -244,29 +228,174 @@ impl Builder<'_, '_> {
     }
 }
 
-/// What can be told apart on both sides at once.
-fn refined(graphs: &Pair<Graph<'_>>) -> Pair<Colours> {
-    let count = |colours: &Pair<Colours>| {
-        let all = Side::BOTH.into_iter().flat_map(|side| &colours[side].nodes);
-        all.collect::<HashSet<_>>().len()
-    };
-    let mut colours = graphs.as_ref().map(Graph::first);
-    let mut known = count(&colours);
-    for _ in 0..MOST_ROUNDS {
-        colours = Pair::both(|side| graphs[side].next(&colours[side]));
-        let now = count(&colours);
-        if now == known {
-            break;
-        }
-        known = now;
-    }
-    colours
+/// The nodes and names of both sides in one row: the nodes of a side, then its names.
+struct Parts {
+    /// Where those of each side begin.
+    nodes: Pair<usize>,
+    names: Pair<usize>,
+    /// What each refers to, and what refers to it.
+    references: Links,
+    users: Links,
 }
+
+/// For each of some parts, others.
+struct Links {
+    ends: Vec<usize>,
+    all: Vec<usize>,
+}
+
+impl Links {
+    fn new(links: impl Iterator<Item = impl Iterator<Item = usize>>) -> Self {
+        let (mut ends, mut all) = (Vec::new(), Vec::new());
+        for link in links {
+            all.extend(link);
+            ends.push(all.len());
+        }
+        Links { ends, all }
+    }
+
+    fn of(&self, part: usize) -> &[usize] {
+        let begin = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[begin..self.ends[part]]
+    }
+
+    /// The same from the other end.
+    fn reversed(&self) -> Self {
+        let mut all: Vec<(usize, usize)> = Vec::with_capacity(self.all.len());
+        for part in 0..self.ends.len() {
+            all.extend(self.of(part).iter().map(|to| (*to, part)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        let ends = (0..self.ends.len()).map(|part| all.partition_point(|(to, _)| *to <= part));
+        let ends = ends.collect();
+        Links { ends, all: all.into_iter().map(|(_, part)| part).collect() }
+    }
+}
+
+impl Parts {
+    fn new(graphs: &Pair<Graph<'_>>) -> Self {
+        let names = graphs.base.nodes.len();
+        let head = names + graphs.base.names.len();
+        let nodes = Pair { base: 0, head };
+        let names = Pair { base: names, head: head + graphs.head.nodes.len() };
+        let mut all: Vec<Vec<usize>> = Vec::new();
+        for side in Side::BOTH {
+            let place = |to: &To| match to {
+                To::Name(name) => names[side] + name,
+                To::Node(node) => nodes[side] + node,
+            };
+            let graph = &graphs[side];
+            all.extend(graph.nodes.iter().map(|node| node.references.iter().map(place).collect()));
+            let definitions = graph.names.iter().map(|name| &name.nodes);
+            all.extend(definitions.map(|all| all.iter().map(|node| nodes[side] + node).collect()));
+        }
+        let references = Links::new(all.into_iter().map(Vec::into_iter));
+        let users = references.reversed();
+        Parts { nodes, names, references, users }
+    }
+
+    /// What can be told apart on both sides at once: a number for each name, the same for
+    /// those that can't be.
+    fn refined(&self, graphs: &Pair<Graph<'_>>) -> Pair<Vec<usize>> {
+        let count = self.references.ends.len();
+        let (mut is_name, mut is_paired) = (vec![false; count], vec![false; count]);
+        let mut own = vec![0; count];
+        for side in Side::BOTH {
+            let graph = &graphs[side];
+            for (number, node) in graph.nodes.iter().enumerate() {
+                own[self.nodes[side] + number] = node.own;
+            }
+            for (number, name) in graph.names.iter().enumerate() {
+                let part = self.names[side] + number;
+                (is_name[part], is_paired[part]) = (true, name.pair.is_some());
+                own[part] = name.pair.map_or(name.written, |pair| hash(("pair", pair)));
+            }
+        }
+        let mut colours = Colours::new(own);
+        // What may have to be told from others of its colour: those of which none of the
+        // references was told from others lately are as they were.
+        let mut open: Vec<usize> = (0..count).filter(|part| !is_paired[*part]).collect();
+        while !open.is_empty() {
+            let told = open.iter().map(|part| {
+                let references = self.references.of(*part).iter().map(|to| colours.of[*to]);
+                let mut references: Vec<usize> = references.collect();
+                if is_name[*part] {
+                    // Definitions have no order.
+                    references.sort_unstable();
+                }
+                (colours.of[*part], hash(references), *part)
+            });
+            let changed = colours.tell_apart(told.collect());
+            open.clear();
+            open.extend(changed.iter().flat_map(|part| self.users.of(*part)));
+            open.retain(|part| !is_paired[*part]);
+            open.sort_unstable();
+            open.dedup();
+        }
+        Pair::both(|side| {
+            let begin = self.names[side];
+            colours.of[begin..begin + graphs[side].names.len()].to_vec()
+        })
+    }
+}
+
+/// Numbers that tell parts apart.
+struct Colours {
+    of: Vec<usize>,
+    /// How many parts have each.
+    counts: Vec<usize>,
+}
+
+impl Colours {
+    /// Parts are told apart by what they are themselves.
+    fn new(own: Vec<u64>) -> Self {
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
+        let mut counts = Vec::new();
+        let of = own.into_iter().map(|own| {
+            let number = *numbers.entry(own).or_insert(counts.len());
+            if number == counts.len() {
+                counts.push(0);
+            }
+            counts[number] += 1;
+            number
+        });
+        Colours { of: of.collect(), counts }
+    }
+
+    /// Tells parts apart, of each of which its colour is given and what now tells it from the
+    /// others of that; the others of a colour are none of these. Returns those of another
+    /// colour than before.
+    fn tell_apart(&mut self, mut parts: Vec<(usize, u64, usize)>) -> Vec<usize> {
+        parts.sort_unstable();
+        let mut changed = Vec::new();
+        for same in parts.chunk_by(|one, other| one.0 == other.0) {
+            let colour = same[0].0;
+            let groups: Vec<_> = same.chunk_by(|one, other| one.1 == other.1).collect();
+            // Most keep their colour, so that little has to be looked at again.
+            let largest = (0..groups.len()).max_by_key(|group| groups[*group].len());
+            let keeps = largest.filter(|_| same.len() == self.counts[colour]);
+            for (_, group) in groups.iter().enumerate().filter(|(at, _)| Some(*at) != keeps) {
+                let new = self.counts.len();
+                self.counts.push(group.len());
+                self.counts[colour] -= group.len();
+                for (_, _, part) in *group {
+                    self.of[*part] = new;
+                    changed.push(*part);
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// Pairs of functions, by their numbers in the graphs.
+type Pairs = Vec<Pair<usize>>;
 
 /// Pairs functions without a counterpart of which each side has one under a key.
 fn pair_off(
     graphs: &mut Pair<Graph<'_>>,
-    pairs: &mut u64,
+    pairs: &mut Pairs,
     key: impl Fn(&Graph<'_>, usize) -> Option<u64>,
 ) {
     for both in by_key(graphs, key).into_values() {
@@ -276,14 +405,71 @@ fn pair_off(
     }
 }
 
+/// Pairs functions without a counterpart that are written alike and to which two of a pair
+/// refer at the same place, in the same code.
+fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let mut seen = HashSet::new();
+    let mut done = 0;
+    while let Some(callers) = pairs.get(done) {
+        done += 1;
+        let nodes = Pair::both(|side| &graphs[side].names[callers[side]].nodes);
+        let mut open: Vec<_> = nodes.base.iter().copied().zip(nodes.head.iter().copied()).collect();
+        let mut found = Vec::new();
+        while let Some(both) = open.pop().filter(|_| nodes.base.len() == nodes.head.len()) {
+            let (one, other) = (&graphs.base.nodes[both.0], &graphs.head.nodes[both.1]);
+            if one.own != other.own || !seen.insert(both) {
+                continue;
+            }
+            for to in one.references.iter().zip(&other.references) {
+                match to {
+                    (To::Node(base), To::Node(head)) => open.push((*base, *head)),
+                    (To::Name(base), To::Name(head)) => {
+                        found.push(Pair { base: *base, head: *head });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for both in found {
+            let written = Pair::both(|side| graphs[side].unmatched(both[side]));
+            if written.base.is_some() && written.base == written.head {
+                pair(graphs, pairs, both);
+            }
+        }
+    }
+}
+
+/// Pairs functions without a counterpart that are written alike and to which two of a pair
+/// refer, where both refer to as many, in their order.
+fn pair_other_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let mut done = 0;
+    while let Some(callers) = pairs.get(done) {
+        done += 1;
+        let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
+        for side in Side::BOTH {
+            for name in graphs[side].callees(callers[side]) {
+                all.entry(graphs[side].names[name].written).or_default()[side].push(name);
+            }
+        }
+        pair_each(graphs, pairs, all);
+    }
+}
+
 /// Pairs functions without a counterpart that are written alike, where both sides have as
 /// many, in their order.
-fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut u64) {
-    for both in by_key(graphs, |graph, name| graph.unmatched(name)).into_values() {
-        if both.base.len() == both.head.len() {
-            for (base, head) in both.base.into_iter().zip(both.head) {
-                pair(graphs, pairs, Pair { base, head });
-            }
+fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+    let all = by_key(graphs, |graph, name| graph.unmatched(name));
+    pair_each(graphs, pairs, all);
+}
+
+fn pair_each(
+    graphs: &mut Pair<Graph<'_>>,
+    pairs: &mut Pairs,
+    all: BTreeMap<u64, Pair<Vec<usize>>>,
+) {
+    for both in all.into_values().filter(|both| both.base.len() == both.head.len()) {
+        for (base, head) in both.base.into_iter().zip(both.head) {
+            pair(graphs, pairs, Pair { base, head });
         }
     }
 }
@@ -305,13 +491,13 @@ fn by_key(
     all
 }
 
-fn pair(graphs: &mut Pair<Graph<'_>>, pairs: &mut u64, both: Pair<usize>) {
+fn pair(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs, both: Pair<usize>) {
     for side in Side::BOTH {
         let name = &mut graphs[side].names[both[side]];
-        name.pair = Some(*pairs);
+        name.pair = Some(pairs.len());
         name.is_matched = true;
     }
-    *pairs += 1;
+    pairs.push(both);
 }
 
 fn hash(value: impl Hash) -> u64 {

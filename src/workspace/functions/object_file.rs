@@ -85,7 +85,7 @@ pub(super) enum Target<'d> {
     Piece(Piece, i64),
     /// So many bytes behind the beginning of one entry in a section whose entries linkers
     /// merge.
-    Entry(&'d [u8], u64),
+    Entry(&'d [u8], i64),
 }
 
 /// A relocation: where from the beginning of its piece, of which kind, and to what.
@@ -263,7 +263,7 @@ impl<'d> ObjectFile<'d> {
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
         let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            let target = self.target(relocation, r_type, &is_named)?;
+            let target = self.target(relocation, r_type, piece, &is_named)?;
             Some((offset - piece.start, r_type, target))
         });
         // What unwinds refers to this, though the function does not.
@@ -286,16 +286,17 @@ impl<'d> ObjectFile<'d> {
         Some(all)
     }
 
-    /// What a relocation points to.
+    /// What a relocation in a part points to.
     fn target(
         &self,
         relocation: &Relocation,
         r_type: u32,
+        from: Piece,
         is_named: &impl Fn(bool) -> bool,
     ) -> Option<Target<'d>> {
         let addend = relocation.addend();
-        let (section, place) = match relocation.target() {
-            RelocationTarget::Section(section) => (section, 0),
+        let (section, place, is_section) = match relocation.target() {
+            RelocationTarget::Section(section) => (section, 0, true),
             RelocationTarget::Symbol(index) => {
                 let symbol = self.file.symbol_by_index(index).ok()?;
                 let Some(section) = symbol.section_index() else {
@@ -307,7 +308,7 @@ impl<'d> ObjectFile<'d> {
                 if symbol.is_global() {
                     return Some(Target::Name(name_of(&symbol)?, addend));
                 }
-                (section, symbol.address())
+                (section, symbol.address(), symbol.kind() == SymbolKind::Section)
             }
             _ => return None,
         };
@@ -317,13 +318,37 @@ impl<'d> ObjectFile<'d> {
         if let Some((symbol, offset)) = self.function_at(section, at) {
             return self.function_target(&symbol, offset, is_named);
         }
-        Some(match self.entry(section, place, r_type, addend) {
+        let entry = match is_section {
+            // Linkers take an entry by its symbol, whatever is added to that.
+            false => self
+                .entry(section, place)
+                .and_then(|(entry, offset)| Some((entry, offset.checked_add(addend)?))),
+            true if self.is_certain(from, r_type, addend) => {
+                self.entry(section, u64::try_from(at).ok()?)
+            }
+            true => None,
+        };
+        Some(match entry {
             Some((entry, offset)) => Target::Entry(entry, offset),
             None => {
                 let section = self.file.section_by_index(section).ok()?;
                 Target::Piece(whole(&section), (place as i64).checked_add(addend)?)
             }
         })
+    }
+
+    /// Whether a relocation that counts from the beginning of a section tells which entry of
+    /// it is meant. Relative addresses in tables count from the beginning of the table.
+    fn is_certain(&self, from: Piece, r_type: u32, addend: i64) -> bool {
+        let is_code = self
+            .file
+            .section_by_index(from.section)
+            .is_ok_and(|section| section.kind() == SectionKind::Text);
+        match r_type {
+            elf::R_X86_64_PC32 => is_code && addend >= -4,
+            elf::R_X86_64_64 => true,
+            _ => false,
+        }
     }
 
     fn function_target(
@@ -353,36 +378,21 @@ impl<'d> ObjectFile<'d> {
         Some((self.file.symbol_by_index(*symbol).ok()?, (at - start) as i64))
     }
 
-    /// The one entry that is meant in a section whose entries linkers merge, where that is
-    /// certain, and how many bytes behind its beginning.
-    fn entry(
-        &self,
-        index: SectionIndex,
-        place: u64,
-        r_type: u32,
-        addend: i64,
-    ) -> Option<(&'d [u8], u64)> {
+    /// The entry at a place in a section whose entries linkers merge, and how many bytes
+    /// behind its beginning that is.
+    fn entry(&self, index: SectionIndex, at: u64) -> Option<(&'d [u8], i64)> {
         let section = self.file.section_by_index(index).ok()?;
         let SectionFlags::Elf { sh_flags } = section.flags() else { return None };
         if sh_flags & u64::from(elf::SHF_MERGE) == 0 {
             return None;
         }
-        let is_certain = match r_type {
-            elf::R_X86_64_PC32 => addend >= -4,
-            elf::R_X86_64_64 => true,
-            _ => false,
-        };
-        let from = addend.checked_add(behind(r_type)).filter(|_| is_certain)?;
-        let data = data_from(&section, place, from)?;
-        if sh_flags & u64::from(elf::SHF_STRINGS) != 0 {
-            return Some((up_to_zero(data)?, 0));
-        }
         let size = section.elf_section_header().sh_entsize(LittleEndian);
-        let all = section.data().ok()?;
-        let at = (all.len() - data.len()) as u64;
+        if sh_flags & u64::from(elf::SHF_STRINGS) != 0 {
+            return Some((up_to_zero(data_from(&section, at, 0)?, size as usize)?, 0));
+        }
         let offset = at.checked_rem(size)?;
         let start = (at - offset) as usize;
-        Some((all.get(start..start + size as usize)?, offset))
+        Some((section.data().ok()?.get(start..start + size as usize)?, offset as i64))
     }
 
     /// The source, line and column of a part that is a `core::panic::Location`, as far as its
@@ -438,8 +448,10 @@ fn data_from<'d>(
     section.data().ok()?.get(usize::try_from(at).ok()?..)
 }
 
-fn up_to_zero(data: &[u8]) -> Option<&[u8]> {
-    data.split(|byte| *byte == 0).next()
+/// A string of characters of so many bytes, up to the one that is zero.
+fn up_to_zero(data: &[u8], size: usize) -> Option<&[u8]> {
+    let zero = data.chunks_exact(size.max(1)).position(|one| one.iter().all(|byte| *byte == 0))?;
+    data.get(..zero * size.max(1))
 }
 
 /// The sections that say where the functions of a section go on when they unwind: those of its

@@ -183,6 +183,11 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
             "f(); let _guard = Guard;",
             "let _guard = Guard; f();",
         ),
+        // One of the strings that a table points to, all of a length whose constants linkers
+        // merge, with the place in the table added to each.
+        (NAMED, "Many", "Much"),
+        (NAMED, "Zero", "None"),
+        (NAMED, "Most", "Zero"),
         // What the assembler makes of a function.
         (
             "#[inline(never)] pub fn user() -> u64 { let x: u64; UNSAFE { std::arch::asm!(\"mov {}, 5\", out(reg) x) }; x }",
@@ -196,6 +201,44 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
         let is_found = other.is_some() || changed.iter().any(|name| name == "library::user");
         assert!(is_found, "{source}: {other:?} {changed:?}");
         assert_eq!(exactly(source, source), (None, Vec::new()), "{source}");
+    }
+}
+
+/// Names of a length whose constants linkers merge, which a table points to.
+const NAMED: &str = "#[inline(never)] pub fn user(x: u8) -> &'static str { match x { \
+    0 => \"Zero\", 1 => \"Some\", 2 => \"Many\", 3 => \"Much\", 4 => \"Most\", 5 => \"More\", _ => \"Also\" } }";
+
+/// A function that refers to constants in sections whose entries linkers merge.
+const MERGED: &str = r#"
+std::arch::global_asm!(
+    ".section .rodata.cst16,\"aM\",@progbits,16",
+    ".long 9, 9, 9, 9", ".Lentry:", ".long 1, 2, 3, 4",
+    ".section .rodata.str4.4,\"aMS\",@progbits,4",
+    ".Lwide:", ".long 65, 66, 0",
+    ".text", ".globl in_assembly", ".type in_assembly, @function", "in_assembly:",
+    "pshufd xmm0, [rip + .Lentry], 27", "lea rax, [rip + .Lwide]", "ret",
+    ".size in_assembly, . - in_assembly");
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn an_entry_that_linkers_merge_is_the_one_that_is_referred_to() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    // Any of its bytes, that of a string of wide characters behind a zero, too; but no
+    // other entry of the section.
+    for (old, new, is_seen) in [
+        ("1, 2, 3, 4", "1, 2, 3, 5", true),
+        ("65, 66, 0", "65, 67, 0", true),
+        ("65, 66, 0", "65, 66, 67, 0", true),
+        ("\".long 9, 9, 9, 9\", ", "", false),
+        ("\".Lwide:\", ", "\".long 9, 0\", \".Lwide:\", ", false),
+    ] {
+        assert!(MERGED.contains(old), "{old}");
+        let (other, changed) = exactly(MERGED, &MERGED.replace(old, new));
+        assert_eq!(other, None, "{old}");
+        assert_eq!(changed.contains(&"in_assembly".to_owned()), is_seen, "{old}: {changed:?}");
     }
 }
 
@@ -343,5 +386,52 @@ fn functions_that_are_written_alike_are_not_taken_for_each_other() {
             // Nor does everything differ.
             assert!(!changed.contains(&"library::real".to_owned()), "{old}: {changed:?}");
         }
+    }
+}
+
+/// Benchmarks by types, each of which calls generic functions.
+const SUITE: &str = r#"
+use std::hint::black_box;
+pub trait Work { const AMOUNT: u64; }
+macro_rules! works { ($($name:ident $amount:literal),*) => { $(
+    pub struct $name; impl Work for $name { const AMOUNT: u64 = $amount; }
+)* } }
+works!(A 101, B 103, C 107, D 109, E 113, F 127);
+#[inline(never)] pub fn inner<T: Work>(x: u64) -> u64 { black_box(x ^ T::AMOUNT) + T::AMOUNT }
+#[inline(never)] pub fn outer<T: Work>(x: u64) -> u64 { black_box(inner::<T>(x)) + 1 }
+#[inline(never)] pub fn runner<T: Work>(x: u64) -> u64 { black_box(outer::<T> as fn(u64) -> u64)(x) + 2 }
+#[inline(never)] pub fn suite(x: u64) -> u64 {
+    runner::<A>(x) ^ runner::<B>(x) ^ runner::<C>(x) ^ runner::<D>(x) ^ runner::<E>(x) ^ runner::<F>(x)
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn functions_that_differ_are_paired_by_what_calls_them() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let all = format!("{LIBRARY}{SUITE}");
+    let of = |source: &str, version: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let version = format!("-Cmetadata={version}");
+        // Optimized for size, copies of generic functions are no object file's own.
+        rustc(folder.path(), "library", source, &[&version, "-Copt-level=s"])
+    };
+    let base = of(&all, "1.0.0");
+    // Of each of these generic functions, three differ.
+    let edited = all.replace("A 101", "A 201").replace("C 107", "C 207").replace("F 127", "F 227");
+    let changed = |source: &str, version: &str| {
+        differences(&Pair { base: base.clone(), head: of(source, version) }, &[]).1
+    };
+    for version in ["1.0.1", "1.0.2", "1.0.3"] {
+        assert_eq!(changed(&edited, version), ["library::inner"], "{version}");
+        // What is called differs as well where others are called, even at the same places.
+        let exchanged =
+            edited.replace("runner::<A>(x) ^ runner::<B>", "runner::<C>(x) ^ runner::<B>");
+        let changed = changed(&exchanged, version);
+        let is_seen = ["library::suite", "library::runner", "library::outer"];
+        assert!(changed.iter().any(|one| is_seen.contains(&&**one)), "{version}: {changed:?}");
+        assert!(!changed.contains(&"library::real".to_owned()), "{version}: {changed:?}");
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Breakpoints, Watched};
+use super::{Breakpoints, Watched, is_itself};
 
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
@@ -215,6 +215,10 @@ impl Tracer {
                 Err(_) => return self.unseen("it names a file from a folder that is not known"),
             },
         };
+        if is_itself(&path) && [libc::SYS_readlink, libc::SYS_readlinkat].contains(&call) {
+            // Where a program is, it may know.
+            return;
+        }
         // Only what is opened can be listed.
         let is_opened = [libc::SYS_open, libc::SYS_openat, libc::SYS_openat2].contains(&call);
         if !is_opened && path.is_dir() {
