@@ -380,8 +380,9 @@ impl Kind {
             }
             Kind::Build { .. } => "fix the build: the compiler's errors are above",
             Kind::Unbuilt { side: Side::Base, .. } => {
-                "this may not be the fault of the code, so it does not count as a missing \
-                 baseline; try another base: `cargo cbdr compare BASE`"
+                "this may not be the fault of the code (but of the network, for example), so it \
+                 does not count as a missing baseline; run it again, or try another base: `cargo \
+                 cbdr compare BASE`"
             }
             Kind::Unbuilt { .. } => "fix what cargo reports above, and run it again",
             Kind::NeedsNightly { .. } => {
