@@ -105,10 +105,9 @@ impl Error {
             Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
                 "fix it there, or use the head's table with `--policy-from head`".to_owned()
             })),
-            Error::Disagree(key) => Some(format!(
-                "set `{key}` in the table around the benchmarks, \
-                not in theirs"
-            )),
+            Error::Disagree(key) => {
+                Some(format!("set `{key}` in the table around the benchmarks, not in theirs"))
+            }
         }
     }
 }

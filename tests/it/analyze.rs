@@ -157,11 +157,8 @@ fn rows_that_do_not_pair_are_welchs() {
     assert!(ran.stdout.contains("for one look"));
     fed(rows, "--threshold 1% --confidence 90%").code(100);
     let ran = fed(rows, "--threshold 1% --estimator median").code(101);
-    ran.says(
-        "error: the estimator `median` can't be used: the rows of b vs a do not form \
-        pairs",
-    )
-    .says("hint: ");
+    ran.says("error: the estimator `median` can't be used: the rows of b vs a do not form pairs")
+        .says("hint: ");
     fed(rows, "--estimator median").code(2).says("add `--threshold`");
 }
 

@@ -431,8 +431,7 @@ fn names_that_can_stand_in_no_row_are_refused() {
         ),
         (
             json!({ &*long: { "m": 1 } }),
-            "of a benchmark is not valid: it is longer than 1000 \
-            bytes",
+            "of a benchmark is not valid: it is longer than 1000 bytes",
         ),
     ];
     for (report, why) in table {
@@ -457,10 +456,8 @@ fn a_repository_at_a_path_with_a_line_end_is_refused() {
     repo.commit("empty");
     let ran = repo.cbdr("compare main --always-run --command true").run().code(101);
     is_calm(&ran.stderr);
-    ran.says("error: the path of the repository contains a line break").says(
-        "hint: move or rename \
-        it",
-    );
+    ran.says("error: the path of the repository contains a line break")
+        .says("hint: move or rename it");
 }
 
 #[test]

@@ -205,10 +205,11 @@ fn no_two_outputs_are_on_one_path_and_none_is_on_an_input() {
     let summary =
         world.compare("--format github --report OUT/s").env("GITHUB_STEP_SUMMARY", world.at("s"));
     summary.run().code(2).says("would be written twice");
-    world.cbdr("plot OUT/there.csv --html OUT/link").run().code(2).says(
-        "would be both read and \
-        written",
-    );
+    world
+        .cbdr("plot OUT/there.csv --html OUT/link")
+        .run()
+        .code(2)
+        .says("would be both read and written");
     assert_eq!(world.read("there.csv"), YESTERDAY);
     assert_eq!(world.names(), before);
     // What keeps nothing may get anything.

@@ -185,10 +185,8 @@ fn names_that_change_with_every_run_are_paired_by_what_stays() {
         repo.write("benches/only.rs", &varying(&head, lists));
         repo.commit("one slower, one new, one gone");
         let ran = run("--max-pairs 40").code(100);
-        let ran = ran.says(
-            "`only` gives `at * ms` and `at * ms #2` a different name in every run: \
-            ",
-        );
+        let ran =
+            ran.says("`only` gives `at * ms` and `at * ms #2` a different name in every run: ");
         let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
         let object = ran.json();
         let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();

@@ -141,19 +141,13 @@ impl Watcher<'_, '_> {
         // What is entered before the first benchmark is entered by all.
         let before = self.entered(Some(NO_BENCHMARK))?;
         let why = match &before {
-            None => Some(
-                "what the program does before the first of them can't be \
-                traced"
-                    .to_owned(),
-            ),
+            None => {
+                Some("what the program does before the first of them can't be traced".to_owned())
+            }
             Some(before) => {
                 let differs = self.changed_of(before).pop_first();
-                differs.map(|name| {
-                    format!(
-                        "`{name}`, which differs, runs before the first of \
-                    them"
-                    )
-                })
+                differs
+                    .map(|name| format!("`{name}`, which differs, runs before the first of them"))
             }
         };
         if let Some(why) = why {

@@ -35,8 +35,7 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
     if outcome.as_ref().is_err_and(Error::is_interrupt) {
         ui.status(
             "Interrupted",
-            "the verdicts so far are kept; the same command resumes from \
-            there",
+            "the verdicts so far are kept; the same command resumes from there",
         );
     }
     let report = outcome?;

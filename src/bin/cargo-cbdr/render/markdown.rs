@@ -164,8 +164,7 @@ impl Comment<'_> {
         if let Some(names) = words::unaffected(&outcome.benchmarks, |name| self.name(name)) {
             writeln!(
                 out,
-                "- unaffected, because none of the code that changed runs there: \
-                {names}"
+                "- unaffected, because none of the code that changed runs there: {names}"
             )?;
             is_first = false;
         }

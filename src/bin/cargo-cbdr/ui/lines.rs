@@ -226,11 +226,7 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
             (number, Verdict::Regression) => {
                 verdicts.push(text::count(number as u64, "regression"))
             }
-            (number, verdict) => verdicts.push(format!(
-                "{number} \
-                {}",
-                text::verdict(verdict)
-            )),
+            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
         }
     }
     verdicts.join(", ")
