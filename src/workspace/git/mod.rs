@@ -12,6 +12,7 @@ pub(crate) mod snapshot;
 mod submodules;
 #[cfg(test)]
 pub(crate) mod tests;
+pub mod text_diff;
 pub(crate) mod times;
 pub(crate) mod worktree;
 

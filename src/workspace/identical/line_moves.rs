@@ -4,11 +4,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use similar::{DiffOp, TextDiff};
-
 use super::locations::MovedLocation;
 use super::moves::uses_places;
 use crate::model::side::Pair;
+use crate::workspace::git::text_diff::equal_lines;
 
 /// Where the unchanged lines of changed sources stand. The sources are read when it is
 /// asked.
@@ -49,23 +48,10 @@ impl LineMoves {
         let lines = sources.filter_map(|path| {
             let texts = Pair::try_both(|side| std::fs::read_to_string(self.trees[side].join(path)));
             let Pair { base, head } = texts.ok()?;
-            Some((path.clone(), equal_lines(&base, &head)))
+            Some((path.clone(), equal_lines(&base, &head).ok()?))
         });
         lines.collect()
     }
-}
-
-/// The numbers of the lines that are the same in both texts, from 1.
-fn equal_lines(base: &str, head: &str) -> BTreeMap<u32, u32> {
-    let diff = TextDiff::from_lines(base, head);
-    let equal = diff.ops().iter().filter_map(|op| match *op {
-        DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
-        _ => None,
-    });
-    let lines = equal.flat_map(|(old, new, len)| {
-        (1..=len).map(move |line| ((old + line) as u32, (new + line) as u32))
-    });
-    lines.collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cargo_cbdr::Error;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::init::{
     Candidate, Proposal, Standing, Trial, Tried, TriedMetric, propose, try_out, write,
@@ -15,7 +16,7 @@ use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::{THRESHOLD, Table};
 use cargo_cbdr::workspace::Request;
-use similar::TextDiff;
+use cargo_cbdr::workspace::git::text_diff::unified;
 
 use super::request::request;
 use crate::cli::Init;
@@ -80,7 +81,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
         let mut out = std::io::stdout().lock();
         for FileChange { path, before, after } in &changes {
             let name = shown(path, &proposal.root);
-            out.write_all(patch(&name, before.as_deref(), after).as_bytes())?;
+            out.write_all(patch(&name, before.as_deref(), after)?.as_bytes())?;
         }
         return Ok(());
     }
@@ -99,7 +100,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
 }
 
 /// The change of the file `name` as a patch that `git apply` takes.
-fn patch(name: &str, before: Option<&str>, after: &str) -> String {
+fn patch(name: &str, before: Option<&str>, after: &str) -> Result<String, Error> {
     let mut patch = format!("diff --git a/{name} b/{name}\n");
     let mut source = format!("a/{name}");
     if before.is_none() {
@@ -107,8 +108,8 @@ fn patch(name: &str, before: Option<&str>, after: &str) -> String {
         patch += &format!("new file mode {mode}\n");
         source = "/dev/null".to_owned();
     }
-    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
-    patch + &diff.unified_diff().header(&source, &format!("b/{name}")).to_string()
+    patch += &format!("--- {source}\n+++ b/{name}\n");
+    Ok(patch + &unified(before.unwrap_or_default(), after)?)
 }
 
 /// A path in the repository.
@@ -297,7 +298,7 @@ mod tests {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n";
         let after = before.replace("5\n", "5\nnew\n");
         assert_eq!(
-            patch("f", Some(before), &after),
+            patch("f", Some(before), &after).unwrap(),
             "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -3,6 +3,7 @@\n 3\n 4\n 5\n+new\n 6\n 7\n 8\n"
         );
     }
@@ -305,12 +306,12 @@ mod tests {
     #[test]
     fn a_new_file_and_a_last_line_without_an_end() {
         assert_eq!(
-            patch("d/f", None, "#!x\n"),
+            patch("d/f", None, "#!x\n").unwrap(),
             "diff --git a/d/f b/d/f\nnew file mode 100755\n--- /dev/null\n+++ b/d/f\n\
              @@ -0,0 +1 @@\n+#!x\n"
         );
         assert_eq!(
-            patch("f", Some("a"), "a\nb\n"),
+            patch("f", Some("a"), "a\nb\n").unwrap(),
             "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\
              \\ No newline at end of file\n+a\n+b\n"
         );
