@@ -8,6 +8,7 @@ use similar::{DiffOp, TextDiff};
 
 use super::locations::MovedLocation;
 use super::moves::uses_places;
+use crate::exec::system::digest;
 use crate::model::side::Pair;
 
 /// Where the unchanged lines of changed sources stand. The sources are read when it is
@@ -31,7 +32,7 @@ impl LineMoves {
     /// paths, as in the base.
     pub(crate) fn explains(&self, location: &MovedLocation) -> bool {
         let ((base, column), (head, other_column)) = (location.base, location.head);
-        let lines = self.lines.get_or_init(|| self.read());
+        let lines = self.lines();
         let source = Path::new(&location.source);
         let path = match source.strip_prefix(&self.trees.base) {
             Ok(inside) => inside.to_owned(),
@@ -39,6 +40,16 @@ impl LineMoves {
         };
         let moved = path.to_str().and_then(|path| lines.get(path)?.get(&base));
         column == other_column && moved == Some(&head)
+    }
+
+    /// A digest of all that [`LineMoves::explains`] depends on.
+    pub(crate) fn digest(&self) -> String {
+        let all = (&self.trees.base, &self.workspace, self.lines());
+        digest(format!("{all:?}").as_bytes())
+    }
+
+    fn lines(&self) -> &BTreeMap<String, BTreeMap<u32, u32>> {
+        self.lines.get_or_init(|| self.read())
     }
 
     fn read(&self) -> BTreeMap<String, BTreeMap<u32, u32>> {
