@@ -43,9 +43,11 @@ const CHEAP: Duration = Duration::from_secs(15);
 type Costs = BTreeMap<String, Vec<f64>>;
 
 /// What was found of a benchmark, before it is known which code differs.
-struct Found {
-    evidence: Evidence,
-    costs: Pair<Costs>,
+enum Found {
+    /// The instructions of each function.
+    Instructions(Pair<Costs>),
+    /// The shares of the time of an iteration, 0 to 1, and that time in each run, seconds.
+    Samples(Pair<Costs>, Pair<Vec<f64>>),
 }
 
 /// Why nothing was found, and what the user can do about it.
@@ -116,7 +118,7 @@ impl Session<'_, '_> {
                 let evidence = Evidence::Instructions;
                 (self.on_event)(Event::Explaining { benchmark, evidence });
                 if let Some(costs) = self.count_instructions(program, inner, &profiler, deadline)? {
-                    return Ok(Ok(Found { evidence, costs }));
+                    return Ok(Ok(Found::Instructions(costs)));
                 }
                 ("a run of valgrind failed or took too long".to_owned(), None)
             }
@@ -138,7 +140,7 @@ impl Session<'_, '_> {
         let evidence = Evidence::Samples;
         (self.on_event)(Event::Explaining { benchmark, evidence });
         Ok(match self.take_samples(program, inner, &sampler, metric, deadline)? {
-            Ok(costs) => Ok(Found { evidence, costs }),
+            Ok(found) => Ok(found),
             Err(why) => Err(not_found(why, None)),
         })
     }
@@ -166,7 +168,7 @@ impl Session<'_, '_> {
         Ok(Some(both))
     }
 
-    /// The seconds of the functions of both sides, of those that `metric` measures; or why they
+    /// The shares of the functions of both sides in the time that `metric` measures; or why they
     /// are not known, or not until the deadline.
     fn take_samples(
         &mut self,
@@ -175,9 +177,9 @@ impl Session<'_, '_> {
         sampler: &Sampler,
         metric: &MetricResult,
         deadline: Option<Instant>,
-    ) -> Result<Result<Pair<Costs>, &'static str>, Error> {
+    ) -> Result<Result<Found, &'static str>, Error> {
         let begin = Instant::now();
-        let mut both = Pair::<Costs>::default();
+        let (mut both, mut times) = (Pair::<Costs>::default(), Pair::<Vec<f64>>::default());
         for run in 0..SAMPLED_RUNS {
             for side in Side::BOTH {
                 let program = &mut self.programs[program];
@@ -187,14 +189,14 @@ impl Session<'_, '_> {
                     Ok(samples) => samples,
                     Err(why) => return Ok(Err(why)),
                 };
-                // What the machine does besides slows the sampled run as a whole. Of a process
-                // without a report that is not known, for its time has that of perf in it.
+                // A process without a report has the time of perf in its own.
                 let usual = Pair { base: metric.summary.base, head: metric.summary.head };
                 let Some(time) = reported.or(usual[side]) else {
                     return Ok(Err("its time is not known"));
                 };
+                times[side].push(time);
                 for (name, share) in samples.shares() {
-                    add(&mut both[side], name, run, SAMPLED_RUNS, share * time);
+                    add(&mut both[side], name, run, SAMPLED_RUNS, share);
                 }
             }
             let needed = begin.elapsed().mul_f64(SAMPLED_RUNS as f64 / (run + 1) as f64);
@@ -202,7 +204,7 @@ impl Session<'_, '_> {
                 return Ok(Err("that would take too long"));
             }
         }
-        Ok(Ok(both))
+        Ok(Ok(Found::Samples(both, times)))
     }
 }
 
@@ -232,40 +234,56 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 impl Found {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let costs = &self.costs;
-        let total = costs.as_ref().map(median_sum);
-        let least = match self.evidence {
-            Evidence::Instructions => 0.0,
-            Evidence::Samples => LEAST_SAMPLED * total.base,
+        let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
+        let total = match self {
+            Found::Instructions(costs) => costs.as_ref().map(median_sum),
+            Found::Samples(_, times) => times.as_ref().map(|times| Runs::of(Some(times)).median),
         };
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
             let runs = Pair::both(|side| Runs::of(costs[side].get(name)));
-            let medians = runs.map(|runs| runs.median);
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
-            let is_large = (medians.head - medians.base).abs() >= least;
-            (is_change && is_large).then_some((name, medians))
+            let cost = match self {
+                Found::Instructions(_) => runs.map(|runs| runs.median),
+                Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
+            };
+            (is_change && self.is_large(cost, total)).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
         changed.sort_by(|(_, one), (_, other)| {
             let change = |both: &Pair<f64>| (both.head - both.base).abs();
             change(other).total_cmp(&change(one))
         });
-        let function = |(name, medians): (&String, Pair<f64>)| FunctionCost {
+        let function = |(name, cost): (&String, Pair<f64>)| FunctionCost {
             name: name.clone(),
-            cost: self.cost(medians),
+            cost: self.cost(cost),
             differs: differing.map(|differing| differing.contains(name)),
         };
         let functions = changed.into_iter().map(function).collect();
         Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions }
     }
 
+    /// Whether a function's cost differs by more than could be by chance. Where the time of all
+    /// varies from run to run, that of a function with a large share of it does, too, though
+    /// its share may not.
+    fn is_large(&self, cost: Pair<f64>, total: Pair<f64>) -> bool {
+        let Found::Samples(_, times) = self else { return true };
+        let spread = |side: Side| {
+            let mut times = times[side].clone();
+            times.sort_by(f64::total_cmp);
+            // Twice the range of all but the least and the largest.
+            2.0 * (times[times.len() - 2] - times[1]) / times[times.len() / 2]
+        };
+        let by_chance = spread(Side::Base).max(spread(Side::Head)) * cost.base.max(cost.head);
+        (cost.head - cost.base).abs() >= LEAST_SAMPLED * total.base + by_chance
+    }
+
     fn cost(&self, both: Pair<f64>) -> Cost {
-        match self.evidence {
+        match self {
             // These were whole numbers, below 2^53.
-            Evidence::Instructions => Cost::Instructions(both.map(|count| count as u64)),
-            Evidence::Samples => Cost::Seconds(both),
+            Found::Instructions(_) => Cost::Instructions(both.map(|count| count as u64)),
+            Found::Samples(..) => Cost::Seconds(both),
         }
     }
 }
@@ -318,7 +336,7 @@ mod tests {
             ]),
         };
         let differing = BTreeSet::from(["more".to_owned()]);
-        let found = Found { evidence: Evidence::Instructions, costs: both };
+        let found = Found::Instructions(both);
         let explanation = found.explanation("bench", Some(&differing));
         let more = FunctionCost {
             name: "more".to_owned(),
@@ -330,37 +348,43 @@ mod tests {
     }
 
     #[test]
-    fn samples_show_changes_of_a_hundredth_at_least() {
+    fn samples_show_changes_beyond_what_varies() {
         let both = Pair {
             base: costs(&[
-                ("hot", &[30.0, 31.0, 29.0, 30.5, 32.0]),
-                ("noisy", &[5.0, 9.0, 6.0, 7.0, 8.0]),
-                ("gone", &[2.0; 5]),
-                ("small", &[0.25; 5]),
+                ("hot", &[0.24, 0.25, 0.26, 0.25, 0.23]),
+                ("cold", &[0.73, 0.72, 0.71, 0.72, 0.74]),
+                ("gone", &[0.03; 5]),
+                ("small", &[0.001; 5]),
             ]),
             head: costs(&[
-                ("hot", &[60.0, 61.0, 59.0, 60.5, 62.0]),
-                ("noisy", &[8.5, 9.5, 10.0, 12.0, 11.0]),
-                ("new", &[0.0, 0.0, 6.0, 5.0, 6.0]),
-                ("small", &[0.5; 5]),
+                ("hot", &[0.49, 0.51, 0.5, 0.5, 0.52]),
+                ("cold", &[0.49, 0.47, 0.48, 0.48, 0.46]),
+                ("new", &[0.0, 0.0, 0.02, 0.02, 0.02]),
+                ("small", &[0.003; 5]),
             ]),
         };
-        let found = Found { evidence: Evidence::Samples, costs: both };
-        let explanation = found.explanation("bench", None);
-        assert_eq!(explanation.cost, Cost::Seconds(Pair { base: 39.75, head: 75.5 }));
-        let function = |name: &str, base, head| FunctionCost {
-            name: name.to_owned(),
-            cost: Cost::Seconds(Pair { base, head }),
-            differs: None,
+        let times = Pair { base: vec![4.0; 5], head: vec![6.0, 6.0, 6.0, 6.03, 5.97] };
+        let explained = |costs: Pair<Costs>, times: Pair<Vec<f64>>| {
+            let explanation = Found::Samples(costs, times).explanation("bench", None);
+            let names = explanation.functions.iter().map(|one| one.name.clone());
+            (explanation.cost, names.collect::<Vec<_>>())
         };
-        // `new` has no sample in two runs, as on the base.
-        let expected = [function("hot", 30.5, 60.5), function("gone", 2.0, 0.0)];
-        assert_eq!(explanation.functions, expected);
+        let total = Cost::Seconds(Pair { base: 4.0, head: 6.0 });
+        // The share of `cold` is smaller since all takes longer, and its time the same. `new`
+        // has no sample in two runs, as on the base.
+        let expected = ["hot", "gone"].map(str::to_owned).to_vec();
+        assert_eq!(explained(both.clone(), times), (total, expected));
+        let found = Found::Samples(both.clone(), Pair { base: vec![4.0; 5], head: vec![6.0; 5] });
+        let hot = &found.explanation("bench", None).functions[0];
+        assert_eq!(hot.cost, Cost::Seconds(Pair { base: 1.0, head: 3.0 }));
+        // Where the time of all varies by a third, that of `hot` has doubled all the same.
+        let times = Pair { base: vec![3.5, 4.0, 4.8, 4.0, 4.0], head: vec![6.0; 5] };
+        assert_eq!(explained(both, times).1[0], "hot");
     }
 
     #[test]
     fn a_process_that_enters_nothing_costs_nothing() {
-        let found = Found { evidence: Evidence::Instructions, costs: Pair::default() };
+        let found = Found::Instructions(Pair::default());
         let explanation = found.explanation("bench", None);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 0, head: 0 }));
         assert_eq!(explanation.functions, []);
