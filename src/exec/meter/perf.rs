@@ -17,8 +17,8 @@ use super::counters::CounterMeter;
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, Sink};
 
-/// Interrupts per second, for one run after the other: primes, of which none is a multiple of
-/// a program's own frequency.
+/// Interrupts per second, for one run after the other: primes, so that few frequencies of a
+/// program's own are in step with several of them.
 const FREQUENCIES: [u32; 5] = [1999, 1801, 2203, 1709, 2309];
 
 /// The events that are sampled, the better first, with the metric of the counter that has to
@@ -35,8 +35,8 @@ const SEPARATOR: char = '|';
 /// The columns of a report: the number of samples, their weight, the function.
 const COLUMNS: &str = "sample,period,symbol";
 
-/// What perf is to note of a run: nothing of the kernel's programs, which takes a second for who
-/// may read them, and nothing of the files, which are there when it reports.
+/// How samples are recorded: without a list of the kernel's BPF programs, which takes root a
+/// second, and without copies of the executables, which are still there for the report.
 const OPTIONS: [&str; 5] =
     ["record", "--quiet", "--no-bpf-event", "--no-buildid", "--no-buildid-cache"];
 
