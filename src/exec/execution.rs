@@ -27,7 +27,7 @@ pub(crate) use watching::Watching;
 
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, Meters, Pass, Profiler};
+use crate::exec::meter::{self, Meters, Pass, Profiler, Sampler, Samples};
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -38,6 +38,22 @@ use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
+
+/// How many samples a run has to have: a share of a tenth is then known to a fifth of itself.
+const ENOUGH: u64 = 200;
+
+/// The most processes for these.
+const MOST_PROCESSES: usize = 20;
+
+/// A run of which samples are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampling<'s> {
+    pub(crate) sampler: &'s Sampler,
+    /// The metric whose value is of interest.
+    pub(crate) metric: &'s str,
+    /// The number of the run.
+    pub(crate) run: usize,
+}
 
 /// What runs programs, and what may stop it.
 #[derive(Clone, Copy, Debug)]
@@ -287,6 +303,45 @@ impl<'a> Execution<'a> {
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
         let ran = self.run_instead(program, command, deadline, context)?;
         Ok(ran.then(|| profiler.functions(&folder).ok()).flatten())
+    }
+
+    /// Takes samples of a program that runs one benchmark, in as many processes as it takes to
+    /// have [`ENOUGH`]. Beside them is the value that the program reports of the metric then, if
+    /// it does: the mean of these processes. Or why that can't be, or not until the deadline.
+    pub(crate) fn sample(
+        &mut self,
+        program: &mut SideProgram,
+        sampling: Sampling<'_>,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+        let Sampling { sampler, metric, run } = sampling;
+        let folder = program.folder.clone();
+        let (mut all, mut values) = (Samples::default(), Vec::new());
+        for _ in 0..MOST_PROCESSES {
+            let command = sampler.record(&program.command, &folder, run);
+            if !self.run_instead(program, command, deadline, context)? {
+                return Ok(Err("a run of perf failed or took too long"));
+            }
+            match program.read(&self.benchmark.name, &Values::new()).as_deref() {
+                Ok([reading]) => values.extend(reading.values.get(metric)),
+                Ok(_) => return Ok(Err("its harness does not run it alone")),
+                Err(_) => return Ok(Err("its output under perf can't be read")),
+            }
+            let report = sampler.report(&program.command, &folder);
+            let outcome = context.helper.run(&report, context.interrupt)?;
+            let samples = match outcome.fault(self.benchmark.run_timeout) {
+                None => sampler.read(&folder),
+                Some(_) => None,
+            };
+            let Some(samples) = samples else { return Ok(Err("perf wrote no report")) };
+            all.add(samples);
+            if all.count >= ENOUGH {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                return Ok(Ok((all, (!values.is_empty()).then_some(mean))));
+            }
+        }
+        Ok(Err("its runs are too short for samples"))
     }
 
     /// Runs another command once in place of a program's own. Whether that went well; only an

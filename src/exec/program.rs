@@ -12,6 +12,8 @@ pub(crate) struct Program {
     pub(crate) command: Command,
     /// The executable, where cargo built it.
     pub(crate) executable: Option<PathBuf>,
+    /// The digest of the executable, checked in this comparison.
+    pub(crate) executable_sha256: Option<String>,
     /// How the executable is linked again with its functions in another order, or why it
     /// can't be.
     pub(crate) relink: Result<Relink, String>,
@@ -22,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) home: PathBuf,
     /// A folder for what is learned of the program, which goes when its build goes.
     pub(crate) records: Option<PathBuf>,
+    /// A folder for how it differs from other programs, which goes when its build goes.
+    pub(crate) comparisons: Option<PathBuf>,
 }
 
 /// How an executable is linked again with its functions in another order.

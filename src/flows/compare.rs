@@ -35,7 +35,7 @@ pub struct Options {
     pub request: Request,
     /// Whether the first regression ends it.
     pub fail_fast: bool,
-    /// When to count in which functions a regression executes more instructions.
+    /// When to look for the functions that make a benchmark slower.
     pub explain: Explain,
     /// The seed of the order, below 2^53.
     pub seed: u64,

@@ -2,6 +2,7 @@
 
 use crate::engine::experiment::Progress;
 use crate::engine::plan::Plan;
+use crate::model::explanation::Evidence;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::row::{Row, Values};
@@ -31,10 +32,12 @@ pub enum Event<'a> {
         /// How many benchmarks there are.
         benchmarks: usize,
     },
-    /// The instructions of what has regressed are being counted.
+    /// The functions are being looked for that make a benchmark slower.
     Explaining {
         /// The benchmark.
         benchmark: &'a str,
+        /// How.
+        evidence: Evidence,
     },
     /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
     /// to be.

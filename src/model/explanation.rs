@@ -4,35 +4,66 @@ use serde::{Deserialize, Serialize};
 
 use super::side::Pair;
 
-/// How many instructions a benchmark executes on both sides, once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a benchmark costs on both sides, and which functions make the difference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The benchmark.
     pub benchmark: String,
-    /// All instructions of its process.
-    pub instructions: Pair<u64>,
-    /// Those of the functions in which they differ by more than from run to run, those that
-    /// differ most first.
-    pub functions: Vec<CountedFunction>,
+    /// All of it: the instructions of its process, or the time of an iteration.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// The functions whose cost differs by more than from run to run, those that differ most
+    /// first.
+    pub functions: Vec<FunctionCost>,
 }
 
-/// The instructions of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CountedFunction {
+/// What a function costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCost {
     /// Its name, without the hashes of crates.
     pub name: String,
-    /// How many of its own it executes, without those of the functions that it calls.
-    pub instructions: Pair<u64>,
+    /// Its own cost, without that of the functions that it calls.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Whether its code differs between the sides, where that is known.
     pub differs: Option<bool>,
 }
 
-/// When the instructions of what has regressed are counted.
+/// A cost on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// The instructions of a process that executes the benchmark once, as valgrind counts them.
+    Instructions(Pair<u64>),
+    /// Seconds of an iteration, divided among the functions as perf's samples are.
+    Seconds(Pair<f64>),
+}
+
+impl Cost {
+    /// Both sides, in the unit of this cost.
+    pub fn values(self) -> Pair<f64> {
+        match self {
+            Cost::Instructions(both) => both.map(|count| count as f64),
+            Cost::Seconds(both) => both,
+        }
+    }
+}
+
+/// How functions are found that make a benchmark slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Valgrind counts their instructions.
+    Instructions,
+    /// perf takes samples of where the program is.
+    Samples,
+}
+
+/// When what has regressed is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explain {
     /// Never.
     Never,
-    /// Where valgrind is there and it takes seconds.
+    /// Where valgrind or perf is there and it takes seconds.
     WhereCheap,
     /// However long it takes.
     Always,

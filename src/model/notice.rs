@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Waived, Waiver};
@@ -12,7 +14,7 @@ use crate::model::outcome::{Removed, Summary};
 use crate::model::side::{Pair, Side};
 
 /// A function that is not the same on both sides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFunction {
     /// Its name, without the hashes of crates.
     pub name: String,

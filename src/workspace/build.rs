@@ -213,6 +213,7 @@ pub(super) fn runnable(
     let program = Program {
         command,
         executable: Some(path),
+        executable_sha256: artifact.digest(&executable.path).map(str::to_owned),
         relink: executable
             .link
             .as_ref()
@@ -221,6 +222,7 @@ pub(super) fn runnable(
         identity: artifact.name(),
         home: context.cache.side_folder(side),
         records: Some(artifact.records()),
+        comparisons: Some(artifact.comparisons()),
     };
     Ok(Ok(Runnable { program, artifact: Some(artifact.clone()) }))
 }

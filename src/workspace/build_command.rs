@@ -115,7 +115,16 @@ impl CommandWorktree {
         command.argv.extend(benchmark.args.iter().map(Into::into));
         let (identity, home) = (setup.identity.clone(), context.cache.side_folder(setup.side()));
         let relink = Err("its executable is not one that cargo built".to_owned());
-        let program = Program { command, executable: None, relink, identity, home, records: None };
+        let program = Program {
+            command,
+            executable: None,
+            executable_sha256: None,
+            relink,
+            identity,
+            home,
+            records: None,
+            comparisons: None,
+        };
         Ok(Runnable { program, artifact: None })
     }
 }

@@ -13,6 +13,7 @@
 //!     builds/KEY/{manifest.json, files/}    published artifacts
 //!     builds/KEY/links/                     what their executables were linked from
 //!     builds/KEY/watched/                   what their programs were seen to do
+//!     builds/KEY/compared/                  how their programs differ from a base's
 //!     linker/HASH/NAME                      the linkers that cargo is told to call
 //! ```
 //!

@@ -8,6 +8,7 @@ mod comparison;
 mod counterparts;
 mod executable;
 mod object_file;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +16,12 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use crate::exec::process::trace::Breakpoints;
 use crate::exec::program::{Program, Relink, RelinkInput};
+use crate::exec::system::digest;
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{LineMoves, MovedLocation, replace};
@@ -25,6 +30,7 @@ use counterparts::counterparts;
 use executable::Executable;
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
+use stored::StoredComparison;
 
 /// The functions that differ between the sides, where that can be told. Object files are
 /// read for that, once.
@@ -42,12 +48,33 @@ impl ChangedFunctions {
 /// # Errors
 /// Why they can't be compared.
 fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
-    let contents = own_files(&links(programs)?, programs)?;
-    let linked = Pair::try_both(|side| -> Result<BTreeSet<String>, String> {
-        let Some(path) = &programs[side].executable else { return Ok(BTreeSet::new()) };
-        Ok(Executable::read(&read(path)?).functions.keys().map(|name| shown(name)).collect())
-    })?;
-    Ok(different(&contents, &linked))
+    let links = links(programs)?;
+    stored_or("names", programs, "", || {
+        let contents = own_files(&links, programs)?;
+        let executables = executables(programs)?;
+        let linked = executables
+            .map(|executable| executable.functions.keys().map(|name| shown(name)).collect());
+        Ok(different(&contents, &linked))
+    })
+}
+
+/// A comparison as it is stored, or else made by `compare` and stored. An error of `compare`
+/// is not: what it could not read this time, it may read another time.
+fn stored_or<T: Serialize + DeserializeOwned>(
+    kind: &str,
+    programs: &Pair<Program>,
+    more: &str,
+    compare: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let stored = StoredComparison::of(kind, programs, more);
+    if let Some(comparison) = stored.as_ref().and_then(StoredComparison::read) {
+        return Ok(comparison);
+    }
+    let comparison = compare()?;
+    if let Some(stored) = stored {
+        stored.write(&comparison);
+    }
+    Ok(comparison)
 }
 
 /// The functions that differ; where it is known what was linked in, only those.
@@ -77,7 +104,7 @@ fn different(
 }
 
 /// The functions of an executable, where they begin.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FunctionPlaces {
     /// All of them.
     pub(crate) all: Breakpoints,
@@ -97,9 +124,23 @@ pub(crate) fn places(
 ) -> Result<Pair<FunctionPlaces>, String> {
     let links = links(programs)?;
     same_call(&links)?;
-    let contents = own_files(&links, programs)?;
-    let shared = shared_files(&links)?;
-    let (sides, others) = exact_sides(&contents, &shared)?;
+    // What is found in the files is stored, also that they can't be compared.
+    stored_or("places", programs, &moves.digest(), || {
+        let contents = own_files(&links, programs)?;
+        let shared = shared_files(&links)?;
+        let executables = executables(programs)?;
+        Ok(places_in(&contents, &shared, &executables, moves))
+    })?
+}
+
+/// The same, from what was read.
+fn places_in(
+    contents: &Pair<Vec<Content>>,
+    shared: &[Content],
+    executables: &Pair<Executable>,
+    moves: &LineMoves,
+) -> Result<Pair<FunctionPlaces>, String> {
+    let (sides, others) = exact_sides(contents, shared)?;
     let explains = |moved: &MovedLocation| moves.explains(moved);
     let mut comparison = Comparison::new(sides.as_ref(), &explains);
     if let Some(what) = comparison.other_change(&others) {
@@ -107,8 +148,7 @@ pub(crate) fn places(
     }
     let changed = comparison.changed_functions();
     Pair::try_both(|side| {
-        let path = programs[side].executable.as_ref().ok_or("cargo did not build it")?;
-        let executable = Executable::read(&read(path)?);
+        let executable = &executables[side];
         let entry = executable.entry.ok_or("its executable is of a form that is not known")?;
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
@@ -121,6 +161,18 @@ pub(crate) fn places(
         let all = executable.functions.values().flatten().copied();
         let all = Breakpoints { entry, places: all.collect() };
         Ok(FunctionPlaces { all, changed: changed.collect() })
+    })
+}
+
+/// What both executables say of themselves.
+///
+/// # Errors
+/// When one can't be read, or is not the one that cargo built.
+fn executables(programs: &Pair<Program>) -> Result<Pair<Executable>, String> {
+    Pair::try_both(|side| {
+        let Program { executable, executable_sha256, .. } = &programs[side];
+        let path = executable.as_ref().ok_or("cargo did not build it")?;
+        Ok(Executable::read(&read(path, executable_sha256.as_deref())?))
     })
 }
 
@@ -215,7 +267,8 @@ fn content_of(input: &RelinkInput) -> Result<Content, String> {
     // A hash follows the last hyphen, as in `libname-0123456789abcdef.rlib`.
     let name = name.split('.').next().unwrap_or_default();
     let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
-    Ok((name.trim_start_matches("lib").to_owned(), read(&input.path)?))
+    let content = read(&input.path, input.sha256.as_deref())?;
+    Ok((name.trim_start_matches("lib").to_owned(), content))
 }
 
 /// The object files in files, and whether a file is of another form.
@@ -230,6 +283,12 @@ fn objects(contents: &[Content], naming: Naming) -> (Objects<'_>, bool) {
     (Objects::new(all, naming), has_others)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| format!("could not read `{}`: {error}", path.display()))
+/// Reads a file of this digest, where one is known.
+fn read(path: &Path, sha256: Option<&str>) -> Result<Vec<u8>, String> {
+    let content = std::fs::read(path)
+        .map_err(|error| format!("could not read `{}`: {error}", path.display()))?;
+    match sha256.is_none_or(|sha256| sha256 == digest(&content)) {
+        true => Ok(content),
+        false => Err(format!("`{}` has changed since it was linked", path.display())),
+    }
 }

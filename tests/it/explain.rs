@@ -1,8 +1,10 @@
 //! Why a benchmark has regressed: the function that executes more instructions is named.
 
-use crate::meter::has_valgrind;
+use std::path::Path;
+
 use serde_json::Value;
 
+use crate::meter::{has_perf, has_valgrind};
 use crate::support::Repo;
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
@@ -91,4 +93,121 @@ fn the_function_that_executes_more_comes_first() {
     let functions = explained(&self::repo(library, &library.replace("4096", "64")));
     assert_eq!(functions[0], ("deep::fill".to_owned(), Some(false)));
     assert!(functions.iter().any(|(name, _)| name == "deep::work"), "{functions:?}");
+}
+
+/// Benchmarks of libtest's form, which repeat a function for a while and print what an iteration
+/// takes.
+const TIMED: &str = r#"
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--help") {
+        println!("--exact   Exactly match filters rather than by substring");
+        return;
+    }
+    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let all: [(&str, fn(u64) -> u64); 2] = [("print", steady::print), ("other", steady::hot)];
+    for (name, work) in all {
+        if !names.is_empty() && !names.iter().any(|chosen| *chosen == name) {
+            continue;
+        }
+        let begin = std::time::Instant::now();
+        let mut iterations = 0;
+        while begin.elapsed().as_millis() < 150 {
+            std::hint::black_box(work(std::hint::black_box(iterations)));
+            iterations += 1;
+        }
+        let time = begin.elapsed().as_nanos() as f64 / iterations as f64;
+        println!("test {name} ... bench: {time:.5} ns/iter (+/- 1.00)");
+    }
+}
+"#;
+
+/// `print` spends a third of its time in `hot`.
+const HOT: &str = "
+    #[inline(never)] pub fn print(x: u64) -> u64 { hot(x) ^ cold(x) }
+    #[inline(never)] pub fn hot(x: u64) -> u64 {
+        let mut all = x; for n in 0..5000 { all = std::hint::black_box(all ^ n); } all }
+    #[inline(never)] pub fn cold(x: u64) -> u64 {
+        let mut all = x; for n in 0..10000 { all = std::hint::black_box(all ^ n); } all }";
+
+/// A repository in which `hot` takes nineteen times as long on the head: far more than other
+/// tests slow any run.
+fn timed() -> Repo {
+    let repo = Repo::new("steady");
+    repo.write("benches/work.rs", TIMED);
+    repo.write("src/lib.rs", HOT);
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &HOT.replace("5000", "95000"));
+    repo.commit("head");
+    repo
+}
+
+/// A folder with links to all programs of the `PATH` but these.
+#[cfg(unix)]
+fn path_without(folder: &Path, missing: &[&str]) -> std::ffi::OsString {
+    std::fs::create_dir_all(folder).unwrap();
+    for place in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for program in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            let name = program.file_name();
+            if !missing.iter().any(|missing| name == *missing) {
+                // The first of a name counts.
+                let _ = std::os::unix::fs::symlink(program.path(), folder.join(name));
+            }
+        }
+    }
+    folder.into()
+}
+
+#[cfg(unix)]
+#[test]
+fn where_nothing_counts_instructions_samples_show_the_function() {
+    if !has_perf() {
+        return;
+    }
+    let repo = timed();
+    let path = path_without(&repo.around().join("path"), &["valgrind"]);
+    let compare = |args: &str| {
+        let call = "compare main --harness libtest --layouts off --seed 5 --filter print";
+        repo.cbdr(&format!("{call} {args}")).env("PATH", &path).run().code(100)
+    };
+    let object = compare("--explain --format json").json();
+    let explanation = &object["explanations"][0];
+    assert_eq!(explanation["benchmark"], "print", "{object}");
+    assert!(explanation.get("instructions").is_none(), "{explanation}");
+    let seconds = |of: &Value, side: &str| of["seconds"][side].as_f64().unwrap();
+    let hot = &explanation["functions"][0];
+    assert_eq!((&hot["name"], &hot["differs"]), (&"steady::hot".into(), &true.into()), "{hot}");
+    let (all, part) =
+        (seconds(explanation, "base"), seconds(hot, "base") / seconds(explanation, "base"));
+    assert!((1e-6..1e-3).contains(&all) && (0.1..0.7).contains(&part), "{explanation}");
+    assert!(seconds(hot, "head") > 1.5 * seconds(hot, "base"), "{hot}");
+    let said = compare("--explain --format markdown --report ../page.html").stdout;
+    let row = said.lines().find(|line| line.contains("steady::hot")).unwrap_or_default();
+    assert!(row.starts_with("| `steady::hot` |") && row.ends_with("| differs |"), "{said}");
+    assert!(said.contains("by samples of perf"), "{said}");
+    let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
+    assert!(page.contains("<th scope=\"row\"><code>steady::hot</code></th>"), "{page}");
+    assert!(page.contains("by samples of perf"), "{page}");
+    let said = compare("--explain").stdout;
+    let row = said.lines().find(|line| line.contains("steady::hot")).unwrap_or_default();
+    assert!(row.starts_with("  steady::hot ") && row.ends_with("  differs"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn without_valgrind_and_perf_the_reasons_are_told_to_who_asks() {
+    let repo = timed();
+    let path = path_without(&repo.around().join("path"), &["valgrind", "perf"]);
+    let compare = |args: &str| {
+        let call = "compare main --harness libtest --layouts off --seed 5 --filter print";
+        repo.cbdr(&format!("{call} {args}")).env("PATH", &path).run().code(100)
+    };
+    let why = "instructions can't be counted (`valgrind` is not on the PATH), and samples can't be \
+               taken (`perf` is not on the PATH)";
+    let asked = compare("--explain --format json");
+    assert!(asked.json()["notices"].to_string().contains(why), "{}", asked.stdout);
+    // Nobody asked.
+    let said = compare("--format markdown");
+    assert!(!said.stdout.contains("PATH") && !said.stderr.contains("PATH"), "{said:?}");
 }

@@ -25,6 +25,19 @@ pub(crate) fn has_valgrind() -> bool {
     found
 }
 
+/// Whether perf is there and may take samples.
+pub(crate) fn has_perf() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let mut perf = std::process::Command::new("perf");
+    perf.args(["record", "--event", "task-clock:u", "--output"]).arg(folder.path().join("data"));
+    let output = perf.args(["--", "true"]).output();
+    let can = output.is_ok_and(|output| output.status.success());
+    if !can {
+        skipped("perf is not in the PATH, or may take no samples here");
+    }
+    can
+}
+
 /// Runs commands in turn and returns their rows, with the header's names.
 #[track_caller]
 fn sample(args: &[&str]) -> Ran {

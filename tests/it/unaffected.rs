@@ -495,6 +495,45 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     assert_eq!(kept(), before);
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn functions_are_compared_once_for_two_builds() {
+    let plain = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(9) }";
+    let repo = repo(plain, &plain.replace('9', "13"));
+    repo.commit("head");
+    let compare = || {
+        let call = "compare main --harness libtest --seed 5 --layouts off --format json";
+        statuses(&repo.cbdr(call).run().code(0).json()).map(str::to_owned)
+    };
+    let stored = || -> Vec<_> {
+        let builds = std::fs::read_dir(repo.cached().join("builds")).unwrap();
+        let folders = builds.map(|build| build.unwrap().path().join("compared"));
+        let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        files.map(|file| file.unwrap().path()).collect()
+    };
+    assert_eq!(compare(), SECOND);
+    let files = stored();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let written = || files[0].metadata().unwrap().modified().unwrap();
+    let read = || std::fs::read_to_string(&files[0]).unwrap();
+    let (first, content) = (written(), read());
+    assert_eq!(compare(), SECOND);
+    assert_eq!(written(), first, "the functions were compared again");
+    // One that names another function.
+    let wrong = content.replace("steady::two", "steady::one");
+    assert!(wrong != content);
+    std::fs::write(&files[0], wrong).unwrap();
+    assert_eq!(compare(), SECOND);
+    assert!(read() == content, "it was not made again");
+    // Another build of the head has its own, and all go with their builds.
+    repo.write("src/lib.rs", &format!("// More.\n{LIBRARY}{}", plain.replace('9', "13")));
+    repo.commit("more");
+    assert_eq!(compare(), SECOND);
+    assert_eq!(stored().len(), 2);
+    repo.cbdr("cache clean").run().code(0);
+    assert!(!repo.cached().join("builds").exists());
+}
+
 /// A function of a random library: what it does, with a number, and the functions that it
 /// calls, which come before it.
 struct Piece {

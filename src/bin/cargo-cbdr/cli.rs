@@ -190,8 +190,8 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
-    /// Use valgrind to find the functions in which a regression executes more
-    /// instructions [default: for reports and Markdown, and for at most 15 s]
+    /// Find the functions that make a benchmark slower, with valgrind or else
+    /// perf [default: for reports and Markdown, and for at most 15 s]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
         default_missing_value = "always", help_heading = OUTPUT)]
     pub(crate) explain: Option<When>,

@@ -152,9 +152,8 @@ pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(texts)
 }
 
-pub(crate) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
-    let mut folders = std::env::split_paths(path?);
-    folders.find_map(|folder| Some(folder.join("valgrind")).filter(|path| path.is_file()))
+fn find(path: Option<&OsStr>) -> Option<PathBuf> {
+    super::in_path("valgrind", path)
 }
 
 fn missing(metric: &'static str) -> Refusal {

@@ -11,6 +11,7 @@
 
 mod cachegrind;
 mod counters;
+mod perf;
 mod rusage;
 mod size;
 
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
 use counters::CounterMeter;
+pub(crate) use perf::{Sampler, Samples};
 pub(crate) use size::{program, size, sizes};
 
 use crate::exec::machine::Machine;
@@ -267,6 +269,12 @@ impl Meters {
             }
         }
     }
+}
+
+/// A program that is found in a `PATH`.
+fn in_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let mut folders = std::env::split_paths(path?);
+    folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
 }
 
 /// Counts the instructions of each function.

@@ -1,37 +1,63 @@
 //! Why a benchmark has regressed: the functions that execute more instructions, counted by
-//! valgrind while the benchmark is executed once in each of a few runs.
+//! valgrind while the benchmark is executed once in each of a few runs; or else, those that
+//! take more time, by samples that perf takes of a few runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
 use crate::error::Error;
-use crate::exec::execution::Stop;
-use crate::exec::meter::Profiler;
+use crate::exec::execution::{Sampling, Stop};
+use crate::exec::machine::Machine;
+use crate::exec::meter::{Profiler, Sampler};
 use crate::flows::event::Event;
-use crate::model::explanation::{CountedFunction, Explain, Explanation};
+use crate::model::explanation::{Cost, Evidence, Explain, Explanation, FunctionCost};
+use crate::model::metric::{Better, Unit};
 use crate::model::notice::Notice;
-use crate::model::outcome::BenchmarkResult;
+use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::side::{Pair, Side};
 use crate::workspace::functions;
 
 /// How many regressions are explained, the largest first.
 const MOST: usize = 3;
 
-/// How often each side is executed. What random seeds change differs between these, too: of
-/// such functions all runs of one side lie beyond all of the other in one of ten.
-const RUNS: usize = 3;
+/// How often each side is executed to count instructions. What random seeds change differs
+/// between these, too: of such functions all runs of one side lie beyond all of the other in
+/// one of ten.
+const COUNTED_RUNS: usize = 3;
 
-/// How long counting is cheap.
+/// How often samples are taken of each side. Samples differ from run to run in all functions:
+/// all runs of one side lie beyond all of the other in one of 126.
+const SAMPLED_RUNS: usize = 5;
+
+/// The least change that samples show, as a part of all that the benchmark takes on the base.
+const LEAST_SAMPLED: f64 = 0.01;
+
+/// How long explaining is cheap.
 const CHEAP: Duration = Duration::from_secs(15);
 
-/// The instructions of functions, by the names that people read, in each of the runs.
-type Counts = BTreeMap<String, [u64; RUNS]>;
+/// What functions cost, by the names that people read, in each of the runs.
+type Costs = BTreeMap<String, Vec<f64>>;
+
+/// What was found of a benchmark, before it is known which code differs.
+enum Found {
+    /// The instructions of each function.
+    Instructions(Pair<Costs>),
+    /// The shares of the time of an iteration, 0 to 1, and that time in each run, seconds.
+    Samples(Pair<Costs>, Pair<Vec<f64>>),
+}
+
+/// Why nothing was found, and what the user can do about it.
+struct NotFound {
+    why: String,
+    hint: Option<String>,
+}
 
 impl Session<'_, '_> {
-    /// Which functions of the largest regressions execute more instructions.
+    /// Which functions of the largest regressions cost more.
     pub(super) fn explain(
         &mut self,
         when: Explain,
@@ -51,53 +77,140 @@ impl Session<'_, '_> {
         let mut differing_in = BTreeMap::new();
         let mut explanations = Vec::new();
         for (number, result, inner) in regressed.into_iter().take(MOST) {
-            let benchmark = result.name.clone();
-            let path = self.programs[number].path_variable();
-            let profiler = match Profiler::find(path.as_deref()) {
-                Ok(profiler) => profiler,
-                Err(refusal) if is_asked => {
-                    let (why, hint) = (refusal.to_string(), refusal.hint);
-                    self.notice(Notice::NotMeasured { benchmark, why, hint });
-                    break;
+            match self.find_why(number, result, inner.as_deref(), deadline)? {
+                Ok(found) => {
+                    let differing = differing_in
+                        .entry(number)
+                        .or_insert_with(|| differing(&self.programs[number]));
+                    explanations.push(found.explanation(&result.name, differing.as_ref()));
                 }
-                Err(_) => break,
-            };
-            (self.on_event)(Event::Explaining { benchmark: &benchmark });
-            let counts = self.count(number, inner.as_deref(), &profiler, deadline)?;
-            if let Some(counts) = counts {
-                let differing =
-                    differing_in.entry(number).or_insert_with(|| differing(&self.programs[number]));
-                explanations.push(explanation(&benchmark, &counts, differing.as_ref()));
-            } else if is_asked {
-                let why = "its instructions could not be counted".to_owned();
-                self.notice(Notice::NotMeasured { benchmark, why, hint: None });
+                Err(NotFound { why, hint }) if is_asked => {
+                    let benchmark = result.name.clone();
+                    self.notice(Notice::NotMeasured { benchmark, why, hint });
+                }
+                Err(_) => {}
             }
         }
         Ok(explanations)
     }
 
+    /// What the functions of a benchmark cost: in instructions, or else in time.
+    fn find_why(
+        &mut self,
+        program: usize,
+        result: &BenchmarkResult,
+        inner: Option<&str>,
+        deadline: Option<Instant>,
+    ) -> Result<Result<Found, NotFound>, Error> {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let why = "which functions take longer was not found out in time".to_owned();
+            return Ok(Err(NotFound { why, hint: None }));
+        }
+        let benchmark = &result.name;
+        let path = self.programs[program].path_variable();
+        let profiler = Profiler::find(path.as_deref());
+        let (not_counted, hint) = match profiler {
+            Err(refusal) => (refusal.why, refusal.hint),
+            Ok(_) if !self.programs[program].can_execute_once() => {
+                ("its harness can't execute it just once".to_owned(), None)
+            }
+            Ok(profiler) => {
+                let evidence = Evidence::Instructions;
+                (self.on_event)(Event::Explaining { benchmark, evidence });
+                if let Some(costs) = self.count_instructions(program, inner, &profiler, deadline)? {
+                    return Ok(Ok(Found::Instructions(costs)));
+                }
+                ("a run of valgrind failed or took too long".to_owned(), None)
+            }
+        };
+        let not_found = |not_sampled: &str, other_hint: Option<String>| {
+            let why = format!(
+                "which functions take longer is not known: instructions can't be counted \
+                 ({not_counted}), and samples can't be taken ({not_sampled})"
+            );
+            NotFound { why, hint: hint.clone().or(other_hint) }
+        };
+        let Some(metric) = time_metric(result) else {
+            return Ok(Err(not_found("it did not regress in a time", None)));
+        };
+        let sampler = match Sampler::find(path.as_deref(), &Machine::read(Path::new("/"))) {
+            Ok(sampler) => sampler,
+            Err(refusal) => return Ok(Err(not_found(&refusal.why, refusal.hint))),
+        };
+        let evidence = Evidence::Samples;
+        (self.on_event)(Event::Explaining { benchmark, evidence });
+        Ok(match self.take_samples(program, inner, &sampler, metric, deadline)? {
+            Ok(found) => Ok(found),
+            Err(why) => Err(not_found(why, None)),
+        })
+    }
+
     /// The instructions of the functions of both sides. `None` where they can't be counted,
     /// or not until the deadline.
-    fn count(
+    fn count_instructions(
         &mut self,
         program: usize,
         benchmark: Option<&str>,
         profiler: &Profiler,
         deadline: Option<Instant>,
-    ) -> Result<Option<Pair<Counts>>, Error> {
-        let mut both = Pair::<Counts>::default();
-        for run in 0..RUNS {
+    ) -> Result<Option<Pair<Costs>>, Error> {
+        let mut both = Pair::<Costs>::default();
+        for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
                 let program = &mut self.programs[program];
                 let counts = program.profile(side, benchmark, profiler, deadline, self.context);
                 let Some(counts) = counts.map_err(Stop::into_error)? else { return Ok(None) };
                 for (name, instructions) in counts {
-                    both[side].entry(functions::shown(&name)).or_default()[run] += instructions;
+                    add(&mut both[side], &name, run, COUNTED_RUNS, instructions as f64);
                 }
             }
         }
         Ok(Some(both))
     }
+
+    /// The shares of the functions of both sides in the time that `metric` measures; or why they
+    /// are not known, or not until the deadline.
+    fn take_samples(
+        &mut self,
+        program: usize,
+        benchmark: Option<&str>,
+        sampler: &Sampler,
+        metric: &MetricResult,
+        deadline: Option<Instant>,
+    ) -> Result<Result<Found, &'static str>, Error> {
+        let begin = Instant::now();
+        let (mut both, mut times) = (Pair::<Costs>::default(), Pair::<Vec<f64>>::default());
+        for run in 0..SAMPLED_RUNS {
+            for side in Side::BOTH {
+                let program = &mut self.programs[program];
+                let sampling = Sampling { sampler, metric: &metric.name, run };
+                let samples = program.sample(side, benchmark, sampling, deadline, self.context);
+                let (samples, reported) = match samples.map_err(Stop::into_error)? {
+                    Ok(samples) => samples,
+                    Err(why) => return Ok(Err(why)),
+                };
+                // A process without a report has the time of perf in its own.
+                let usual = Pair { base: metric.summary.base, head: metric.summary.head };
+                let Some(time) = reported.or(usual[side]) else {
+                    return Ok(Err("its time is not known"));
+                };
+                times[side].push(time);
+                for (name, share) in samples.shares() {
+                    add(&mut both[side], name, run, SAMPLED_RUNS, share);
+                }
+            }
+            let needed = begin.elapsed().mul_f64(SAMPLED_RUNS as f64 / (run + 1) as f64);
+            if deadline.is_some_and(|deadline| begin + needed > deadline) {
+                return Ok(Err("that would take too long"));
+            }
+        }
+        Ok(Ok(Found::Samples(both, times)))
+    }
+}
+
+/// Adds what a function costs in a run.
+fn add(costs: &mut Costs, name: &str, run: usize, runs: usize, cost: f64) {
+    costs.entry(functions::shown(name)).or_insert_with(|| vec![0.0; runs])[run] += cost;
 }
 
 /// The largest change of a benchmark that is a regression.
@@ -106,73 +219,174 @@ fn worst(result: &BenchmarkResult) -> f64 {
     changes.fold(f64::NEG_INFINITY, |worst, change| worst.max(change.abs()))
 }
 
+/// The metric of time that regressed, if one did.
+fn time_metric(result: &BenchmarkResult) -> Option<&MetricResult> {
+    let has_regressed = |metric: &&MetricResult| metric.verdict == Some(Verdict::Regression);
+    let mut regressed = result.metrics.iter().filter(has_regressed);
+    regressed.find(|metric| metric.unit == Unit::Seconds && metric.better == Better::Lower)
+}
+
 /// The names of the functions whose code differs between the sides, where that is known.
 fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
     let changed = program.changed_functions()?;
     Some(changed.iter().map(|function| function.name.clone()).collect())
 }
 
-fn explanation(
-    benchmark: &str,
-    counts: &Pair<Counts>,
-    differing: Option<&BTreeSet<String>>,
-) -> Explanation {
-    let names: BTreeSet<&String> =
-        Side::BOTH.into_iter().flat_map(|side| counts[side].keys()).collect();
-    let of = |name: &String| {
-        Pair::both(|side| {
-            let mut runs = counts[side].get(name).copied().unwrap_or_default();
-            runs.sort_unstable();
-            runs
-        })
-    };
-    let changed = names.into_iter().map(|name| (name, of(name)));
-    let changed = changed
-        .filter(|(_, Pair { base, head })| base[RUNS - 1] < head[0] || head[RUNS - 1] < base[0]);
-    let mut functions: Vec<CountedFunction> = changed
-        .map(|(name, runs)| CountedFunction {
+impl Found {
+    fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
+        let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
+        let total = match self {
+            Found::Instructions(costs) => costs.as_ref().map(median_sum),
+            Found::Samples(_, times) => times.as_ref().map(|times| Runs::of(Some(times)).median),
+        };
+        let names: BTreeSet<&String> =
+            Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
+        let changed = names.into_iter().filter_map(|name| {
+            let runs = Pair::both(|side| Runs::of(costs[side].get(name)));
+            let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
+            let cost = match self {
+                Found::Instructions(_) => runs.map(|runs| runs.median),
+                Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
+            };
+            (is_change && self.is_large(cost, total)).then_some((name, cost))
+        });
+        let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
+        changed.sort_by(|(_, one), (_, other)| {
+            let change = |both: &Pair<f64>| (both.head - both.base).abs();
+            change(other).total_cmp(&change(one))
+        });
+        let function = |(name, cost): (&String, Pair<f64>)| FunctionCost {
             name: name.clone(),
-            instructions: runs.map(|runs| runs[RUNS / 2]),
+            cost: self.cost(cost),
             differs: differing.map(|differing| differing.contains(name)),
-        })
-        .collect();
-    functions.sort_by_key(|function| {
-        let Pair { base, head } = function.instructions;
-        std::cmp::Reverse(base.abs_diff(head))
-    });
-    let instructions = Pair::both(|side| {
-        let mut runs = [0_u64; RUNS];
-        for function in counts[side].values() {
-            runs.iter_mut().zip(function).for_each(|(sum, instructions)| *sum += instructions);
+        };
+        let functions = changed.into_iter().map(function).collect();
+        Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions }
+    }
+
+    /// Whether a function's cost differs by more than could be by chance. Where the time of all
+    /// varies from run to run, that of a function with a large share of it does, too, though
+    /// its share may not.
+    fn is_large(&self, cost: Pair<f64>, total: Pair<f64>) -> bool {
+        let Found::Samples(_, times) = self else { return true };
+        let spread = |side: Side| {
+            let mut times = times[side].clone();
+            times.sort_by(f64::total_cmp);
+            // Twice the range of all but the least and the largest.
+            2.0 * (times[times.len() - 2] - times[1]) / times[times.len() / 2]
+        };
+        let by_chance = spread(Side::Base).max(spread(Side::Head)) * cost.base.max(cost.head);
+        (cost.head - cost.base).abs() >= LEAST_SAMPLED * total.base + by_chance
+    }
+
+    fn cost(&self, both: Pair<f64>) -> Cost {
+        match self {
+            // These were whole numbers, below 2^53.
+            Found::Instructions(_) => Cost::Instructions(both.map(|count| count as u64)),
+            Found::Samples(..) => Cost::Seconds(both),
         }
-        runs.sort_unstable();
-        runs[RUNS / 2]
-    });
-    Explanation { benchmark: benchmark.to_owned(), instructions, functions }
+    }
+}
+
+/// What a function costs in several runs.
+#[derive(Clone, Copy)]
+struct Runs {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+impl Runs {
+    /// Those of a function; none means that no run entered it.
+    fn of(costs: Option<&Vec<f64>>) -> Self {
+        let mut costs = costs.cloned().unwrap_or_else(|| vec![0.0]);
+        costs.sort_by(f64::total_cmp);
+        Runs { least: costs[0], median: costs[costs.len() / 2], most: costs[costs.len() - 1] }
+    }
+}
+
+/// What all functions cost together, in the run in the middle.
+fn median_sum(costs: &Costs) -> f64 {
+    let runs = costs.values().map(Vec::len).max().unwrap_or_default();
+    let sum = |run: usize| costs.values().map(|runs| runs[run]).sum::<f64>();
+    let sums: Vec<f64> = (0..runs).map(sum).collect();
+    Runs::of((!sums.is_empty()).then_some(&sums)).median
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn costs(all: &[(&str, &[f64])]) -> Costs {
+        all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()
+    }
+
     #[test]
     fn what_differs_from_run_to_run_is_no_reason() {
-        let counts = |all: [(&str, [u64; RUNS]); 3]| -> Counts {
-            all.into_iter().map(|(name, runs)| (name.to_owned(), runs)).collect()
-        };
         let both = Pair {
-            base: counts([("seeded", [900, 100, 500]), ("same", [7; 3]), ("more", [40, 41, 40])]),
-            head: counts([("seeded", [800, 950, 700]), ("same", [7; 3]), ("more", [50, 48, 49])]),
+            base: costs(&[
+                ("seeded", &[900.0, 100.0, 500.0]),
+                ("same", &[7.0; 3]),
+                ("more", &[40.0, 41.0, 40.0]),
+            ]),
+            head: costs(&[
+                ("seeded", &[800.0, 950.0, 700.0]),
+                ("same", &[7.0; 3]),
+                ("more", &[50.0, 48.0, 49.0]),
+            ]),
         };
         let differing = BTreeSet::from(["more".to_owned()]);
-        let Explanation { instructions, functions, .. } =
-            explanation("bench", &both, Some(&differing));
-        let more = CountedFunction {
+        let found = Found::Instructions(both);
+        let explanation = found.explanation("bench", Some(&differing));
+        let more = FunctionCost {
             name: "more".to_owned(),
-            instructions: Pair { base: 40, head: 49 },
+            cost: Cost::Instructions(Pair { base: 40, head: 49 }),
             differs: Some(true),
         };
-        assert_eq!(functions, [more]);
-        assert_eq!(instructions, Pair { base: 547, head: 857 });
+        assert_eq!(explanation.functions, [more]);
+        assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 547, head: 857 }));
+    }
+
+    #[test]
+    fn samples_show_changes_beyond_what_varies() {
+        let both = Pair {
+            base: costs(&[
+                ("hot", &[0.24, 0.25, 0.26, 0.25, 0.23]),
+                ("cold", &[0.73, 0.72, 0.71, 0.72, 0.74]),
+                ("gone", &[0.03; 5]),
+                ("small", &[0.001; 5]),
+            ]),
+            head: costs(&[
+                ("hot", &[0.49, 0.51, 0.5, 0.5, 0.52]),
+                ("cold", &[0.49, 0.47, 0.48, 0.48, 0.46]),
+                ("new", &[0.0, 0.0, 0.02, 0.02, 0.02]),
+                ("small", &[0.003; 5]),
+            ]),
+        };
+        let times = Pair { base: vec![4.0; 5], head: vec![6.0, 6.0, 6.0, 6.03, 5.97] };
+        let explained = |costs: Pair<Costs>, times: Pair<Vec<f64>>| {
+            let explanation = Found::Samples(costs, times).explanation("bench", None);
+            let names = explanation.functions.iter().map(|one| one.name.clone());
+            (explanation.cost, names.collect::<Vec<_>>())
+        };
+        let total = Cost::Seconds(Pair { base: 4.0, head: 6.0 });
+        // The share of `cold` is smaller since all takes longer, and its time the same. `new`
+        // has no sample in two runs, as on the base.
+        let expected = ["hot", "gone"].map(str::to_owned).to_vec();
+        assert_eq!(explained(both.clone(), times), (total, expected));
+        let found = Found::Samples(both.clone(), Pair { base: vec![4.0; 5], head: vec![6.0; 5] });
+        let hot = &found.explanation("bench", None).functions[0];
+        assert_eq!(hot.cost, Cost::Seconds(Pair { base: 1.0, head: 3.0 }));
+        // Where the time of all varies by a third, that of `hot` has doubled all the same.
+        let times = Pair { base: vec![3.5, 4.0, 4.8, 4.0, 4.0], head: vec![6.0; 5] };
+        assert_eq!(explained(both, times).1[0], "hot");
+    }
+
+    #[test]
+    fn a_process_that_enters_nothing_costs_nothing() {
+        let found = Found::Instructions(Pair::default());
+        let explanation = found.explanation("bench", None);
+        assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 0, head: 0 }));
+        assert_eq!(explanation.functions, []);
     }
 }

@@ -13,10 +13,10 @@ use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{
-    Context, Execution, Hook, SideProgram, Stop, VaryingNames, Watching, waived,
+    Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, waived,
 };
 use crate::exec::harness;
-use crate::exec::meter::{self, Profiler};
+use crate::exec::meter::{self, Profiler, Samples};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
 use crate::flows::filter::Part;
@@ -37,6 +37,9 @@ const LONGEST_SELECTION: usize = 100_000;
 
 /// How long it is watched how long a process takes, at least once for each side.
 const START_UP: Duration = Duration::from_millis(20);
+
+/// How long a run lasts of which samples are taken.
+const SAMPLED: Duration = Duration::from_millis(300);
 
 /// A name that no benchmark has.
 pub(super) const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
@@ -376,6 +379,11 @@ impl<'a> ComparedProgram<'a> {
         Watching::new(&self.sides[side], tracer, breakpoints, is_repeatable)
     }
 
+    /// Whether both harnesses can execute a benchmark just once.
+    pub(super) fn can_execute_once(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.sides[side].harness.once().is_some())
+    }
+
     /// The instructions of each function of a side that executes a benchmark once, by the
     /// names that linkers know. `None` where that can't be counted, or not until the deadline.
     pub(super) fn profile(
@@ -392,6 +400,31 @@ impl<'a> ComparedProgram<'a> {
             true => self.execution.profile(program, profiler, deadline, context),
             false => Ok(None),
         }
+    }
+
+    /// Samples of a side that runs a benchmark, as [`Execution::sample`].
+    pub(super) fn sample(
+        &mut self,
+        side: Side,
+        benchmark: Option<&str>,
+        sampling: Sampling<'_>,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+        if self.dialect() == Dialect::Gungraun {
+            return Ok(Err("they would be of valgrind, under which its harness runs it"));
+        }
+        let length = match self.runs_as_coded() {
+            true => RunLength::Own,
+            false => RunLength::Time(SAMPLED),
+        };
+        let program = &mut self.sides[side];
+        let arguments = benchmark.map_or(Some(Vec::new()), |name| program.only(&[name]));
+        let Some(arguments) = arguments else {
+            return Ok(Err("its harness does not run it alone"));
+        };
+        program.select(length, arguments);
+        self.execution.sample(program, sampling, deadline, context)
     }
 
     /// Enters a group of benchmarks into the plan, of the program number `number`, and

@@ -23,6 +23,9 @@ const LINKS: &str = "links";
 /// The folder of what its programs were seen to do.
 const RECORDS: &str = "watched";
 
+/// The folder of how its programs differ from others.
+const COMPARISONS: &str = "compared";
+
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactKey {
@@ -242,6 +245,11 @@ impl Artifact {
         self.path.join(RECORDS)
     }
 
+    /// The folder of how its programs differ from others.
+    pub(crate) fn comparisons(&self) -> PathBuf {
+        self.path.join(COMPARISONS)
+    }
+
     /// The name of its folder, which is that of its key.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
@@ -250,6 +258,12 @@ impl Artifact {
     /// The paths of its files below [`Artifact::files`].
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.manifest.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// The digest of one of its files.
+    pub(crate) fn digest(&self, file: &Path) -> Option<&str> {
+        let found = self.manifest.files.iter().find(|known| known.path == file);
+        found.map(|file| file.sha256.as_str())
     }
 
     /// The executable of a benchmark target.

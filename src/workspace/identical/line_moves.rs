@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::locations::MovedLocation;
 use super::moves::uses_places;
+use crate::exec::system::digest;
 use crate::model::side::Pair;
 use crate::workspace::git::text_diff::equal_lines;
 
@@ -30,7 +31,7 @@ impl LineMoves {
     /// paths, as in the base.
     pub(crate) fn explains(&self, location: &MovedLocation) -> bool {
         let ((base, column), (head, other_column)) = (location.base, location.head);
-        let lines = self.lines.get_or_init(|| self.read());
+        let lines = self.lines();
         let source = Path::new(&location.source);
         let path = match source.strip_prefix(&self.trees.base) {
             Ok(inside) => inside.to_owned(),
@@ -38,6 +39,16 @@ impl LineMoves {
         };
         let moved = path.to_str().and_then(|path| lines.get(path)?.get(&base));
         column == other_column && moved == Some(&head)
+    }
+
+    /// A digest of all that [`LineMoves::explains`] depends on.
+    pub(crate) fn digest(&self) -> String {
+        let all = (&self.trees.base, &self.workspace, self.lines());
+        digest(format!("{all:?}").as_bytes())
+    }
+
+    fn lines(&self) -> &BTreeMap<String, BTreeMap<u32, u32>> {
+        self.lines.get_or_init(|| self.read())
     }
 
     fn read(&self) -> BTreeMap<String, BTreeMap<u32, u32>> {

@@ -142,12 +142,12 @@ fn notices(outcome: &Outcome) -> Markup {
 /// Which functions of what has regressed execute more instructions.
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
-        @for Table { title, rows, rest } in outcome.explanations.iter().map(explanation::table) {
+        @for Table { title, caption, rows, rest } in outcome.explanations.iter().map(explanation::table) {
             section {
                 p { (sentence(&title)) }
                 @if !rows.is_empty() {
                     table.glance {
-                        caption { "Instructions of each function, the largest change first." }
+                        caption { (caption) }
                         thead {
                             tr {
                                 @for (at, heading) in explanation::HEADINGS.iter().enumerate() {

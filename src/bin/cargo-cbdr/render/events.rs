@@ -106,7 +106,7 @@ pub(crate) fn print(event: &Event<'_>) {
             layouts: plan.is_over_layouts(),
         }),
         Event::Pair { rows, progress } => print_pair(rows, progress),
-        Event::Explaining { benchmark } => line(&Line::Explaining { benchmark }),
+        Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
         Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
         Event::AllMeasured { .. }
         | Event::Watching { .. }

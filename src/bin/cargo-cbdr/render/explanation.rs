@@ -1,6 +1,6 @@
 //! Why a benchmark has regressed, as a table of functions, for all formats.
 
-use cargo_cbdr::model::explanation::{CountedFunction, Explanation};
+use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::{Pair, Side};
 
@@ -17,6 +17,8 @@ pub(crate) const HEADINGS: [&str; 5] = ["function", "base", "head", "change", "i
 pub(crate) struct Table {
     /// What it is about: a sentence without a full stop.
     pub(crate) title: String,
+    /// What its numbers are: a sentence.
+    pub(crate) caption: &'static str,
     /// A row for each function: see [`HEADINGS`].
     pub(crate) rows: Vec<[String; 5]>,
     /// What is left out, if anything is.
@@ -24,42 +26,67 @@ pub(crate) struct Table {
 }
 
 pub(crate) fn table(explanation: &Explanation) -> Table {
-    let Explanation { benchmark, instructions, functions } = explanation;
-    let number = |count: u64| text::value(count as f64, &Unit::Count);
-    let all = number(instructions.base);
+    let Explanation { benchmark, cost, functions } = explanation;
+    let (unit, caption) = match cost {
+        Cost::Instructions(_) => {
+            (Unit::Count, "Instructions of each function, the largest change first.")
+        }
+        Cost::Seconds(_) => (
+            Unit::Seconds,
+            "Time of an iteration spent in each function, by samples of perf, the largest change \
+             first.",
+        ),
+    };
+    let number = |value: f64| text::value(value, &unit);
+    let all = number(cost.values().base);
     if functions.is_empty() {
-        let title = format!(
-            "`{benchmark}` executes the same {all} instructions on both sides, function by \
-             function: what differs is how long they take, because of memory, caches or predicted \
-             branches"
-        );
-        return Table { title, rows: Vec::new(), rest: None };
+        let title = match cost {
+            Cost::Instructions(_) => format!(
+                "`{benchmark}` executes the same {all} instructions on both sides, function by \
+                 function: what differs is how long they take, because of memory, caches or \
+                 predicted branches"
+            ),
+            Cost::Seconds(_) => format!(
+                "samples of perf show no function of `{benchmark}` whose time differs by more than \
+                 it varies from run to run"
+            ),
+        };
+        return Table { title, caption, rows: Vec::new(), rest: None };
     }
     // The totals hold what differs from run to run.
-    let sum = |side: Side| functions.iter().map(|function| function.instructions[side]).sum();
-    let (before, after): (u64, u64) = (sum(Side::Base), sum(Side::Head));
-    let more = if after < before { "fewer" } else { "more" };
-    let title = format!(
-        "executed once, `{benchmark}` takes {} {more} instructions, of {all}",
-        number(after.abs_diff(before)),
-    );
-    let row = |function: &CountedFunction| {
-        let Pair { base, head } = function.instructions;
+    let sum = |side: Side| functions.iter().map(|function| function.cost.values()[side]).sum();
+    let (before, after): (f64, f64) = (sum(Side::Base), sum(Side::Head));
+    let change = number((after - before).abs());
+    let title = match cost {
+        Cost::Instructions(_) => {
+            let more = if after < before { "fewer" } else { "more" };
+            format!("executed once, `{benchmark}` takes {change} {more} instructions, of {all}")
+        }
+        Cost::Seconds(_) => {
+            let longer = if after < before { "shorter" } else { "longer" };
+            format!(
+                "by samples of perf, these functions of `{benchmark}` take {change} {longer}, \
+                     of {all} in all"
+            )
+        }
+    };
+    let row = |function: &FunctionCost| {
+        let Pair { base, head } = function.cost.values();
         let sign = if head > base { '+' } else { '-' };
-        let code = match (function.differs, base, head) {
-            (_, 0, _) => "on the head only",
-            (_, _, 0) => "on the base only",
-            (Some(true), ..) => "differs",
-            (Some(false), ..) => "is the same",
-            (None, ..) => "is not known",
+        let code = match function.differs {
+            _ if base == 0.0 => "on the head only",
+            _ if head == 0.0 => "on the base only",
+            Some(true) => "differs",
+            Some(false) => "is the same",
+            None => "is not known",
         };
-        let change = format!("{sign}{}", number(head.abs_diff(base)));
+        let change = format!("{sign}{}", number((head - base).abs()));
         [function.name.clone(), number(base), number(head), change, code.to_owned()]
     };
     let rows = functions.iter().take(FUNCTIONS).map(row).collect();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
     let rest = (rest > 0).then(|| format!("and {}", text::count(rest, "more function")));
-    Table { title, rows, rest }
+    Table { title, caption, rows, rest }
 }
 
 #[cfg(test)]
@@ -68,12 +95,17 @@ mod tests {
 
     fn explained(functions: &[(u64, u64, Option<bool>)]) -> Table {
         let functions = functions.iter().enumerate().map(|(place, (base, head, differs))| {
-            let instructions = Pair { base: *base, head: *head };
-            CountedFunction { name: format!("f{place}"), instructions, differs: *differs }
+            let cost = Cost::Instructions(Pair { base: *base, head: *head });
+            FunctionCost { name: format!("f{place}"), cost, differs: *differs }
         });
-        let instructions = Pair { base: 5000, head: 7000 };
+        let cost = Cost::Instructions(Pair { base: 5000, head: 7000 });
         let benchmark = "print".to_owned();
-        table(&Explanation { benchmark, instructions, functions: functions.collect() })
+        table(&Explanation { benchmark, cost, functions: functions.collect() })
+    }
+
+    fn sampled(functions: Vec<FunctionCost>) -> Table {
+        let cost = Cost::Seconds(Pair { base: 40e-9, head: 52e-9 });
+        table(&Explanation { benchmark: "print".to_owned(), cost, functions })
     }
 
     #[test]
@@ -107,5 +139,34 @@ mod tests {
         let table = explained(&[]);
         assert!(table.title.contains("the same 5.000 k instructions on both sides"), "{table:?}");
         assert_eq!((table.rows.len(), table.rest), (0, None));
+    }
+
+    #[test]
+    fn of_samples_the_time_of_an_iteration_is_shown() {
+        let function = |name: &str, base, head, differs| FunctionCost {
+            name: name.to_owned(),
+            cost: Cost::Seconds(Pair { base, head }),
+            differs,
+        };
+        let table = sampled(vec![
+            function("hot", 30e-9, 42e-9, Some(true)),
+            function("shared", 2e-9, 1e-9, Some(false)),
+            function("new", 0.0, 1e-9, Some(true)),
+        ]);
+        assert_eq!(
+            table.title,
+            "by samples of perf, these functions of `print` take 12.00 ns longer, of 40.00 ns in \
+             all"
+        );
+        assert!(table.caption.contains("samples of perf"), "{}", table.caption);
+        let rows = table.rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>();
+        let expected = [
+            "hot | 30.00 ns | 42.00 ns | +12.00 ns | differs",
+            "shared | 2.000 ns | 1.000 ns | -1.000 ns | is the same",
+            "new | 0 s | 1.000 ns | +1.000 ns | on the head only",
+        ];
+        assert_eq!(rows, expected);
+        let none = sampled(Vec::new());
+        assert!(none.title.contains("no function of `print`"), "{}", none.title);
     }
 }

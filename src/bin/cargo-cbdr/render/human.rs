@@ -60,7 +60,7 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 /// Prints why benchmarks have regressed.
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
-        let Table { title, rows, rest } = explanation::table(explanation);
+        let Table { title, rows, rest, .. } = explanation::table(explanation);
         fold::print(out, &line(&title), CONTINUED)?;
         let [function, base, head, change, code] = explanation::HEADINGS;
         let columns = [

@@ -171,9 +171,9 @@ impl Comment<'_> {
         if is_first { Ok(()) } else { writeln!(out) }
     }
 
-    /// Which functions execute more instructions.
+    /// Which functions make a benchmark slower.
     fn explain(&self, out: &mut String, explanation: &Explanation) -> fmt::Result {
-        let Table { title, rows, rest } = explanation::table(explanation);
+        let Table { title, rows, rest, .. } = explanation::table(explanation);
         writeln!(out, "<p>{}</p>\n", self.prose(&title))?;
         if rows.is_empty() {
             return Ok(());

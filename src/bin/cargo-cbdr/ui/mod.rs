@@ -17,6 +17,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::error::system_hint;
 use cargo_cbdr::flows::event::Event;
+use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
@@ -260,9 +261,14 @@ impl Ui {
                     self.live.show(vec![line]);
                 }
             }
-            Event::Explaining { benchmark } => {
-                self.status("Counting", &format!("the instructions of `{benchmark}`"));
-            }
+            Event::Explaining { benchmark, evidence } => match evidence {
+                Evidence::Instructions => {
+                    self.status("Counting", &format!("the instructions of `{benchmark}`"));
+                }
+                Evidence::Samples => {
+                    self.status("Profiling", &format!("`{benchmark}` with samples of perf"));
+                }
+            },
             Event::TryingLengths { group, groups } => {
                 if self.is_live() {
                     self.live.show(vec![format!("  trying run lengths: {group} of {groups}")]);
