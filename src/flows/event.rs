@@ -5,6 +5,7 @@ use crate::engine::plan::Plan;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::row::{Row, Values};
+use crate::model::side::Side;
 use crate::workspace;
 
 /// Something happened. Sent between runs only: while a benchmark runs, nobody
@@ -23,13 +24,23 @@ pub enum Event<'a> {
         /// Why that can't be told.
         why: &'a str,
     },
-    /// A benchmark is being watched, to see whether it runs code that differs between the
+    /// An unmeasured run of a program with several of them begins.
+    WarmUpRun {
+        /// The side.
+        side: Side,
+        /// Which of the program's unmeasured runs it is, from 1, and how many there are.
+        place: (usize, usize),
+        /// How long the previous one took, seconds; `None` before the first.
+        previous_seconds: Option<f64>,
+    },
+    /// A program is traced, to see whether its benchmarks run code that differs between the
     /// sides.
     Watching {
-        /// Which of the benchmarks it is, from 1.
-        benchmark: usize,
-        /// How many benchmarks there are.
-        benchmarks: usize,
+        /// The program.
+        program: &'a str,
+        /// Which of its benchmarks it is, from 1, and how many there are; `None` for all at
+        /// once.
+        place: Option<(usize, usize)>,
     },
     /// The instructions of what has regressed are being counted.
     Explaining {

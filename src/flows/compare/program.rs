@@ -19,6 +19,7 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
+use crate::flows::event::Event;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -144,7 +145,7 @@ impl<'a> ComparedProgram<'a> {
     pub(super) fn warm_up(
         &mut self,
         context: Context<'_>,
-        begins: impl FnOnce(&str),
+        on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<WarmUp, Error> {
         if self.is_left_out() {
             let nothing = Pair::both(|_| Vec::new());
@@ -157,16 +158,23 @@ impl<'a> ComparedProgram<'a> {
         }
         let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
-            begins(&execution.benchmark.name);
+            on_event(Event::WarmingUp(&execution.benchmark.name));
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
+        let (mut number, mut previous_seconds) = (0, None);
         let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
         let execution = &mut self.execution;
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
                 let filter = self.part.filter();
-                execution.run_all(&mut self.sides[side], length, filter, context)
+                number += 1;
+                let place = (number, 2 * warmup as usize);
+                on_event(Event::WarmUpRun { side, place, previous_seconds });
+                let begin = Instant::now();
+                let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
+                previous_seconds = Some(begin.elapsed().as_secs_f64());
+                Ok(readings)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();

@@ -199,9 +199,7 @@ impl Session<'_, '_> {
             self.notice(notice);
         }
         let program = &mut self.programs[number];
-        let on_event = &mut *self.on_event;
-        let begins = |name: &str| on_event(Event::WarmingUp(name));
-        let warm_up = program.warm_up(self.context, begins)?;
+        let warm_up = program.warm_up(self.context, &mut *self.on_event)?;
         let reported = metrics_of(warm_up.readings.as_ref());
         for notice in program.execution.take_refusals(&reported)? {
             self.notice(notice);

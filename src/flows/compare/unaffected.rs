@@ -121,7 +121,8 @@ impl Watcher<'_, '_> {
         let only = names.first().filter(|_| count == 1 && has_more);
         let only = only.and_then(Option::as_deref);
         if is_alone || self.has_same_code() {
-            on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
+            let program = &self.program.execution.benchmark.name;
+            on_event(Event::Watching { program, place: None });
             let all: BTreeSet<_> =
                 discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
             match self.enters(only)? {
@@ -166,7 +167,8 @@ impl Watcher<'_, '_> {
             if Instant::now() >= self.deadline {
                 break;
             }
-            on_event(Event::Watching { benchmark: done + 1, benchmarks: count });
+            let program = &self.program.execution.benchmark.name;
+            on_event(Event::Watching { program, place: Some((done + 1, count)) });
             let found = &discovery.benchmarks[place];
             // The program's own metrics belong to no benchmark.
             let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };

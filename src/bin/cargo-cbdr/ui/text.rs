@@ -5,6 +5,7 @@ use cargo_cbdr::model::layouts::Placing;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::stretched;
 use cargo_cbdr::workspace::git::abbreviated;
 
@@ -123,6 +124,27 @@ pub(crate) fn seconds(seconds: f64) -> String {
         s if s < 120.0 => format!("{s:.0}s"),
         s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
         s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+/// Which of the unmeasured runs begins: `run 2 of 2, head; run 1 took 25s`.
+pub(crate) fn warm_up_run(
+    side: Side,
+    (number, runs): (usize, usize),
+    previous_seconds: Option<f64>,
+) -> String {
+    let previous = previous_seconds
+        .map_or_else(String::new, |time| format!("; run {} took {}", number - 1, seconds(time)));
+    format!("run {number} of {runs}, {side}{previous}")
+}
+
+/// What is being traced: all benchmarks of a program, or one of several.
+pub(crate) fn watching(program: &str, place: Option<(usize, usize)>) -> String {
+    match place {
+        None => format!("checking whether `{program}` runs changed code"),
+        Some((number, of)) => {
+            format!("checking which benchmarks of `{program}` run changed code: {number} of {of}")
+        }
     }
 }
 
@@ -353,6 +375,17 @@ mod tests {
         for (fraction, expected) in table {
             assert_eq!(percent(fraction), expected);
         }
+    }
+
+    #[test]
+    fn what_runs_before_sampling_is_named_with_the_time_that_it_takes() {
+        assert_eq!(warm_up_run(Side::Base, (1, 2), None), "run 1 of 2, base");
+        assert_eq!(warm_up_run(Side::Head, (2, 2), Some(24.6)), "run 2 of 2, head; run 1 took 25s");
+        assert_eq!(watching("parse", None), "checking whether `parse` runs changed code");
+        assert_eq!(
+            watching("parse", Some((3, 14))),
+            "checking which benchmarks of `parse` run changed code: 3 of 14"
+        );
     }
 
     #[test]
