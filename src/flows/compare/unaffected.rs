@@ -29,6 +29,9 @@ use crate::workspace::functions;
 /// The part of the time limit that watching may take besides.
 const PART: f64 = 0.1;
 
+/// How many times as long as a pair a program without a changed function may be traced.
+const MOST_PAIRS: f64 = 2.0;
+
 /// The folder in a target folder where the files of build scripts are.
 const BUILD: &str = "build";
 
@@ -81,10 +84,21 @@ impl Session<'_, '_> {
             let context = *context;
             let mut watcher =
                 Watcher { program, watching, changed, changed_files, deadline, context };
-            has_same_code &= watcher.has_same_code();
+            let is_same_code = watcher.has_same_code();
+            let begin = Instant::now();
+            if is_same_code {
+                // It is traced once on each side, which takes about as long as a pair and saves
+                // all of its pairs.
+                let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
+                watcher.deadline = deadline.max(begin + pairs);
+            }
             let looked = watcher.look_at(discovery, on_event);
             watcher.watching.as_ref().map(Watching::keep);
             looked.map_err(Stop::into_error)?;
+            if is_same_code {
+                deadline += begin.elapsed();
+            }
+            has_same_code &= is_same_code;
         }
         let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
         if benchmarks > 0 {
@@ -142,6 +156,9 @@ impl Watcher<'_, '_> {
         // What is entered before the first benchmark is entered by all.
         let before = self.entered(Some(NO_BENCHMARK))?;
         let why = match &before {
+            None if Instant::now() >= self.deadline => {
+                Some("the time for tracing was over".to_owned())
+            }
             None => {
                 Some("what the program does before the first of them can't be traced".to_owned())
             }
