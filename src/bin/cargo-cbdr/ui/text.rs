@@ -94,6 +94,13 @@ pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     }
 }
 
+/// An interval right after its change: a single end gets brackets, since `+22% ≥ +15%` would read
+/// as a comparison of the two.
+pub(crate) fn bounds(lower: Option<f64>, upper: Option<f64>) -> String {
+    let interval = interval(lower, upper);
+    if interval.starts_with(['≥', '≤']) { format!("[{interval}]") } else { interval }
+}
+
 /// A verdict as a person says it.
 pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -300,9 +307,9 @@ pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult) -> Strin
     let on_average = if average.is_some() { " on average" } else { "" };
     let metric = average.as_ref().unwrap_or(metric);
     let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let bounds = bounds(metric.summary.lower, metric.summary.upper);
     let (name, metric) = (&benchmark.name, &metric.name);
-    format!("{name}: {metric} {change} {interval}{on_average}, {}", count(benchmark.pairs, "pair"))
+    format!("{name}: {metric} {change} {bounds}{on_average}, {}", count(benchmark.pairs, "pair"))
 }
 
 /// A percentage without the noise of its last digits.
@@ -348,13 +355,13 @@ pub(crate) fn sample_line(
     rows: Option<u64>,
 ) -> String {
     let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let bounds = bounds(metric.summary.lower, metric.summary.upper);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
     let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
-    format!("  {name} {} {change} {interval}; {rows}{verdict}", line(&metric.name))
+    format!("  {name} {} {change} {bounds}; {rows}{verdict}", line(&metric.name))
 }
 
 #[cfg(test)]
@@ -464,6 +471,8 @@ mod tests {
     fn no_end_of_an_interval_is_an_infinity() {
         assert_eq!(interval(Some(-0.01), Some(0.2)), "[-1.00%, +20.0%]");
         assert_eq!(interval(Some(0.086), None), "≥ +8.60%");
+        assert_eq!(bounds(Some(0.086), None), "[≥ +8.60%]");
+        assert_eq!(bounds(Some(0.01), Some(0.02)), "[+1.00%, +2.00%]");
         assert_eq!(interval(Some(f64::NEG_INFINITY), Some(0.02)), "≤ +2.00%");
         assert_eq!(interval(None, Some(f64::INFINITY)), "not yet bounded");
     }
