@@ -1,5 +1,5 @@
-//! Why a benchmark has regressed: the functions that execute more instructions, counted by
-//! valgrind while the benchmark is executed once in each of a few runs.
+//! Why a benchmark regressed: the functions that execute more instructions. Valgrind
+//! counts them while the benchmark is executed once, in each of a few runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -17,17 +17,18 @@ use crate::model::outcome::BenchmarkResult;
 use crate::model::side::{Pair, Side};
 use crate::workspace::functions;
 
-/// How many regressions are explained, the largest first.
+/// The maximum number of regressions to explain, the largest first.
 const MOST: usize = 3;
 
-/// How often each side is executed. What random seeds change differs between these, too: of
-/// such functions all runs of one side lie beyond all of the other in one of ten.
+/// How often each side is executed. Functions whose work depends on random seeds differ
+/// between these runs, too: only in one of ten cases do all runs of one side exceed all of
+/// the other.
 const RUNS: usize = 3;
 
-/// How long counting is cheap.
+/// Counting that takes no longer than this is considered cheap.
 const CHEAP: Duration = Duration::from_secs(15);
 
-/// The instructions of functions, by the names that people read, in each of the runs.
+/// The instructions of functions in each run, by their demangled names.
 type Counts = BTreeMap<String, [u64; RUNS]>;
 
 impl Session<'_, '_> {
@@ -76,8 +77,8 @@ impl Session<'_, '_> {
         Ok(explanations)
     }
 
-    /// The instructions of the functions of both sides. `None` where they can't be counted,
-    /// or not until the deadline.
+    /// The instructions of the functions of both sides. `None` if they can't be counted, or
+    /// not before the deadline.
     fn count(
         &mut self,
         program: usize,
@@ -100,13 +101,13 @@ impl Session<'_, '_> {
     }
 }
 
-/// The largest change of a benchmark that is a regression.
+/// The largest regression of a benchmark.
 fn worst(result: &BenchmarkResult) -> f64 {
     let changes = result.metrics.iter().filter_map(|metric| metric.summary.change);
     changes.fold(f64::NEG_INFINITY, |worst, change| worst.max(change.abs()))
 }
 
-/// The names of the functions whose code differs between the sides, where that is known.
+/// The names of the functions whose code differs between the sides, if known.
 fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
     let changed = program.changed_functions()?;
     Some(changed.iter().map(|function| function.name.clone()).collect())
