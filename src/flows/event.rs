@@ -1,4 +1,4 @@
-//! What the outside may learn while a flow runs.
+//! What is reported while a flow runs.
 
 use crate::engine::experiment::Progress;
 use crate::engine::plan::Plan;
@@ -8,20 +8,19 @@ use crate::model::row::{Row, Values};
 use crate::model::side::Side;
 use crate::workspace;
 
-/// Something happened. Sent between runs only: while a benchmark runs, nobody
-/// is told anything.
+/// Something happened. Events are sent between runs only: while a benchmark
+/// runs, nothing is reported.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// Both sides are being fetched, checked out or built.
     Workspace(workspace::Event<'a>),
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
-    /// All benchmarks of a program are measured, since it can't be told which do the same on
-    /// both sides.
+    /// All benchmarks of a program are measured, since it is not known which are unaffected.
     AllMeasured {
         /// The program.
         benchmark: &'a str,
-        /// Why that can't be told.
+        /// Why that is not known.
         why: &'a str,
     },
     /// An unmeasured run of a program with several of them begins.
@@ -42,35 +41,35 @@ pub enum Event<'a> {
         /// once.
         place: Option<(usize, usize)>,
     },
-    /// The instructions of what has regressed are being counted.
+    /// The instructions of a regressed benchmark are counted.
     Explaining {
         /// The benchmark.
         benchmark: &'a str,
     },
-    /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
-    /// to be.
+    /// The unmeasured runs begin that determine how long the runs of a group of
+    /// benchmarks should be.
     TryingLengths {
-        /// Which of the groups it is, from 1.
+        /// The number of the group, from 1.
         group: usize,
-        /// How many groups there are.
+        /// The number of groups.
         groups: usize,
     },
     /// Sampling begins.
     Sampling(&'a Plan),
-    /// What has regressed as built is sampled again over layouts.
+    /// What regressed as built is sampled again over layouts.
     OverLayouts(&'a Plan),
     /// A pair is complete.
     Pair {
-        /// The rows of its runs, in their order.
+        /// The rows of its runs, in order.
         rows: &'a [Row],
-        /// How far sampling has come.
+        /// The progress of sampling.
         progress: &'a Progress<'a>,
     },
-    /// Sampling has ended, after at least one pair, whatever ended it.
+    /// Sampling has ended for any reason, after at least one pair.
     Sampled(&'a Progress<'a>),
     /// Sampling of any commands begins.
     Rounds {
-        /// The metrics that a run has, in order.
+        /// The metrics of a run, in order.
         metrics: &'a [Metric],
         /// The seed of the order.
         seed: u64,
@@ -79,10 +78,10 @@ pub enum Event<'a> {
     Round {
         /// Its number, from 1.
         number: u64,
-        /// The labels of any commands and what they measured, in the order of the runs.
+        /// The label and the values of each run, in order.
         runs: &'a [(&'a str, Values)],
     },
-    /// Something the user should know; it is in the result, too.
+    /// Something the user should know, also part of the result.
     Notice(&'a Notice),
 }
 
