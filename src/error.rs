@@ -506,7 +506,10 @@ fn longer_limit(needed: Duration, benchmarks: usize) -> String {
     let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
     match benchmarks {
         1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
-        _ => format!("allow `--time-limit {wanted}`, or choose fewer benchmarks with `--filter`"),
+        _ => format!(
+            "choose fewer benchmarks with `--bench` or `--filter`, or allow `--time-limit {wanted}` \
+             or more"
+        ),
     }
 }
 

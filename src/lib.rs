@@ -1,59 +1,57 @@
 //! Continuous benchmarking, done right: *did this branch make the benchmark
 //! slower than its merge-base with `main`, by more than the threshold?*
 //!
-//! The library belongs to the program `cargo-cbdr`: it is no stable interface,
-//! and changes with it.
+//! The library exists for the program `cargo-cbdr`. It is not a stable interface
+//! and changes with the program.
 //!
 //! # The story
 //!
 //! [`compare`] finds the two commits, checks both out into worktrees in the cache
 //! and lets cargo build them ([`workspace`]). Then it measures them in pairs:
-//! [`engine`] says whose turn it is, [`exec`] runs that side and gives a row,
-//! and [`engine`] takes the row and says what is known ([`stats`]), until the
-//! interval of the relative change lies wholly on one side of the threshold. The
-//! library measures; the binary `cargo-cbdr` talks.
+//! [`engine`] decides which side runs next, [`exec`] runs it and returns a row,
+//! and [`engine`] adds the row to its estimates ([`stats`]), until the interval
+//! of the relative change lies entirely on one side of the threshold. The library
+//! measures; the binary `cargo-cbdr` handles all input and output.
 //!
 //! # The map
 //!
-//! A file imports only from the rooms above it in this list; a test holds that,
-//! and the map.
+//! A file imports only from its own module and from those above it in this list.
+//! A test enforces this, and keeps the map complete.
 //!
-//! - [`model`]: the nouns, and every word that users type. Plain data.
-//! - [`stats`]: sums, intervals, evidence. Pure. `quantile` alone names
-//!   statrs.
-//! - [`settings`]: flags and the tables in `Cargo.toml`, each setting declared
-//!   once, layer over layer. Beside `cli` it alone names clap.
-//! - [`engine`]: the experiment: whose turn it is, from a seed, and each
-//!   metric from its first pair to its verdict. Pure: no process, no clock.
-//! - [`error`]: what went wrong, with a hint. Knows the errors of all rooms.
-//! - [`exec`]: runs programs and reads what they measured. `exec/process` alone
-//!   has `unsafe` or names libc, signal-hook and windows-sys; beside it only
-//!   `exec/system` and `exec/meter` know which system it is.
-//! - [`workspace`]: from two revisions to two sets of executables.
-//!   `workspace/git` alone names git2, `workspace/cargo` cargo_metadata.
+//! - [`model`]: the data types that all modules share, and the names that users type. Plain data.
+//! - [`stats`]: sums, intervals, sequential tests. Pure. Only `quantile` uses statrs.
+//! - [`settings`]: flags and the tables in `Cargo.toml`; each setting is declared once and
+//!   resolved layer by layer. Besides `cli`, only this module uses clap.
+//! - [`engine`]: the experiment: the order of runs, from a seed, and each metric from its first
+//!   pair to its verdict. Pure: no processes, no clock.
+//! - [`error`]: what went wrong, with a hint. Collects the errors of all modules.
+//! - [`exec`]: runs programs and reads what they measured. Only `exec/process` has `unsafe` and
+//!   uses libc, signal-hook and windows-sys; besides it, only `exec/system` and `exec/meter`
+//!   depend on the operating system.
+//! - [`workspace`]: from two revisions to two sets of executables. Only `workspace/git` uses
+//!   git2, only `workspace/cargo` uses cargo_metadata.
 //! - [`samples`]: rows of samples: CSV, pairing, shards.
-//! - [`flows`]: what a user can ask for, each a loop that reads from top to
-//!   bottom.
-//! - `bin/cargo-cbdr/`: the voice. `cli` alone names clap_complete and
-//!   clap_mangen, `page` alone maud and plotters.
+//! - [`flows`]: what the subcommands do, each written to be read from top to bottom.
+//! - `bin/cargo-cbdr/`: the user interface. Only `cli` uses clap_complete and clap_mangen, only
+//!   `page` uses maud and plotters.
 //!
 //! # The words
 //!
 //! - *artifact*: an executable in the cache, with what its build has read.
 //! - *base*, *head*: the two sides; the head is judged against the base.
 //! - *baseline*: a base that has the benchmark and builds.
-//! - *benchmark*: something with a name that a program measures; the program
-//!   itself where it reports none.
-//! - *companion*: the file beside a file of samples that says what they are of.
-//! - *gate*: a metric that decides, with its threshold.
-//! - *harness*: what runs the benchmarks inside of a program and prints their
-//!   numbers: criterion, divan, gungraun, bencher, libtest.
+//! - *benchmark*: something that a program measures under a name; the program itself if it
+//!   reports no names.
+//! - *companion*: the file next to a file of samples that describes them: commits, seed, settings.
+//! - *gate*: a metric that decides the verdict, with its threshold.
+//! - *harness*: the library that runs the benchmarks inside a program and prints their results:
+//!   criterion, divan, gungraun, bencher, libtest.
 //! - *label*: the first column of a samples file: `base`, `head`, or
 //!   `NAME/head`.
-//! - *merge-base*: the newest commit that both branches have.
+//! - *merge-base*: the newest common ancestor of both branches.
 //! - *metric*: what is measured, with a unit and which way is better.
-//! - *outcome*: what came of a comparison, or of an analysis of samples.
-//! - *pair*: a run of each side, next to each other in time.
+//! - *outcome*: the result of a comparison, or of an analysis of samples.
+//! - *pair*: one run of each side, one right after the other.
 //! - *repository cache*: the part of the cache that belongs to one repository.
 //! - *row*: the values of one benchmark in one run.
 //! - *run*: one execution of a program.

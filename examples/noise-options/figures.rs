@@ -1,4 +1,4 @@
-//! Spreads, and how sure they are.
+//! Standard deviations of the log-ratios, their uncertainty, and the tables.
 
 use crate::ways::{Measured, Way};
 
@@ -33,7 +33,7 @@ impl Random {
 pub struct Figures {
     wall: Vec<f64>,
     cpu: Vec<f64>,
-    /// The median time of a run on the wall, seconds.
+    /// The median wall time of a run, seconds.
     typical: f64,
 }
 
@@ -60,15 +60,15 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The deviation of normal values with the same median absolute deviation:
-/// single runs that are far off do not count.
+/// The standard deviation of a normal distribution with the same median
+/// absolute deviation; outliers hardly affect it.
 fn typical_deviation(values: &[f64]) -> f64 {
     let middle = median(values.to_vec());
     1.4826 * median(values.iter().map(|value| (value - middle).abs()).collect())
 }
 
-/// A figure of two lists of pairs with the rounds drawn anew 1000 times, in
-/// ascending order.
+/// The bootstrap distribution of a statistic of two lists of pairs: 1000
+/// values in ascending order, from rounds drawn with replacement.
 fn drawn(one: &[f64], other: &[f64], figure: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
     let mut random = Random::seeded(1);
     let draw = |_| {
@@ -81,8 +81,9 @@ fn drawn(one: &[f64], other: &[f64], figure: impl Fn(&[f64], &[f64]) -> f64) -> 
     draws
 }
 
-/// The spread that the same runs have where a coin decides the side of each
-/// and the sides are compared as two samples: for a pair's worth of runs.
+/// The standard deviation that the same runs have without pairs, scaled to two
+/// runs: a coin decides the side of each run, and the sides are compared as two
+/// independent samples.
 fn coin_flips(pairs: &[Measured], value: fn(&Measured) -> [f64; 2]) -> f64 {
     let runs: Vec<f64> = pairs.iter().flat_map(value).map(f64::ln).collect();
     let mut random = Random::seeded(2);
@@ -101,8 +102,8 @@ fn coin_flips(pairs: &[Measured], value: fn(&Measured) -> [f64; 2]) -> f64 {
 
 pub fn print(ways: &[Way], figures: &[Figures], plain: &[Measured]) {
     println!(
-        "| option | a run, ms | sd of ln(y/x), % | its variance against none (90 % interval) | sd \
-         without stragglers, % | sd of processor time, % |"
+        "| option | median run, ms | SD of ln(y/x), % | variance relative to none (90 % interval) | \
+         robust SD, % | SD of CPU time, % |"
     );
     println!("|---|--:|--:|--:|--:|--:|");
     let none = &figures[0];
@@ -118,7 +119,7 @@ pub fn print(ways: &[Way], figures: &[Figures], plain: &[Measured]) {
                     cost * variance(&own.wall, &none.wall),
                     cost * draws[50],
                     cost * draws[950],
-                    if cost > 1.0 { " for the same runs" } else { "" }
+                    if cost > 1.0 { " for the same number of runs" } else { "" }
                 )
             }
         };
@@ -134,7 +135,7 @@ pub fn print(ways: &[Way], figures: &[Figures], plain: &[Measured]) {
     }
     let wall = coin_flips(plain, |pair| pair.wall);
     println!(
-        "| none, sides by coin flips | {:.2} | {:.2} | {:.2} | | {:.2} |\n",
+        "| none, unpaired (sides drawn by coin flips) | {:.2} | {:.2} | {:.2} | | {:.2} |\n",
         1e3 * none.typical,
         100.0 * wall,
         (wall / deviation(&none.wall)).powi(2),
@@ -144,7 +145,8 @@ pub fn print(ways: &[Way], figures: &[Figures], plain: &[Measured]) {
 
 pub fn print_user_time(measured: &[(usize, Vec<f64>)]) {
     println!(
-        "| runs a measurement | mean, ms | measurements of 0, % | sd, % of the mean | variance for the same runs |"
+        "| runs per measurement | mean, ms | measurements of 0, % | SD, % of the mean | \
+         relative variance for the same number of runs |"
     );
     println!("|--:|--:|--:|--:|--:|");
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

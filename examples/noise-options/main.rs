@@ -1,13 +1,13 @@
-//! What each way of keeping noise out of runs does on this machine: the spread
-//! of the log-ratio within pairs of one program with itself.
+//! Measures the effect of each noise option on this machine: the standard
+//! deviation of the log-ratio within pairs of runs of the same program.
 //!
 //! ```text
 //! cargo run --release --example noise-options                 # ten minutes
-//! cargo run --release --example noise-options -- --rounds 30  # a look
+//! cargo run --release --example noise-options -- --rounds 30  # a quick look
 //! ```
 //!
-//! Every round measures a pair under each of the ways, in a shuffled order, so
-//! that all of them see the same machine. The output goes into `docs/noise.md`.
+//! Each round measures one pair per option, in random order, so that all
+//! options meet the same conditions. The tables go into `docs/noise-options.md`.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
@@ -26,14 +26,14 @@ use ways::{Lab, Way};
 
 const SEED: u64 = 20_261_121;
 
-/// Rounds of each program unless told otherwise.
+/// The number of rounds per program, without `--rounds`.
 const ROUNDS: usize = 200;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let mut rounds = ROUNDS;
     match (args.next().as_deref(), args.next()) {
-        // The programs that are measured are this one.
+        // The measured programs are this executable, called with `--work`.
         (Some("--work"), Some(name)) => {
             work::work(&name);
             return Ok(());
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let helper = Helper::start()?;
     let lab = Lab::new(&helper, Interrupt::never()?)?;
-    println!("Made by `cargo run --release --example noise-options -- --rounds {rounds}`");
+    println!("Printed by `cargo run --release --example noise-options -- --rounds {rounds}`");
     println!("on {}.\n", machine());
     for (name, about) in work::PROGRAMS {
         let start = Instant::now();
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (0..rounds).map(|_| lab.user_time("short", runs)).collect()
     };
     let tick = cargo_cbdr::exec::process::tick();
-    println!("The kernel's tick is {:.0} ms. {rounds} measurements each.\n", 1e3 * tick);
+    println!("The kernel's tick is {:.0} ms; {rounds} measurements each.\n", 1e3 * tick);
     let measured = [1, 5, 24].map(|runs| measure(runs).map(|values| (runs, values)));
     figures::print_user_time(&measured.into_iter().collect::<Result<Vec<_>, _>>()?);
     Ok(())
@@ -89,5 +89,5 @@ fn machine() -> String {
     let model = processor.name.unwrap_or_else(|| "an unknown processor".to_owned());
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let kind = if virtual_machine { " of a virtual machine" } else { "" };
-    format!("{cpus} processors{kind} ({model}), load {} at the beginning", load())
+    format!("{cpus} processors{kind} ({model}), load {} at the start", load())
 }

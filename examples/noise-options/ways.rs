@@ -1,4 +1,4 @@
-//! The ways of keeping noise out of a pair.
+//! The options that are compared, and how a pair is measured under each.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use cargo_cbdr::exec::process::{
     Command, Helper, Interrupt, Isolation, Outcome, allowed_cpus, pages,
 };
 
-/// How many runs the ways that repeat put into a measurement.
+/// The number of runs per measurement, for options that repeat.
 pub const RUNS: usize = 5;
 
-/// A way.
+/// An option against noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Plain,
@@ -31,7 +31,7 @@ impl Way {
         all.into_iter().filter(|way| way.isolation().rehearse().is_ok()).collect()
     }
 
-    /// The option.
+    /// The option as it is written on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Way::Plain => "none",
@@ -46,7 +46,7 @@ impl Way {
         }
     }
 
-    /// How many runs of a side a pair costs.
+    /// The number of runs per side in a pair.
     pub fn runs(self) -> usize {
         if matches!(self, Way::Mean | Way::Least) { RUNS } else { 1 }
     }
@@ -64,8 +64,7 @@ impl Way {
     }
 }
 
-/// A pair: the first run and the second one, seconds on the wall, and of
-/// processor time.
+/// A pair, first and second run: wall time and CPU time, seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     pub wall: [f64; 2],
@@ -83,7 +82,7 @@ impl<'a> Lab<'a> {
         Ok(Lab { helper, never, program: std::env::current_exe()? })
     }
 
-    /// The mean user time of so many runs in a row, seconds.
+    /// The mean user time of `runs` consecutive runs, seconds.
     pub fn user_time(&self, name: &str, runs: usize) -> Result<f64, Box<dyn std::error::Error>> {
         let command = self.command(name, Way::Plain);
         let mut sum = 0.0;
@@ -105,7 +104,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Measures a pair of a program with itself.
+    /// Measures one pair of runs of the program `name`.
     pub fn pair(&self, name: &str, way: Way) -> Result<Measured, Box<dyn std::error::Error>> {
         let command = self.command(name, way);
         let mut measured = Measured { wall: [0.0; 2], cpu: [0.0; 2] };

@@ -1,16 +1,15 @@
-//! The programs that are measured: one that computes, one that waits for
-//! memory, one that is over at once.
+//! The measured programs: CPU-bound, memory-bound, and short.
 
 use std::hint::black_box;
 
-/// Their names, and what they are.
+/// Names and descriptions.
 pub const PROGRAMS: [(&str, &str); 3] = [
-    ("cpu", "A program that computes"),
-    ("memory", "A program that waits for memory, 32 MB"),
+    ("cpu", "A CPU-bound program"),
+    ("memory", "A memory-bound program, 32 MB"),
     ("short", "A short program"),
 ];
 
-/// Does the work of a name.
+/// Runs the program of this name.
 pub fn work(name: &str) {
     match name {
         "cpu" => compute(16_000_000),
@@ -28,7 +27,7 @@ fn compute(rounds: u64) {
     black_box(sum);
 }
 
-/// Follows numbers through `places` of 8 bytes, of which none can be foreseen.
+/// Chases unpredictable indices through an array of `places` 8-byte numbers.
 fn chase(places: usize, steps: usize) {
     let mut memory = vec![0u64; places];
     for (number, place) in memory.iter_mut().enumerate().step_by(8) {

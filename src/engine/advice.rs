@@ -1,6 +1,6 @@
-//! What would bring the verdicts that are open at the end, tried on the pairs at hand. It
-//! is advice for the next comparison and no verdict: whoever chooses what decides after
-//! having seen the pairs has chosen the answer.
+//! What would decide the verdicts that are undecided at the end, tried on the pairs at
+//! hand. This is advice for the next comparison, not a verdict: choosing what decides
+//! after seeing the pairs would be choosing the result.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::test::MetricTest;
 use crate::model::notice::Advice;
 use crate::stats::forecast::Forecast;
 
-/// The thresholds that are tried, fractions.
+/// The thresholds to try, fractions.
 const THRESHOLDS: [f64; 4] = [0.03, 0.05, 0.1, 0.2];
 
-/// A forecast is rough: the time that is named has this much room.
+/// A forecast is rough: the suggested time is longer by this factor.
 const ROOM: f64 = 1.25;
 
-/// Nobody waits for longer, seconds.
+/// The longest time to suggest, seconds.
 const LONGEST: f64 = 86_400.0;
 
-/// A test that is open at the end.
+/// A test that is undecided at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenTest<'a> {
     pub(super) test: &'a MetricTest,
@@ -27,8 +27,8 @@ pub(super) struct OpenTest<'a> {
     pub(super) pair_seconds: f64,
 }
 
-/// What would decide these tests, if there are any. `elapsed` is how long was sampled,
-/// seconds.
+/// What would decide these tests, if there are any. `elapsed` is the time spent on
+/// sampling, seconds.
 pub(super) fn advice(open: &[OpenTest<'_>], elapsed: f64) -> Option<Advice> {
     if open.is_empty() {
         return None;
@@ -41,7 +41,7 @@ pub(super) fn advice(open: &[OpenTest<'_>], elapsed: f64) -> Option<Advice> {
     })
 }
 
-/// The other metric of the same unit that would have decided most of them.
+/// The other metric of the same unit that would have decided the largest number of them.
 fn metric(open: &[OpenTest<'_>]) -> Option<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for OpenTest { test, others, .. } in open {
@@ -56,7 +56,7 @@ fn metric(open: &[OpenTest<'_>]) -> Option<(String, usize)> {
     Some((most.0.to_owned(), most.1))
 }
 
-/// The smallest threshold that would have decided as many of them as any.
+/// The smallest threshold that would have decided the largest number of them.
 fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
     let decided = |threshold: f64| {
         let larger = |test: &MetricTest| test.threshold().is_some_and(|own| own < threshold);
@@ -66,8 +66,8 @@ fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
     THRESHOLDS.into_iter().find(|threshold| decided(*threshold) == most).map(|one| (one, most))
 }
 
-/// The time limit with which those are expected to be decided for which there is a
-/// forecast, seconds.
+/// The time limit within which all tests with a forecast should be decided,
+/// seconds.
 fn time(open: &[OpenTest<'_>], elapsed: f64) -> Option<(f64, usize)> {
     let left = open.iter().filter_map(|one| match one.test.forecast() {
         Forecast::Pairs(pairs) => {
@@ -100,7 +100,7 @@ mod tests {
     use crate::stats::estimator::Levels;
     use crate::stats::noise::TestNoise;
 
-    /// A test with 40 pairs of a change with normal noise of this deviation.
+    /// A test with 40 pairs of this change, with normal noise of this standard deviation.
     fn test(name: &str, gate: Option<f64>, change: f64, noise: f64) -> MetricTest {
         let gate = gate.map(|threshold| Gate::new(name, threshold));
         let levels = Levels::new(0.95, 3);

@@ -1,4 +1,4 @@
-//! The experiment: whose turn it is, what the pairs say, and when it ends.
+//! The experiment: which pair comes next, what the pairs show, and when sampling ends.
 //!
 //! A state machine without processes and without a clock. The caller asks for the
 //! [next](Experiment::next) turn, measures it, [pushes](Experiment::push) the
@@ -32,31 +32,31 @@ use crate::model::side::Side;
 use crate::stats::family::Family;
 use crate::stats::forecast::Forecast;
 
-/// How many pairs there are before a forecast is given: fewer say too little about
-/// the noise.
+/// The number of pairs before the first forecast: fewer show too little of the
+/// noise.
 const PAIRS_TO_FORESEE: u64 = 20;
 
-/// How far beyond the limit a forecast has to be. Forecasts are rough.
+/// How many times the limit a forecast has to be for a warning, since forecasts are rough.
 const CLEARLY: f64 = 2.0;
 
-/// A forecast below this part of the pairs so far is not believed: whoever has needed
-/// many pairs may well need more.
+/// The smallest forecast, as a fraction of the pairs so far: a test that has taken
+/// many pairs may well take more.
 const SOONEST: f64 = 0.25;
 
-/// A forecast beyond this many times the pairs so far is taken for this. So the time is
-/// shared equally by tests for which there is no forecast.
+/// The largest forecast, as a multiple of the pairs so far. Tests without a forecast
+/// get this one, so that they share the time equally.
 const LATEST: f64 = 100.0;
 
-/// A pair that is to be measured.
+/// A pair to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// The group, by its place in the plan.
+    /// The group, by its index in the plan.
     pub(crate) group: usize,
-    /// The benchmarks that are wanted of it.
+    /// The benchmarks of it that are wanted.
     pub(crate) wanted: Vec<BenchmarkId>,
     /// The side that goes first.
     pub(crate) first: Side,
-    /// A number that the two runs share, and that no other pair has.
+    /// A number that both runs share, different for each pair.
     pub(crate) pair_seed: u64,
     /// How long the pair may take.
     pub(crate) left: Duration,
@@ -73,25 +73,25 @@ pub struct Experiment {
     family: Family,
     /// The group of the latest turn.
     latest: Option<usize>,
-    /// The tests that the latest pair has decided.
+    /// The tests that the latest pair decided.
     decided: Vec<(BenchmarkId, usize)>,
     /// Those of them that are regressions.
     found: Vec<(BenchmarkId, usize)>,
     /// The tests that were set aside after the latest pair.
     set_aside: Vec<(BenchmarkId, usize)>,
-    /// The part of the time limit that is kept for what comes after, seconds.
+    /// The part of the time limit that is reserved for what follows, seconds.
     reserved: f64,
-    /// Whether the tests that can't come to a verdict in time were looked for.
+    /// Whether tests that can't reach a verdict in time were already searched for.
     has_foreseen: bool,
-    /// When sampling began, in the caller's time.
+    /// When sampling began, in the caller's clock.
     start: f64,
     /// The end of the latest pair, seconds since the start.
     elapsed: f64,
 }
 
 impl Experiment {
-    /// Begins at the time `now`, seconds since any moment. Later times are measured
-    /// from the same moment and never go back.
+    /// Begins at the time `now`, in seconds since an arbitrary moment. Later times
+    /// count from the same moment and never decrease.
     pub fn new(plan: Plan, now: f64) -> Self {
         let benchmarks = plan.groups.iter().flat_map(|group| {
             let benchmarks = plan.benchmarks[group.benchmarks.clone()].iter();
@@ -102,7 +102,7 @@ impl Experiment {
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
             is_open: benchmarks[group.benchmarks.clone()].iter().any(BenchmarkState::is_open),
-            // A shard comes to no verdict: its groups are sampled equally often.
+            // A shard reaches no verdict, so its groups are sampled equally often.
             least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
             pairs: 0,
             pair_seconds: group.pair_seconds,
@@ -128,13 +128,13 @@ impl Experiment {
         }
     }
 
-    /// The next pair. First every group gets the least number of pairs that can decide,
-    /// in turn. From then on the next pair is one of the group that is expected to come
-    /// to its verdicts soonest. A pair is begun only if it is allowed and fits into the
-    /// time that is left.
+    /// The next pair. First, each group in turn gets the minimum number of pairs for a
+    /// verdict. After that, the next pair is of the group that is expected to reach its
+    /// verdicts soonest. A pair only begins if it is allowed and fits into the
+    /// remaining time.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no next pair.
     pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
         let begin = now - self.start;
         if self.plan.fail_fast && !self.found.is_empty() {
@@ -154,7 +154,7 @@ impl Experiment {
         }
         let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
-        // The first of those that are equally urgent, in turn.
+        // Among equally urgent groups, take turns.
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
         let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
@@ -169,7 +169,7 @@ impl Experiment {
         })
     }
 
-    /// Takes the rows of a turn that ended at the time `now`. A benchmark counts as
+    /// Adds the rows of a turn that ended at the time `now`. A benchmark counts as
     /// measured if both sides have a row.
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
@@ -199,13 +199,14 @@ impl Experiment {
         group.timed_seconds += self.elapsed - turn.begin;
         group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
         self.close(turn.group, turn.wanted.len());
-        // What is asked again over layouts is not found yet, and has nothing to leave.
+        // What is tested again over layouts is not a finding yet, and passes no error on.
         if self.plan.layouts == Layouts::Off && !self.found.is_empty() {
             self.step_down();
         }
     }
 
-    /// Lets the open tests have what the regressions leave, and closes those that this decides.
+    /// Passes the error of the regressions on to the undecided tests, and closes those that this
+    /// decides.
     fn step_down(&mut self) {
         let wanted: Vec<usize> =
             (0..self.groups.len()).map(|group| self.wanted(group).len()).collect();
@@ -229,8 +230,8 @@ impl Experiment {
         }
     }
 
-    /// Closes what is decided of a group. A pair of it gets shorter by the benchmarks that
-    /// leave, of `wanted` ones.
+    /// Closes the decided benchmarks of a group. Its pairs get shorter in proportion, of
+    /// `wanted` benchmarks.
     fn close(&mut self, number: usize, wanted: usize) {
         let left = self.wanted(number).len();
         let range = self.plan.groups[number].benchmarks.clone();
@@ -244,7 +245,7 @@ impl Experiment {
         }
     }
 
-    /// Sets those tests of the latest group aside that look slower for long, as far as they
+    /// Sets aside the tests of the latest group that have looked slower for long, if they
     /// `may` be. They get no further pairs here.
     pub(crate) fn set_slow_aside(&mut self, may: &dyn Fn(&Metric) -> bool) {
         let Some(number) = self.latest else { return };
@@ -264,13 +265,13 @@ impl Experiment {
         }
     }
 
-    /// Keeps `seconds` of the time limit for what comes after.
+    /// Reserves `seconds` of the time limit for what follows.
     pub(crate) fn reserve(&mut self, seconds: f64) {
         self.reserved = seconds;
     }
 
-    /// The benchmarks in which the latest pair has shown a regression, or something was set
-    /// aside after it.
+    /// The benchmarks in which the latest pair revealed a regression, or after which
+    /// something was set aside.
     pub(crate) fn to_ask_again(&self) -> impl Iterator<Item = BenchmarkId> {
         self.found.iter().chain(&self.set_aside).map(|(id, _)| *id)
     }
@@ -284,23 +285,23 @@ impl Experiment {
         })
     }
 
-    /// Goes on although the latest pair has shown a regression.
+    /// Continues although the latest pair revealed a regression.
     pub(crate) fn go_on(&mut self) {
         self.found.clear();
     }
 
-    /// How far sampling has come.
+    /// The progress so far.
     pub fn progress(&self) -> Progress<'_> {
         Progress { experiment: self }
     }
 
-    /// Whether there was a whole pair.
+    /// Whether there is a complete pair.
     pub(crate) fn has_pairs(&self) -> bool {
         self.groups.iter().any(|group| group.pairs > 0)
     }
 
-    /// The first test whose verdict is not to be expected within the limits, and how many
-    /// more there are. Answered once, when every group has enough pairs for a forecast.
+    /// The first test without an expected verdict within the limits, and the number of
+    /// others. Returned once, when every group has enough pairs for a forecast.
     pub(crate) fn unlikely(&mut self) -> Option<Unlikely> {
         if self.has_foreseen || self.groups.iter().any(GroupState::is_early) {
             return None;
@@ -342,7 +343,7 @@ impl Experiment {
         found.collect()
     }
 
-    /// The benchmarks of which something gates and that have too few pairs for any verdict.
+    /// The gating benchmarks with too few pairs for any verdict.
     pub(crate) fn not_asked(&self) -> Vec<&str> {
         let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
         let few = few.filter(|(_, group)| group.is_open && self.plan.decides);
@@ -351,7 +352,7 @@ impl Experiment {
         open.map(|benchmark| benchmark.name.as_str()).collect()
     }
 
-    /// Counts the `seconds` that another experiment has taken of the same time limit. To be
+    /// Counts the `seconds` of the same time limit that another experiment has used. To be
     /// called before the first pair.
     pub(crate) fn after(mut self, seconds: f64) -> Self {
         self.start -= seconds;
@@ -359,7 +360,7 @@ impl Experiment {
         self
     }
 
-    /// What would bring the verdicts that are open, if there are any.
+    /// What would decide the undecided verdicts, if there are any.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let mut open = Vec::new();
         let all: Vec<Vec<&MetricTest>> = self
@@ -383,10 +384,9 @@ impl Experiment {
         advice(&open, self.elapsed)
     }
 
-    /// The benchmark that most likely is slower, where it is certain that some is but not which
-    /// one.
+    /// The benchmark that is most likely slower, if it is certain that one is but not which.
     fn likely_slower(&self) -> Option<&str> {
-        // What is asked again over layouts is not certain yet.
+        // What is tested again over layouts is not certain yet.
         if self.plan.layouts != Layouts::Off {
             return None;
         }
@@ -396,7 +396,7 @@ impl Experiment {
         likeliest(&self.family, tests)
     }
 
-    /// The results of all benchmarks, once sampling is over.
+    /// The results of all benchmarks at the end of sampling.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
         let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
@@ -407,7 +407,7 @@ impl Experiment {
         &self.benchmarks[self.plan.groups[group].benchmarks.clone()]
     }
 
-    /// How urgent the next pair of a group is; the least goes first.
+    /// How urgent the next pair of a group is; the smallest value goes first.
     fn urgency(&self, number: usize) -> Urgency {
         let group = &self.groups[number];
         if group.pairs < group.least {
@@ -419,15 +419,15 @@ impl Experiment {
         Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
     }
 
-    /// The benchmarks that the next pair of a group is for: those that are open, or all
-    /// if a run can't be limited to some.
+    /// The benchmarks that the next pair of a group measures: the undecided ones, or
+    /// all if a run can't be limited.
     fn wanted(&self, group: usize) -> Vec<BenchmarkId> {
         let Group { benchmarks, can_leave, .. } = &self.plan.groups[group];
         let wanted = |number: &usize| !can_leave || self.benchmarks[*number].is_open();
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
     }
 
-    /// Seconds until all verdicts, or until a limit if there are to be none.
+    /// Seconds until all verdicts, or until a limit if there are no verdicts.
     fn remaining(&self) -> Option<f64> {
         let groups = 0..self.groups.len();
         if self.plan.decides {
@@ -442,8 +442,8 @@ impl Experiment {
         Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
     }
 
-    /// How many pairs are left until the verdicts of a group. A benchmark that leaves
-    /// makes the pairs after it shorter, in proportion.
+    /// The remaining pairs until the verdicts of a group. A benchmark that leaves
+    /// makes later pairs proportionally shorter.
     fn remaining_pairs(&self, group: usize) -> Option<f64> {
         *self.groups[group].remaining.get_or_init(|| {
             let left = self.of_group(group).iter().map(BenchmarkState::remaining);
@@ -459,9 +459,9 @@ impl Experiment {
 /// How urgent the next pair of a group is, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
-    /// It has only these pairs, fewer than it needs to be decided at all.
+    /// It has this many pairs, fewer than the minimum for a verdict.
     Fresh { pairs: u64 },
-    /// It is expected to be decided after so much more measuring.
+    /// It should be decided after this much more measuring.
     Foreseen { microseconds: u64 },
 }
 
@@ -469,19 +469,19 @@ enum Urgency {
 #[derive(Debug)]
 struct GroupState {
     schedule: Schedule,
-    /// Whether a benchmark of it is open.
+    /// Whether one of its benchmarks is undecided.
     is_open: bool,
-    /// The number of pairs with which each of its tests can be decided.
+    /// The minimum number of pairs for a verdict of each of its tests.
     least: u64,
     pairs: u64,
-    /// How long a pair takes with the benchmarks that are left, seconds.
+    /// How long a pair takes with the remaining benchmarks, seconds.
     pair_seconds: f64,
     /// The pairs since a benchmark left.
     timed_pairs: u64,
     /// How long these took, seconds.
     timed_seconds: f64,
-    /// The pairs until its verdicts, once somebody has asked: a forecast takes as long
-    /// as many a run.
+    /// The pairs until its verdicts, computed on demand: a forecast can take as long
+    /// as a run.
     remaining: OnceCell<Option<f64>>,
 }
 
@@ -500,10 +500,10 @@ struct BenchmarkState {
     measurement_time: Option<f64>,
     tests: Vec<(MetricId, MetricTest)>,
     pairs: u64,
-    /// The gates of a shard, which are decided elsewhere.
+    /// The gates of a shard, whose verdicts are reached elsewhere.
     undecided: Vec<Gate>,
-    /// The result so far, once somebody has asked: with many benchmarks, those that did
-    /// not run since then are not computed again.
+    /// The result so far, computed on demand: with many benchmarks, those without a new
+    /// pair are not computed again.
     result: OnceCell<BenchmarkResult>,
 }
 
@@ -521,7 +521,7 @@ impl BenchmarkState {
         BenchmarkState { name, measurement_time, tests, pairs: 0, undecided, result }
     }
 
-    /// Takes a pair, and returns the tests that it has decided, with their verdicts.
+    /// Adds a pair, and returns the tests that it decided, with their verdicts.
     fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<(usize, Verdict)> {
         let mut decided = Vec::new();
         for (number, (metric, test)) in self.tests.iter_mut().enumerate() {
@@ -537,7 +537,7 @@ impl BenchmarkState {
         decided
     }
 
-    /// The evidence of its tests for regressions, summed up.
+    /// The sum of the evidence of its tests for regressions.
     fn evidence(&self) -> f64 {
         self.tests.iter().map(|(_, test)| test.evidence()).sum()
     }
@@ -584,8 +584,8 @@ impl BenchmarkState {
     }
 }
 
-/// How far sampling has come. Bounds and forecasts can take longer to compute than
-/// a pair takes to run, so nothing is computed until somebody asks for it.
+/// The progress of sampling. Bounds and forecasts can take longer to compute than
+/// a pair takes to run, so they are only computed on demand.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     experiment: &'a Experiment,
@@ -610,18 +610,18 @@ impl<'a> Progress<'a> {
         self.experiment.of_group(group).iter().map(BenchmarkState::result)
     }
 
-    /// The name of a row's benchmark, and how many pairs of it there are.
+    /// The name of a row's benchmark, and its number of pairs.
     pub fn pairs_of(&self, row: &Row) -> (&'a str, u64) {
         let benchmark = &self.experiment.benchmarks[row.benchmark.0];
         (&benchmark.name, benchmark.pairs)
     }
 
-    /// What the latest pair has decided.
+    /// What the latest pair decided.
     pub fn decided(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
         self.results_of(&self.experiment.decided)
     }
 
-    /// The regressions that the latest pair has shown.
+    /// The regressions that the latest pair revealed.
     pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
         self.results_of(&self.experiment.found)
     }
@@ -659,7 +659,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// What there is to show of a comparison at one moment.
+/// The state of a comparison at one moment, to be displayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// The results so far.
@@ -669,9 +669,9 @@ pub struct Snapshot {
     /// Seconds that sampling may take.
     pub limit: f64,
     /// Seconds until all verdicts, if the noise stays as it is; `None` if that can't
-    /// be said, or would take longer than there is time, as far as few pairs can tell.
+    /// be predicted, or exceeds the remaining time while there are few pairs.
     pub remaining: Option<f64>,
-    /// Whether some verdict is not to be expected within the limit.
+    /// Whether a verdict is not expected within the limit.
     pub is_unlikely: bool,
 }
 

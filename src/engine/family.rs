@@ -1,12 +1,12 @@
-//! What the tests of one comparison leave each other of its error; see
+//! How the tests of a comparison pass on their share of its error; see
 //! [`Family`](crate::stats::family::Family).
 
 use super::test::MetricTest;
 use crate::model::outcome::Verdict;
 use crate::stats::family::Family;
 
-/// Lets the tests that are open have what those leave that are found to be regressions.
-/// Returns the places of those that this makes regressions, too.
+/// Passes the error of the tests that are regressions on to the undecided ones. Returns
+/// the indices of those that become regressions by that.
 pub(crate) fn step_down(family: &mut Family, tests: &mut [&mut MetricTest]) -> Vec<usize> {
     let mut more = Vec::new();
     let is_found = |test: &&mut MetricTest| test.verdict() == Some(Verdict::Regression);
@@ -20,8 +20,8 @@ pub(crate) fn step_down(family: &mut Family, tests: &mut [&mut MetricTest]) -> V
     more
 }
 
-/// What most likely is a regression of the named `tests`, where it is certain that some is but
-/// not which one.
+/// The most likely regression among the named `tests`, if it is certain that one is but not
+/// which.
 pub(crate) fn likeliest<'a, 'b>(
     family: &Family,
     tests: impl Iterator<Item = (&'a str, &'b MetricTest)>,

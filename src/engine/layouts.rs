@@ -1,11 +1,11 @@
-//! A comparison over layouts: what is asked again, how many runs share a layout, and what
-//! the two answers come to.
+//! A comparison over layouts: what is tested again, how many runs share a layout, and how
+//! the two results are combined.
 //!
-//! With layouts of their own for both sides in every unit, drawn at random, the units are
-//! exchangeable as pairs are, and the same rule decides about them: about the change
-//! averaged over layouts. Placement is then noise of the units, whatever it does to a
-//! single executable. Linking takes longer than a short run, so several pairs share their
-//! layouts, and a unit of evidence is what they have in the middle.
+//! In each unit, both sides get a random layout of their own. So units are exchangeable,
+//! as pairs are, and the same rule decides, about the change averaged over layouts.
+//! Placement is then noise between units, whatever it does to a single executable.
+//! Linking takes longer than a short run, so several pairs share their layouts, and their
+//! median is one unit of evidence.
 
 use super::plan::{Plan, PlannedBenchmark};
 use crate::model::gate::Gate;
@@ -17,36 +17,35 @@ use crate::model::side::Side;
 use crate::stats::empirical::{median, sorted, typical_deviation};
 use crate::stats::estimator::Running;
 
-/// What tells the order of the units from that of the pairs as built.
+/// Makes the order of the units differ from that of the pairs as built.
 const SEED: u64 = 0x6c61_796f_7574;
 
-/// How many pairs share the first layouts: the fewest that tell their own noise.
+/// The number of pairs that share the first layouts: the fewest that show their own noise.
 const FIRST_RUNS: u32 = 3;
 
-/// How many pairs share layouts at most. More would hardly add to what the layouts
-/// themselves leave open.
+/// The maximum number of pairs that share layouts. More would hardly help against
+/// the noise of the layouts themselves.
 const MOST_RUNS: u32 = 15;
 
-/// How many units there are before their noise counts.
+/// The number of units before their noise is estimated.
 const UNITS_TO_LEARN: usize = 4;
 
-/// How much larger the variance of a median of a few normal values is than that of their
-/// mean.
+/// The variance of the median of a few normal values, relative to that of their mean.
 const MEDIAN: f64 = 1.4;
 
-/// After how many times the least number of pairs a test looks slower for long whose bound
-/// has come to the threshold; see [`looks_slower`] for one whose bound is farther off.
+/// After how many times the minimum number of pairs a test has looked slower for long, if
+/// its bound has reached the threshold; see [`looks_slower`] for bounds farther off.
 const PATIENCE: f64 = 1.5;
 
-/// How many times between a number of pairs and twice as many it is looked whether they look
-/// slower: the bounds take long to compute.
+/// How often this is checked between a number of pairs and twice as many: the bounds take
+/// long to compute.
 const LOOKS: u64 = 16;
 
-/// Whether an undecided test looks slower than `threshold` for so long that layouts are the
-/// shorter way to a verdict. The more pairs there are, the less need the estimate be beyond:
-/// `p` pairs are enough when `p/least` times [`Running::share_beyond`] is [`PATIENCE`], where
-/// `least` can decide at all. So a noisy estimate that has just crossed the threshold is not
-/// taken for a slowdown, and one that stays there is not measured for ever.
+/// Whether an undecided test has looked slower than `threshold` for so long that layouts are
+/// the faster way to a verdict. The more pairs there are, the smaller the excess may be: `p`
+/// pairs are enough if `p/least` times [`Running::share_beyond`] is [`PATIENCE`], where
+/// `least` is the minimum for a verdict. So a noisy estimate that has just crossed the
+/// threshold does not count as a slowdown, and one that stays there is not measured forever.
 pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
     let pairs = running.pairs();
     let multiple = pairs as f64 / least as f64;
@@ -56,17 +55,17 @@ pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
     running.share_beyond(threshold).is_some_and(|share| multiple * share >= PATIENCE)
 }
 
-/// What is asked over layouts, and the benchmark of the comparison that each is.
+/// What is tested over layouts, and the benchmark of the comparison that each belongs to.
 #[derive(Debug)]
 pub(crate) struct LayoutPlan {
     pub(crate) plan: Plan,
-    /// For each of its benchmarks, the one as built.
+    /// For each of its benchmarks, the same one as built.
     pub(crate) of: Vec<BenchmarkId>,
 }
 
 impl LayoutPlan {
-    /// Asks `gates` over layouts, in at most `most` units. The error is shared as among all
-    /// tests of `plan`: any of them could have been the one that is asked again.
+    /// Tests `gates` over layouts, in at most `most` units. They get their share of the
+    /// error among all tests of `plan`, since any of them could have been tested again.
     pub(crate) fn new(plan: &Plan, gates: &[(BenchmarkId, Gate)], most: Option<u64>) -> Self {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
@@ -99,38 +98,38 @@ impl LayoutPlan {
     }
 }
 
-/// How many standard deviations of a unit lie between its change and the threshold where less
-/// noise would hardly save units: nearly all of them are on the same side of it.
+/// The distance from the threshold, in standard deviations of a unit, beyond which less noise
+/// would hardly save units: nearly all of them are on the same side.
 const CLEAR: f64 = 2.0;
 
-/// The noise of one benchmark over layouts, as far as it is known.
+/// The noise of one benchmark over layouts, as known so far.
 #[derive(Clone, Debug)]
 pub struct LayoutNoise {
     /// ln(head/base) at the threshold.
     threshold: f64,
     /// ln(head/base) of each unit.
     units: Vec<f64>,
-    /// By how much ln(head/base) of two pairs that share layouts differs.
+    /// The differences of ln(head/base) between pairs that share layouts.
     within: Vec<f64>,
-    /// How many pairs share the next layouts.
+    /// The number of pairs that share the next layouts.
     runs: u32,
 }
 
 impl LayoutNoise {
-    /// Nothing is known yet of a benchmark whose head is compared with 1 + `limit` times
-    /// its base; see [`Better::limit`](crate::model::metric::Better::limit).
+    /// Starts without data, for a benchmark whose head is compared with 1 + `limit`
+    /// times its base; see [`Better::limit`](crate::model::metric::Better::limit).
     pub fn new(limit: f64) -> Self {
         let threshold = limit.ln_1p();
         LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
     }
 
-    /// How many pairs are to share the next layouts. It follows from earlier units only,
-    /// so that a unit can't choose its own weight.
+    /// The number of pairs that share the next layouts. It depends on earlier units
+    /// only, so that a unit can't choose its own weight.
     pub fn runs(&self) -> u32 {
         self.runs
     }
 
-    /// Takes the ratios head/base of the pairs of a unit. Making the layouts took
+    /// Adds the ratios head/base of the pairs of a unit. Linking took
     /// `link_seconds` of this benchmark's time, and a pair `pair_seconds`.
     pub fn push(&mut self, ratios: &[f64], link_seconds: f64, pair_seconds: f64) {
         let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -144,12 +143,12 @@ impl LayoutNoise {
         }
     }
 
-    /// The number of pairs a unit with which a verdict costs least: its cost is the seconds
-    /// of a unit times its variance, (L + r P) (l + p / r) for the seconds of the links and
-    /// of a pair, L and P, and the variances that come of layouts and of a pair, l and p.
-    /// That is least at r = sqrt(L p / (P l)). But a verdict takes a least number of units,
-    /// which is enough where a unit's deviation is the distance d from the threshold divided
-    /// by [`CLEAR`], c: with r = p / ((d/c)^2 - l) pairs.
+    /// The number of pairs per unit that makes a verdict cheapest. Its cost is the duration
+    /// of a unit times its variance, (L + r P) (l + p / r), with the seconds of linking and
+    /// of a pair, L and P, and the variances of layouts and of a pair, l and p. The minimum
+    /// is at r = sqrt(L p / (P l)). But a verdict takes a minimum number of units, which is
+    /// enough if the standard deviation of a unit is the distance d from the threshold
+    /// divided by [`CLEAR`], c: with r = p / ((d/c)^2 - l) pairs.
     fn best_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
         let of_pair = MEDIAN * 0.5 * typical_deviation(&self.within).powi(2);
         let of_unit = typical_deviation(&self.units).powi(2);
@@ -168,13 +167,12 @@ impl LayoutNoise {
     }
 }
 
-/// The median; NaN of no values.
+/// The median; NaN if there are no values.
 fn middle(values: impl Iterator<Item = f64>) -> f64 {
     median(&sorted(values)).unwrap_or(f64::NAN)
 }
 
-/// A row for each side of a benchmark of which a unit has these rows: of each metric the
-/// middle value.
+/// One row per side from the rows of a unit: the median of each metric.
 pub(crate) fn middle_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> Vec<Row> {
     [first, first.other()]
         .into_iter()
@@ -188,7 +186,7 @@ pub(crate) fn middle_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> 
         .collect()
 }
 
-/// The result of the executables as built, with what the layouts say of it: their verdict
+/// The result of the executables as built, combined with that over layouts, whose verdict
 /// counts.
 pub(crate) fn combined(
     as_built: &MetricResult,
@@ -240,13 +238,13 @@ mod tests {
         assert_eq!((asked.plan.max_pairs, asked.plan.time_limit), (Some(24), plan.time_limit));
     }
 
-    /// The pairs a unit after many units with this noise, where linking takes so many times
+    /// The pairs per unit after many units with this noise, if linking takes `link` times
     /// as long as a pair.
     fn runs(of_layout: f64, of_pair: f64, link: f64) -> u32 {
         runs_of(0.0, of_layout, of_pair, link)
     }
 
-    /// The same of a benchmark that is slower by ln(head/base) = `change`, at a threshold of 0.
+    /// The same for a benchmark that is slower by ln(head/base) = `change`, at a threshold of 0.
     fn runs_of(change: f64, of_layout: f64, of_pair: f64, link: f64) -> u32 {
         let mut random = 1_u64;
         let mut normal = || -> f64 {
@@ -273,10 +271,10 @@ mod tests {
         assert!((5..=11).contains(&runs(0.01, 0.02, 10.0)));
         assert_eq!(runs(0.1, 0.01, 10.0), 1);
         assert_eq!(runs(0.01, 0.01, 0.01), 1);
-        // Where layouts make no difference, as many as may be.
+        // If layouts make no difference, as many as allowed.
         assert_eq!(runs(0.0, 0.02, 100.0), MOST_RUNS);
-        // But no more than bring the deviation to half of the distance from the threshold:
-        // 1.4 * 0.0004 / 0.0009 is below 1, 1.4 * 0.0016 / 0.0004 is 5.6.
+        // But no more than it takes for the deviation to be half of the distance from the
+        // threshold: 1.4 * 0.0004 / 0.0009 is below 1, 1.4 * 0.0016 / 0.0004 is 5.6.
         assert_eq!(runs_of(0.06, 0.0, 0.02, 100.0), 1);
         assert_eq!(runs_of(-0.06, 0.0, 0.02, 100.0), 1);
         assert!((3..=11).contains(&runs_of(0.04, 0.0, 0.04, 100.0)));
@@ -290,7 +288,7 @@ mod tests {
             noise.push(&[1.0, 1.5, 2.0], 1.0, 1.0);
             assert_eq!(noise.runs(), FIRST_RUNS);
         }
-        // Values without a logarithm change nothing, and without noise one pair is enough.
+        // Values without a logarithm are ignored, and without noise one pair is enough.
         let mut undefined = LayoutNoise::new(0.02);
         let mut constant = LayoutNoise::new(0.02);
         for _ in 0..9 {

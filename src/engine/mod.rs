@@ -1,5 +1,5 @@
-//! The experiment: whose turn it is, and what the pairs say so far. Pure: no
-//! process, no clock, no randomness but from a seed.
+//! The experiment: which side runs next, and what the pairs show so far. Pure:
+//! no processes, no clock, and no randomness except from a seed.
 
 mod advice;
 pub mod experiment;

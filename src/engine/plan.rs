@@ -22,22 +22,22 @@ pub struct Plan {
     pub benchmarks: Vec<PlannedBenchmark>,
     /// What one run measures, in the order of the benchmarks.
     pub(crate) groups: Vec<Group>,
-    /// 1 minus the chance of a wrong verdict.
+    /// 1 minus the probability of a wrong verdict.
     pub(crate) confidence: f64,
     /// How a change is estimated.
     pub(crate) estimator: Estimator,
     /// How long sampling may take.
     pub time_limit: Duration,
-    /// How many pairs of each benchmark there may be.
+    /// The maximum number of pairs of each benchmark.
     pub max_pairs: Option<u64>,
-    /// Whether the first regression ends it.
+    /// Whether the first regression ends sampling.
     pub(crate) fail_fast: bool,
-    /// Whether verdicts are given and end it. A shard gives none: it samples until
-    /// a limit, and the verdict is that of all shards together.
+    /// Whether verdicts are reached and end sampling. A shard reaches none: it
+    /// samples until a limit, and all shards together get one verdict.
     pub decides: bool,
-    /// Over layouts: how many tests share the error, of which these are some.
+    /// Over layouts: the number of tests that share the error, including these.
     pub(crate) of_tests: Option<usize>,
-    /// What of it is asked again over layouts.
+    /// What is tested again over layouts.
     pub layouts: Layouts,
     /// The seed of the order.
     pub seed: u64,
@@ -54,18 +54,18 @@ pub struct PlannedBenchmark {
     pub(crate) gates: Vec<Gate>,
 }
 
-/// The benchmarks of a program that one run measures.
+/// The benchmarks of a program that are measured in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
-    /// The program, by its place among those of the comparison.
+    /// The program, by its index in the comparison.
     pub(crate) program: usize,
     /// The benchmarks.
     pub(crate) benchmarks: Range<usize>,
     /// Whether a run can be limited to some of them.
     pub(crate) can_leave: bool,
-    /// How long a pair of runs is expected to take, seconds; 0 if that is not known.
+    /// The expected time of a pair of runs, seconds; 0 if unknown.
     pub(crate) pair_seconds: f64,
-    /// How long a run measures each benchmark, if the harness can be told.
+    /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
 }
 
@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// Adds a group without benchmarks, of the program number `program`.
+    /// Adds an empty group of program number `program`.
     pub fn add_group(&mut self, program: usize, can_leave: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
         let (benchmarks, length) = (end..end, None);
@@ -119,14 +119,13 @@ impl Plan {
         }))
     }
 
-    /// Whether each pair is one of two executables with layouts of their own.
+    /// Whether each pair has executables with layouts of their own.
     pub fn is_over_layouts(&self) -> bool {
         self.of_tests.is_some()
     }
 
-    /// The groups whose runs have a length that can be chosen: the names of the
-    /// benchmarks, how long a run measures each of them, and how long a pair is expected
-    /// to take, seconds.
+    /// The groups whose run length can be set: the names of the benchmarks, how long a
+    /// run measures each of them, and the expected time of a pair, seconds.
     pub fn run_lengths(&self) -> impl Iterator<Item = (Vec<&str>, Duration, f64)> {
         let groups = self.groups.iter().filter(|group| !group.benchmarks.is_empty());
         groups.filter_map(|group| {
@@ -136,7 +135,7 @@ impl Plan {
         })
     }
 
-    /// The chances of a wrong verdict of either kind, for one of all the tests.
+    /// The error probabilities of both kinds, for a single one of the tests.
     pub(crate) fn levels(&self) -> Levels {
         self.family().levels()
     }
@@ -146,7 +145,7 @@ impl Plan {
         Family::new(self.confidence, self.of_tests.unwrap_or_else(|| self.tests()))
     }
 
-    /// How many tests share the error: metrics that gate, of all benchmarks.
+    /// The number of tests that share the error: the gating metrics of all benchmarks.
     pub fn tests(&self) -> usize {
         self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum()
     }

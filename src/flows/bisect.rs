@@ -1,16 +1,15 @@
-//! Finds the commit that brought a regression: a binary search in which each try
-//! is the real comparison of a commit with the good one.
+//! Finds the commit that introduced a regression: a binary search in which each
+//! step is a regular comparison of a commit with the good one.
 //!
 //! # The promise
 //!
-//! If the regression stays in once it is in, the answer is right with at least the
-//! confidence that is asked for. It is wrong only if a verdict on the way is wrong,
-//! and the chances of wrong verdicts that the comparisons are allowed add up to no
-//! more than 1 minus that confidence ([`level`]). The chances are shared out by
-//! number, before anything is measured. So it does not matter how many comparisons
-//! the search takes, or that each one depends on the verdicts before it (Boole's
-//! inequality: each comparison is a fresh measurement, whose chance of a wrong
-//! verdict holds given everything before it).
+//! If the regression persists once it is introduced, the answer is right with at
+//! least the requested confidence. It is wrong only if a verdict on the way is
+//! wrong, and the error probabilities of the comparisons add up to no more than 1
+//! minus that confidence ([`level`]). They are assigned by number, before anything
+//! is measured. So it does not matter how many comparisons the search takes, or
+//! that each one depends on earlier verdicts (Boole's inequality: each comparison
+//! is a new measurement, whose error probability holds whatever came before).
 
 mod search;
 
@@ -39,38 +38,38 @@ use crate::workspace::{self, Request, cargo};
 /// What to search for.
 #[derive(Clone, Debug)]
 pub struct BisectOptions {
-    /// What is compared and what decides. Its base and head are ignored, and its
+    /// What to compare, and what decides. Its base and head are ignored, and its
     /// confidence is that of the answer.
     pub request: Request,
     /// The good commit.
     pub good: String,
     /// The bad commit.
     pub bad: String,
-    /// Which parents of merges are searched.
+    /// Which parents of merges to search.
     pub parents: Parents,
-    /// Forget the results of an earlier search for the same commit.
+    /// Whether to discard the results of an earlier search for the same commit.
     pub restart: bool,
     /// The seed of the first comparison's order, below 2^53.
     pub seed: u64,
 }
 
-/// How a search gets on.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub enum BisectEvent<'a> {
     /// The search begins.
     Begins {
         /// How many commits are searched.
         commits: usize,
-        /// How many results of an earlier search are known.
+        /// The number of results known from an earlier search.
         known: usize,
     },
     /// A commit is about to be tried.
     Trying {
         /// The commit.
         commit: &'a Commit,
-        /// How many suspects are left.
+        /// The number of remaining suspects.
         suspects: usize,
-        /// How many tries are left at most, if no commit has to be skipped.
+        /// The maximum number of remaining tries, if no commit has to be skipped.
         tries_left: u32,
     },
     /// An event of the comparison of that commit.
@@ -79,12 +78,12 @@ pub enum BisectEvent<'a> {
     Tried(&'a Commit, &'a BisectStep),
 }
 
-/// What became of one commit. The cache and the JSON output hold it in this form.
+/// The result for one commit, as stored in the cache and in the JSON output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BisectStep {
     /// The commit.
     pub commit: String,
-    /// What it was found to be.
+    /// The outcome.
     pub outcome: StepOutcome,
     /// Why it could not be tried, or was not measured.
     pub why: Option<String>,
@@ -92,7 +91,7 @@ pub struct BisectStep {
     pub measured: Option<StepMeasurement>,
 }
 
-/// What a commit was found to be.
+/// The outcome for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepOutcome {
@@ -100,14 +99,14 @@ pub enum StepOutcome {
     Good,
     /// It is slower.
     Bad,
-    /// The limit came before the verdict.
+    /// The limit was reached before a verdict.
     Inconclusive,
     /// It does not build or does not run.
     Unusable,
 }
 
 impl StepOutcome {
-    /// The word for it in the outputs.
+    /// Its name in the outputs.
     pub fn name(self) -> &'static str {
         match self {
             StepOutcome::Good => "good",
@@ -121,7 +120,7 @@ impl StepOutcome {
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMeasurement {
-    /// The chance of a wrong verdict that it was allowed.
+    /// Its error probability.
     pub(crate) level: f64,
     /// The change of the metric that decided, a fraction.
     pub change: Option<f64>,
@@ -129,7 +128,7 @@ pub struct StepMeasurement {
     pub lower: Option<f64>,
     /// The upper bound of the change.
     pub upper: Option<f64>,
-    /// How many pairs there were.
+    /// The number of pairs.
     pub pairs: u64,
     /// How long sampling took, seconds.
     pub seconds: f64,
@@ -138,30 +137,30 @@ pub struct StepMeasurement {
 /// The answer of a search.
 #[derive(Clone, Debug)]
 pub struct BisectReport {
-    /// Whether the bad commit has a regression against the good one.
+    /// Whether the bad commit is a regression against the good one.
     pub verdict: Verdict,
     /// The good commit.
     pub good: Revision,
     /// The bad commit.
     pub bad: Revision,
-    /// The commit that brought the regression. Several commits if those between them
-    /// could not be tried, none without a regression.
+    /// The commit that introduced the regression. Several commits if some could not
+    /// be tried, none without a regression.
     pub guilty: Vec<Commit>,
     /// All commits that were tried, in order.
     pub steps: Vec<BisectStep>,
-    /// The probability, at least, with which the answer is right.
+    /// The minimum probability that the answer is right.
     pub confidence: f64,
     /// What an inconclusive answer means.
     pub on_inconclusive: OnDoubt,
 }
 
-/// Searches for the commit after `good` that brought the regression of `bad` against
-/// it.
+/// Searches for the commit after `good` that introduced the regression of `bad`
+/// against it.
 ///
 /// # Errors
-/// When `good` is no ancestor of `bad`, has no such benchmark or does not build,
-/// and when a comparison fails for a reason that does not lie in its commit. A signal
-/// is an error, too; the results so far are kept in the cache.
+/// If `good` is not an ancestor of `bad`, has no such benchmark or does not build, or
+/// if a comparison fails for a reason unrelated to its commit. A signal is an error,
+/// too; the results so far are kept in the cache.
 pub fn bisect(
     options: &BisectOptions,
     context: Context<'_>,
@@ -225,8 +224,8 @@ pub fn bisect(
     })
 }
 
-/// The request of a comparison of any commit with the good one. All are judged by the
-/// table that the user has before them.
+/// The request of a comparison of any commit with the good one. All of them use the
+/// table of the user's checkout.
 fn comparison_with(
     good: &Revision,
     request: &Request,
@@ -234,9 +233,9 @@ fn comparison_with(
 ) -> Result<Request, Error> {
     let mut flags = workspace::user_table(request, context.helper, context.interrupt)?;
     flags.base = Some(good.commit.clone());
-    // The named benchmarks are those of each commit's own table, unless one is chosen.
+    // The named benchmarks come from each commit's own table, unless one is chosen.
     flags.benchmarks = None;
-    // A waiver accepts a slowdown, but it is one all the same.
+    // A waiver accepts a slowdown, but that is still a slowdown.
     flags.waivers = Some(Vec::new());
     Ok(Request {
         flags,
@@ -252,24 +251,24 @@ fn comparison_with(
 
 /// A search under way.
 struct Bisection<'a> {
-    /// The comparisons, but for their heads.
+    /// The request of all comparisons, without a head.
     request: Request,
     seed: u64,
     nodes: Vec<Node>,
     search: Search,
     /// The commits that were tried.
     steps: Vec<BisectStep>,
-    /// The file that holds them, so that an interrupted search can go on.
+    /// The file where they are stored, so that an interrupted search can continue.
     path: PathBuf,
-    /// The chance of a wrong answer.
+    /// The error probability of the answer.
     total_level: f64,
-    /// How many comparisons are expected to share it.
+    /// The expected number of comparisons that share it.
     expected: u32,
     context: Context<'a>,
 }
 
 impl Bisection<'_> {
-    /// Says what a commit is: from an earlier search, or by comparing it now.
+    /// Returns the result for a commit: from an earlier search, or by comparing it now.
     fn try_commit(
         &mut self,
         number: usize,
@@ -316,10 +315,10 @@ impl Bisection<'_> {
     }
 }
 
-/// The chance of a wrong verdict that the comparison `number` (from 1) is allowed if
-/// all of them together may have `total` and `expected` of them are expected. The
-/// expected ones share nine tenths in equal parts. All that may follow share the last
-/// tenth in parts of 1/i², which sum to π²/6.
+/// The error probability of comparison `number` (from 1), of a `total` for all and
+/// with `expected` comparisons expected. The expected ones share nine tenths of it
+/// equally. All that may follow share the last tenth, in proportion to 1/i², whose
+/// sum is π²/6.
 fn level(total: f64, number: u32, expected: u32) -> f64 {
     if number <= expected {
         return 0.9 * total / f64::from(expected);
@@ -329,7 +328,7 @@ fn level(total: f64, number: u32, expected: u32) -> f64 {
     0.1 * total * share
 }
 
-/// What a comparison with the good commit says of a commit.
+/// The result for a commit, from its comparison with the good one.
 fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, Error> {
     if compared.stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
@@ -361,7 +360,7 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
     Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured })
 }
 
-/// Whether a comparison failed because of what its commit is. Then other commits can
+/// Whether a comparison failed because of its commit, so that other commits can
 /// still be tried.
 fn lies_in_the_commit(error: &Error) -> bool {
     match error.kind() {

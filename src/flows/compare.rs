@@ -28,39 +28,38 @@ use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
 
-/// How a comparison is to be made.
+/// The options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is compared.
+    /// What to compare.
     pub request: Request,
-    /// Whether the first regression ends it.
+    /// Whether to stop at the first regression.
     pub fail_fast: bool,
     /// When to look for the functions that make a benchmark slower.
     pub explain: Explain,
     /// The seed of the order, below 2^53.
     pub seed: u64,
-    /// The part of a comparison of several machines that this one is. It samples
-    /// to its limits and gives no verdict.
+    /// Which shard this is, of a comparison over several machines. A shard
+    /// samples to its limits and reaches no verdict.
     pub shard: Option<Shard>,
 }
 
-/// What came of a comparison, and what its samples are of.
+/// The result of a comparison, and what its samples describe.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
-    /// What was run, or would have been.
+    /// What was run, or would have been run.
     pub programs: Vec<Benchmark>,
-    /// What decides about the metrics that are sampled, each with the name of its
-    /// benchmark.
+    /// The gates of the sampled metrics, each with the name of its benchmark.
     pub gates: Vec<(String, Gate)>,
 }
 
-/// Compares the two sides. `on_event` learns what happens, between runs only.
+/// Compares the two sides. `on_event` is called with what happens, between runs only.
 ///
 /// # Errors
-/// When there is no result: see [`Error`]. A signal during sampling is no
-/// error: the outcome then says what is known so far.
+/// If there is no result: see [`Error`]. A signal during sampling is not an error:
+/// the outcome then holds the estimates so far.
 pub fn compare(
     options: &Options,
     context: Context<'_>,
@@ -105,7 +104,7 @@ pub fn compare(
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
-        // All shards together give it.
+        // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
         _ => Some(sampled.verdict()),
     };
@@ -139,7 +138,7 @@ pub fn compare(
     Ok(Compared { outcome, programs, gates })
 }
 
-/// Why no benchmark is there to be measured.
+/// Why there is no benchmark to measure.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
     if preparation.benchmarks.iter().any(|prepared| lacking(&prepared.state)) {
@@ -149,7 +148,7 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The programs that can be run; `notice` learns what is special about their harnesses.
+/// The programs that can be run; `notice` is called with what is special about their harnesses.
 fn programs<'a>(
     preparation: &'a Preparation,
     filter: Option<&'a str>,
@@ -164,7 +163,7 @@ fn programs<'a>(
             programs.push(program);
         }
     }
-    // A program without filters is chosen by its name, if there are others.
+    // A program that takes no filter is selected by its name, if there are others.
     let takes =
         |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
     match filter {
@@ -175,8 +174,7 @@ fn programs<'a>(
     }
 }
 
-/// Which functions differ in the programs of which a benchmark regressed, where that can be
-/// told.
+/// Which functions differ in programs with a regressed benchmark, if that is known.
 fn changed_functions(
     preparation: &Preparation,
     measured: &[BenchmarkResult],
@@ -213,14 +211,14 @@ fn changed_functions(
     notices
 }
 
-/// Whether a function's name has one of these crates in it: generic functions have the names
-/// of those that they are made for, too. `None` of another language's functions.
+/// Whether a function's name contains one of these crates; names of generic functions also
+/// contain those of their type arguments. `None` for functions of other languages.
 fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
     let words = function.split(|c: char| !c.is_alphanumeric() && c != '_');
     function.contains("::").then(|| words.into_iter().any(|word| crates.contains(word)))
 }
 
-/// The measured benchmarks, among those of which there is nothing to measure.
+/// The measured benchmarks, together with those that had nothing to measure.
 fn all_benchmarks(
     preparation: &Preparation,
     measured: Vec<BenchmarkResult>,

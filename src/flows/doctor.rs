@@ -1,5 +1,5 @@
-//! What this machine can measure, and how well: its facts, its meters, and the noise of a
-//! program against itself.
+//! What this machine can measure, and how well: its properties, its meters, and the noise
+//! of a program compared with itself.
 
 use std::ffi::OsString;
 use std::hint::black_box;
@@ -21,67 +21,67 @@ use crate::model::side::{Pair, Side};
 use crate::stats::estimator::Levels;
 use crate::stats::moments::Moments;
 
-/// How the machine is examined.
+/// How to examine the machine.
 #[derive(Clone, Debug)]
 pub struct DoctorOptions {
-    /// The words that make this program do [`work`]; the number of rounds follows them.
+    /// The arguments that make this program do [`work`]; the number of rounds is appended.
     pub work: Vec<OsString>,
     /// The environment of the work.
     pub env: Vec<(OsString, OsString)>,
-    /// How long the noise may be measured.
+    /// How long to measure the noise at most.
     pub time: Duration,
     /// The seed of the order, below 2^53.
     pub seed: u64,
-    /// 1 minus the chance of a wrong verdict, for which thresholds are foreseen.
+    /// The confidence for which thresholds are predicted.
     pub confidence: f64,
 }
 
-/// What is known of the machine.
+/// The result of the examination.
 #[derive(Debug)]
 pub struct Checkup {
-    /// Its facts.
+    /// The properties of the machine.
     pub machine: Machine,
     /// The metrics that not every machine has, and why this one lacks them.
     pub meters: Vec<(Metric, Option<Refusal>)>,
-    /// The least step of the clock that wall time is read from, seconds.
+    /// The resolution of the wall clock, seconds.
     pub clock_step: f64,
-    /// The least difference between the processor times of two runs, seconds: a tick if
-    /// the kernel counts in ticks.
+    /// The resolution of processor times, seconds: a tick if the kernel counts in
+    /// ticks.
     pub processor_clock_step: Option<f64>,
-    /// The share of the processors' time that went to other virtual machines, 0 to 1: since
-    /// the start, and while the noise was measured.
+    /// The fraction of processor time that went to other virtual machines, 0 to 1: since
+    /// the machine started, and while the noise was measured.
     pub stolen: [Option<f64>; 2],
-    /// The noise, for runs of some lengths.
+    /// The noise, for several run lengths.
     pub noise: Vec<RunNoise>,
 }
 
 /// The noise of runs of one length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunNoise {
-    /// How long a run took, on average, seconds of wall time.
+    /// The mean wall time of a run, seconds.
     pub run_seconds: f64,
     /// How many pairs were measured.
     pub pairs: u64,
     /// The standard deviation of the logarithm of a pair's ratio: roughly the fraction by
-    /// which its members differ.
+    /// which its two runs differ.
     pub deviation: Option<f64>,
-    /// What comparisons of some lengths can decide.
+    /// What comparisons of several durations can decide.
     pub thresholds: Vec<LeastThreshold>,
 }
 
-/// The least threshold that no change at all can be told from in a comparison.
+/// The smallest threshold with which an unchanged program gets a verdict in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeastThreshold {
-    /// How long the comparison takes.
+    /// How long the comparison takes, seconds.
     pub seconds: f64,
     /// The threshold, a fraction.
     pub least: Option<f64>,
 }
 
-/// The rounds of the runs: some 10 and 100 milliseconds.
+/// The rounds of the runs: about 10 and 100 milliseconds.
 const ROUNDS: [u64; 2] = [4_000_000, 40_000_000];
 
-/// The times for which thresholds are foreseen, seconds.
+/// The durations for which thresholds are predicted, seconds.
 const TIMES: [f64; 2] = [60.0, 300.0];
 
 /// A fixed amount of work for a processor and its caches.
@@ -102,7 +102,7 @@ pub fn work(rounds: u64) {
 /// Examines the machine. `on_noise` is called when its noise is about to be measured.
 ///
 /// # Errors
-/// When the work can't be run, or a signal came.
+/// If the work can't be run, or a signal arrives.
 pub fn examine(
     options: &DoctorOptions,
     context: Context<'_>,
@@ -139,7 +139,7 @@ pub fn examine(
     })
 }
 
-/// The least difference between two readings of the clock that differ.
+/// The smallest difference between two different readings of the clock.
 fn clock_step() -> f64 {
     let step = |_| {
         let start = Instant::now();
@@ -153,11 +153,11 @@ fn clock_step() -> f64 {
     (0..1000).map(step).min().unwrap_or_default().as_secs_f64()
 }
 
-/// The least difference between two times that differ.
+/// The smallest difference between two different times.
 fn least_step(mut times: Vec<f64>) -> Option<f64> {
     times.sort_by(f64::total_cmp);
     let steps = times.windows(2).map(|two| two[1] - two[0]);
-    // The seconds come from microseconds: what is less than one of them is rounding.
+    // The seconds were converted from microseconds: smaller differences are rounding errors.
     let least = steps.filter(|step| *step > 0.5e-6).min_by(f64::total_cmp);
     least.map(|step| (step * 1e9).round() / 1e9)
 }
@@ -171,9 +171,9 @@ struct NoiseTest {
     ratios: Moments,
     /// The wall times of the runs.
     runs: Moments,
-    /// How many pairs were run, the warm-up included.
+    /// The number of pairs that ran, including the warm-up.
     pairs: u64,
-    /// How long each pair took all in all.
+    /// The total time of each pair.
     seconds: Moments,
 }
 
@@ -275,7 +275,7 @@ mod tests {
         let noise = |size: f64| {
             let mut test = NoiseTest::new(&request, 0, 1);
             for pair in 0..40 {
-                // Fixed patterns that no half of it shares.
+                // A fixed pattern whose halves differ.
                 let one = [1.0, -1.0, 0.5, -0.5, 0.2, -0.2, 1.5, -1.5][pair % 8] * size;
                 let other = [0.7, -0.7, -1.2, 1.2, 0.1][pair % 5] * size;
                 let walls = Pair { base: 0.1 + 0.1 * one, head: 0.1 + 0.1 * other };

@@ -1,4 +1,4 @@
-//! What the outside may learn while a flow runs.
+//! What is reported while a flow runs.
 
 use crate::engine::experiment::Progress;
 use crate::engine::plan::Plan;
@@ -6,63 +6,73 @@ use crate::model::explanation::Evidence;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::row::{Row, Values};
+use crate::model::side::Side;
 use crate::workspace;
 
-/// Something happened. Sent between runs only: while a benchmark runs, nobody
-/// is told anything.
+/// Something happened. Events are sent between runs only: while a benchmark
+/// runs, nothing is reported.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// Both sides are being fetched, checked out or built.
     Workspace(workspace::Event<'a>),
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
-    /// All benchmarks of a program are measured, since it can't be told which do the same on
-    /// both sides.
+    /// All benchmarks of a program are measured, since it is not known which are unaffected.
     AllMeasured {
         /// The program.
         benchmark: &'a str,
-        /// Why that can't be told.
+        /// Why that is not known.
         why: &'a str,
     },
-    /// A benchmark is being watched, to see whether it runs code that differs between the
+    /// An unmeasured run of a program with several of them begins.
+    WarmUpRun {
+        /// The side.
+        side: Side,
+        /// Which of the program's unmeasured runs it is, from 1, and how many there are.
+        place: (usize, usize),
+        /// How long the previous one took, seconds; `None` before the first.
+        previous_seconds: Option<f64>,
+    },
+    /// A program is traced, to see whether its benchmarks run code that differs between the
     /// sides.
     Watching {
-        /// Which of the benchmarks it is, from 1.
-        benchmark: usize,
-        /// How many benchmarks there are.
-        benchmarks: usize,
+        /// The program.
+        program: &'a str,
+        /// Which of its benchmarks it is, from 1, and how many there are; `None` for all at
+        /// once.
+        place: Option<(usize, usize)>,
     },
-    /// The functions are being looked for that make a benchmark slower.
+    /// The search for the functions that make a benchmark slower begins.
     Explaining {
         /// The benchmark.
         benchmark: &'a str,
         /// How.
         evidence: Evidence,
     },
-    /// The unmeasured runs begin that show how long the runs of a group of benchmarks are
-    /// to be.
+    /// The unmeasured runs begin that determine how long the runs of a group of
+    /// benchmarks should be.
     TryingLengths {
-        /// Which of the groups it is, from 1.
+        /// The number of the group, from 1.
         group: usize,
-        /// How many groups there are.
+        /// The number of groups.
         groups: usize,
     },
     /// Sampling begins.
     Sampling(&'a Plan),
-    /// What has regressed as built is sampled again over layouts.
+    /// What regressed as built is sampled again over layouts.
     OverLayouts(&'a Plan),
     /// A pair is complete.
     Pair {
-        /// The rows of its runs, in their order.
+        /// The rows of its runs, in order.
         rows: &'a [Row],
-        /// How far sampling has come.
+        /// The progress of sampling.
         progress: &'a Progress<'a>,
     },
-    /// Sampling has ended, after at least one pair, whatever ended it.
+    /// Sampling has ended for any reason, after at least one pair.
     Sampled(&'a Progress<'a>),
     /// Sampling of any commands begins.
     Rounds {
-        /// The metrics that a run has, in order.
+        /// The metrics of a run, in order.
         metrics: &'a [Metric],
         /// The seed of the order.
         seed: u64,
@@ -71,10 +81,10 @@ pub enum Event<'a> {
     Round {
         /// Its number, from 1.
         number: u64,
-        /// The labels of any commands and what they measured, in the order of the runs.
+        /// The label and the values of each run, in order.
         runs: &'a [(&'a str, Values)],
     },
-    /// Something the user should know; it is in the result, too.
+    /// Something the user should know, also part of the result.
     Notice(&'a Notice),
 }
 

@@ -1,23 +1,23 @@
-//! The filter as each program of a comparison takes it.
+//! The user's filter, as it applies to each program of a comparison.
 //!
-//! A user filters by what we print, and where several programs run, that begins with the
-//! program's name. The harness knows only the rest.
+//! Users filter by the printed names, which begin with the program's name if several
+//! programs run. The harness only knows the rest.
 
 use crate::model::dialect::Dialect;
 
-/// What of a program a filter means.
+/// The part of a program that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     /// All of it.
     All,
-    /// What its harness matches with this.
+    /// What its harness matches with this text.
     Matching(&'a str),
     /// Nothing.
     Nothing,
 }
 
 impl<'a> Part<'a> {
-    /// What `filter` means of the program `name`. `several` says whether names of benchmarks
+    /// What `filter` selects of the program `name`. With `several`, the names of benchmarks
     /// begin with that of their program.
     pub(super) fn of(filter: Option<&'a str>, name: &str, dialect: Dialect, several: bool) -> Self {
         let Some(filter) = filter else { return Part::All };
@@ -28,7 +28,7 @@ impl<'a> Part<'a> {
         };
         match dialect.filters() {
             true => Part::Matching(rest.unwrap_or(filter)),
-            // Who takes no filter runs as a whole or not at all.
+            // A harness without filters runs as a whole or not at all.
             false if !several || rest.is_some() || name.contains(filter) => Part::All,
             false => Part::Nothing,
         }

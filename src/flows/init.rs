@@ -1,5 +1,5 @@
 //! The set-up: which benchmark to compare, how long a run of it takes, which threshold its
-//! noise allows, and the table in `Cargo.toml` that says so.
+//! noise allows, and the table in `Cargo.toml` that configures this.
 
 mod manifest;
 mod trial;
@@ -28,9 +28,9 @@ pub struct Candidate {
     pub package: String,
     /// The target.
     pub target: Target,
-    /// The harness that its source names, a guess.
+    /// The harness, guessed from its source.
     pub harness: Dialect,
-    /// Whether only a nightly compiler builds it.
+    /// Whether it needs a nightly compiler.
     pub is_unstable: bool,
 }
 
@@ -81,34 +81,34 @@ impl fmt::Display for TableOwner {
     }
 }
 
-/// Where the table goes, and what it is to hold.
+/// Where the table goes, and its content.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The manifest.
     pub manifest: PathBuf,
-    /// The root of the repository, which holds the manifest.
+    /// The root of the repository that contains the manifest.
     pub root: PathBuf,
-    /// The folder in which to compare, from the repository's root; empty if it is the root
-    /// itself.
+    /// The folder in which to compare, relative to the repository's root; empty for the
+    /// root itself.
     pub folder: PathBuf,
     /// Where a new table goes.
     pub owner: TableOwner,
-    /// Where there is a table already.
+    /// Where a table exists already, if any.
     pub existing: Option<TableOwner>,
-    /// What is chosen; none for a command.
+    /// The chosen target; `None` for a command.
     pub chosen: Option<Candidate>,
     /// Other bench targets that could have been chosen.
     pub others: Vec<Candidate>,
     /// The content of the table.
     pub table: Table,
-    /// What the flags say, where they leave the target to a trial.
+    /// The settings of the flags, if they leave the target to a trial.
     open: Option<Table>,
     /// The name of the package at the workspace's root.
     root_package: Option<String>,
 }
 
 impl Proposal {
-    /// The request of a trial: of this benchmark alone, or of all that can be chosen.
+    /// The request of a trial: for this benchmark alone, or for all that can be chosen.
     pub fn request(&self, request: &Request) -> Request {
         if let Some(flags) = &self.open {
             return Request { flags: flags.clone(), ..request.clone() };
@@ -119,8 +119,8 @@ impl Proposal {
         Request { flags, ..request.clone() }
     }
 
-    /// Takes what a trial chose into the table. Where that is all that runs if nothing is
-    /// named, and more than one, nothing is named.
+    /// Puts the choice of a trial into the table. No target is named if the choice is
+    /// more than one and equals what runs by default.
     pub fn settle(&mut self, trial: &Trial) {
         let Some(flags) = &self.open else { return };
         let chosen: Vec<&Tried> = trial.chosen().collect();
@@ -143,10 +143,10 @@ impl Proposal {
         self.table = choice.over(flags.clone());
     }
 
-    /// The text of the manifest as it is, and with the table.
+    /// The text of the manifest as it is, and the text with the table.
     ///
     /// # Errors
-    /// When it can't be read or edited, or has such a table.
+    /// If it can't be read or edited, or already has such a table.
     pub fn edited_manifest(&self) -> Result<(String, String), Error> {
         let path = &self.manifest;
         if let Some(owner) = self.existing {
@@ -159,11 +159,11 @@ impl Proposal {
     }
 }
 
-/// Looks at the workspace of a request, whose flags go into the table, and chooses a
+/// Inspects the workspace of a request, whose flags go into the table, and chooses a
 /// benchmark if the flags name none.
 ///
 /// # Errors
-/// When there is no repository or no workspace, or nothing that can be chosen.
+/// If there is no repository or workspace, or nothing to choose from.
 pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Error> {
     let (workspace, root) = workspace::user_workspace(request, context.helper, context.interrupt)?;
     let flags = &request.flags;
@@ -220,8 +220,8 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     })
 }
 
-/// What the flags name; else the first of the bench targets that run where nothing is named,
-/// and one that every compiler builds if there is one; else the only binary or example. Also
+/// The target that the flags name; else the first bench target that runs by default,
+/// preferably one that needs no nightly compiler; else the only binary or example. Also
 /// returns the bench targets that were not chosen.
 fn choose(
     workspace: &Workspace,
@@ -246,16 +246,16 @@ fn choose(
         let package = workspace.package(&benchmark.package);
         return Ok((package.map(|package| Candidate::new(package, &target)), candidates));
     }
-    // A stable sort: otherwise the manifest's order stands.
+    // A stable sort, which otherwise keeps the manifest's order.
     candidates.sort_by_key(|candidate| candidate.is_unstable);
     Ok((Some(candidates.remove(0)), candidates))
 }
 
-/// Writes a file, replacing the one that is there as a whole and keeping its permissions. A
-/// script can be executed.
+/// Writes a file, replacing an existing one as a whole and keeping its permissions. Scripts
+/// are made executable.
 ///
 /// # Errors
-/// When it can't be written.
+/// If it can't be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(Error::io("create the folder", folder))?;

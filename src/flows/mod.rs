@@ -1,4 +1,4 @@
-//! What a user can ask for, each a loop that reads from top to bottom.
+//! What the subcommands do, each written to be read from top to bottom.
 
 pub mod bisect;
 pub mod compare;

@@ -16,16 +16,16 @@ use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
 
-/// The program of a benchmark without another one to compare it with.
+/// The program of a benchmark that is not compared with another one.
 pub(super) struct OneSided<'a> {
     pub(super) execution: Execution<'a>,
     program: SideProgram,
-    /// What its harness is told to run.
+    /// The filter for its harness.
     pub(super) filter: Option<&'a str>,
 }
 
 impl<'a> OneSided<'a> {
-    /// `number` tells its files in `scratch` from those of other programs.
+    /// `number` distinguishes its files in `scratch` from those of other programs.
     pub(super) fn new(
         benchmark: &'a Benchmark,
         program: &Program,
@@ -40,7 +40,7 @@ impl<'a> OneSided<'a> {
         self.program.harness.dialect
     }
 
-    /// Whether it runs because nothing is named.
+    /// Whether it was found, and not selected by name.
     pub(super) fn is_found(&self) -> bool {
         self.execution.benchmark.is_found
     }
@@ -52,7 +52,7 @@ impl<'a> OneSided<'a> {
         Kind::NoBenchmark { benchmark, harness, filter }
     }
 
-    /// How many unmeasured runs come first.
+    /// The number of unmeasured runs at the beginning.
     pub(super) fn warmup(&self) -> u32 {
         self.execution.warmup([&self.program])
     }
@@ -63,14 +63,14 @@ impl<'a> OneSided<'a> {
         execution.run_all(program, RunLength::LONG, *filter, context).map_err(Stop::into_error)
     }
 
-    /// Whether a run can be limited to one benchmark. Arguments of the user's may select,
-    /// too, so with those it can't.
+    /// Whether a run can be limited to one benchmark. Not if the user gave arguments,
+    /// since those may select benchmarks, too.
     pub(super) fn can_leave(&self) -> bool {
         self.execution.benchmark.args.is_empty() && self.program.harness.can_leave()
     }
 
-    /// Runs the program once, with this benchmark alone, as short as a comparison would
-    /// begin.
+    /// Runs the program once, with this benchmark alone, as short as at the beginning
+    /// of a comparison.
     pub(super) fn run_only(
         &mut self,
         name: &str,
@@ -83,11 +83,11 @@ impl<'a> OneSided<'a> {
         execution.measure(program, effort, None, context).map_err(Stop::into_error)
     }
 
-    /// Gives up the metrics that this machine does not have and that a run did not report,
-    /// and returns notices of them.
+    /// Drops the metrics that this machine lacks and that a run did not report, and
+    /// returns notices about them.
     ///
     /// # Errors
-    /// When one of them decides.
+    /// If one of them gates.
     pub(super) fn take_refusals(&mut self, run: &[Reading]) -> Result<Vec<Notice>, Error> {
         self.execution.take_refusals(&metric_names(run))
     }
@@ -101,10 +101,10 @@ impl<'a> OneSided<'a> {
         Ok(values)
     }
 
-    /// What decides, as a run and the exact values show.
+    /// The gates, given the metrics of a run and the exact values.
     ///
     /// # Errors
-    /// When there is no benchmark, or none of the metrics that are to decide.
+    /// If there is no benchmark, or none of the gating metrics.
     pub(super) fn gates(
         &self,
         run: &[Reading],
@@ -132,8 +132,8 @@ fn metric_names(run: &[Reading]) -> Vec<String> {
     run.iter().flat_map(|reading| reading.values.metrics()).collect()
 }
 
-/// Does something with programs between the user's commands for the first and the last
-/// run. The commands for the last run are called also after an error or an interrupt.
+/// Calls a function with programs, between the user's set-up and cleanup commands.
+/// Cleanup happens even after an error or an interrupt.
 pub(super) fn with_hooks<'a, T>(
     programs: &mut [OneSided<'a>],
     context: Context<'_>,

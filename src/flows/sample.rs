@@ -18,7 +18,7 @@ use crate::model::row::Values;
 use crate::settings::values::Words;
 use crate::settings::{self, Written};
 
-/// What is to be run, and for how long.
+/// What to run, and for how long.
 #[derive(Clone, Debug)]
 pub struct Sampling {
     /// The labels and the words of their commands.
@@ -27,13 +27,13 @@ pub struct Sampling {
     pub folder: PathBuf,
     /// Their environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The metrics that are wanted besides the ones that cost nothing.
+    /// The requested metrics, in addition to those that cost nothing.
     pub metrics: Vec<String>,
-    /// How long it may take, and how many rounds there may be.
+    /// The limits of time and rounds.
     pub limits: Limits,
-    /// How many unmeasured runs of each come first.
+    /// The number of unmeasured runs of each at the beginning.
     pub warmup: u32,
-    /// How long one run may take.
+    /// The maximum time of a run.
     pub run_timeout: Duration,
     /// The seed of the order, below 2^53.
     pub seed: u64,
@@ -42,7 +42,7 @@ pub struct Sampling {
 /// Splits each `NAME:COMMAND` into the name and the words of the command.
 ///
 /// # Errors
-/// When a name or a command is missing, or a name stands twice.
+/// If a name or a command is missing, or a name appears twice.
 pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings::Error> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for text in texts {
@@ -69,7 +69,7 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings
 /// Runs the commands in rounds until a limit is reached or a signal arrives.
 ///
 /// # Errors
-/// When a command fails, or an error of `on_event`.
+/// If a command fails, or `on_event` returns an error.
 pub fn sample<E: From<Error>>(
     sampling: &Sampling,
     context: Context<'_>,
@@ -154,10 +154,10 @@ pub fn sample<E: From<Error>>(
     Ok(stopped_by)
 }
 
-/// What measures the metrics that are wanted.
+/// The meters of the requested metrics.
 ///
 /// # Errors
-/// When there is no such metric, or this machine lacks it.
+/// If there is no such metric, or this machine lacks it.
 fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
     if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {

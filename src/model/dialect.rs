@@ -1,10 +1,10 @@
-//! How benchmark programs are called and read, by name.
+//! How benchmark programs are called and parsed, by name.
 
 use crate::model::words::{expected, words};
 
 use serde::{Deserialize, Serialize};
 
-/// A way to speak of benchmarks.
+/// A harness or format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
@@ -20,8 +20,8 @@ pub enum Dialect {
     Gungraun,
     /// The crate bencher.
     Bencher,
-    /// The `#[bench]` functions of Rust's own test harness, and what prints as
-    /// it does.
+    /// The `#[bench]` functions of Rust's own test harness, and others with the
+    /// same output.
     Libtest,
 }
 

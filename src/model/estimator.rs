@@ -9,19 +9,18 @@ use crate::model::words::words;
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
     /// The typical change (by bets on the direction of each pair's change), guarded by
-    /// the mean's change: quick where single runs are far off, and
-    /// not blind to them.
+    /// the change of the mean: fast in spite of outliers, and yet sensitive to them.
     #[default]
     Robust,
-    /// The ratio of the means: what the bill is made of.
+    /// The ratio of the means: the change in total cost.
     Mean,
-    /// The ratio of the geometric means: for noise that multiplies.
+    /// The ratio of the geometric means: for multiplicative noise.
     GeometricMean,
-    /// The median of the ratios: free of assumptions, blind to a slow tail.
+    /// The median of the ratios: free of assumptions, insensitive to a slow tail.
     Median,
     /// The ratio of the means of minima. Each value pushed is the minimum of several
-    /// runs, taken by the caller, on the ground that noise only ever delays (Chen
-    /// and Revels 2016, *Robust benchmarking in noisy environments*).
+    /// runs, computed by the caller, since noise only ever adds time (Chen and
+    /// Revels 2016, *Robust benchmarking in noisy environments*).
     Min,
 }
 

@@ -1,4 +1,4 @@
-//! Why a benchmark has regressed.
+//! Why a benchmark regressed.
 
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ pub struct Gate {
     pub(crate) threshold: f64,
     /// The change beyond which there is a warning, a fraction.
     pub(crate) warn: Option<f64>,
-    /// A larger change that was accepted, for a while.
+    /// A larger change that is accepted for some time.
     pub(crate) waiver: Option<Waiver>,
 }
 
@@ -21,13 +21,13 @@ impl Gate {
     }
 
     /// The change that the verdict is about: the threshold, or the ceiling of the
-    /// waiver where that is larger.
+    /// waiver if that is larger.
     pub(crate) fn limit(&self) -> f64 {
         let ceiling = self.waiver.as_ref().map(|waiver| waiver.ceiling);
         ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
     }
 
-    /// The waiver as a result shows it.
+    /// The waiver as part of a result.
     pub(crate) fn waived(&self) -> Option<Waived> {
         let Waiver { benchmark, ceiling, reason, expires, issue, .. } = self.waiver.clone()?;
         Some(Waived { threshold: self.threshold, benchmark, ceiling, reason, expires, issue })
@@ -43,43 +43,43 @@ impl Gate {
 /// An accepted slowdown, as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiver {
-    /// The metric. A waiver that is written down belongs to a gate, which names it.
+    /// The metric. Not serialized, since the gate names it.
     #[serde(skip)]
     pub metric: String,
-    /// The benchmark; none means all.
+    /// The benchmark; `None` means all.
     pub(crate) benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
     pub(crate) ceiling: f64,
     /// Why.
     pub(crate) reason: String,
-    /// The last day on which it counts, `2026-12-31`, in UTC.
+    /// The last day on which it is valid, such as `2026-12-31`, in UTC.
     pub expires: String,
     /// Where it is discussed.
     pub(crate) issue: Option<String>,
 }
 
 impl Waiver {
-    /// Whether it is for this metric of this benchmark. A benchmark has several names:
-    /// its own, and that of the program that reports it.
+    /// Whether it applies to this metric of this benchmark. A benchmark has several
+    /// names: its own, and that of its program.
     pub(crate) fn is_about(&self, metric: &str, benchmark: &[&str]) -> bool {
         let named = self.benchmark.as_deref();
         self.metric == metric && named.is_none_or(|named| benchmark.contains(&named))
     }
 }
 
-/// An accepted slowdown, as a result shows it.
+/// An accepted slowdown, as part of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waived {
     /// The threshold without it, a fraction.
     pub threshold: f64,
-    /// The benchmark that it was declared for; none means all.
+    /// The benchmark that it was declared for; `None` means all.
     #[serde(skip)]
     pub(crate) benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
     pub ceiling: f64,
     /// Why.
     pub reason: String,
-    /// The last day on which it counts.
+    /// The last day on which it is valid.
     pub expires: String,
     /// Where it is discussed.
     pub issue: Option<String>,

@@ -1,4 +1,4 @@
-//! Layouts: where in memory the code of an executable lies.
+//! Layouts: where the code of an executable is placed in memory.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::outcome::{Summary, Verdict};
 
-/// Whether a verdict is about executables as they were built, or about the source in many
+/// Whether a verdict is about the executables as built, or about the source over many
 /// layouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layouts {
-    /// As built; a regression also needs to be one over layouts.
+    /// As built, but a regression has to be confirmed over layouts.
     #[default]
     Auto,
     /// As built only.
@@ -43,29 +43,29 @@ impl FromStr for Layouts {
     }
 }
 
-/// How an executable comes to lie elsewhere.
+/// How other layouts of an executable are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placing {
-    /// It is linked again, its functions in a random order.
+    /// It is linked again, with its functions in random order.
     Linked,
-    /// It is copied, so that it lies in other pages of memory.
+    /// It is copied, so that it gets other pages of memory.
     Copied,
 }
 
-/// What a metric came to over layouts.
+/// The result of a metric over layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverLayouts {
-    /// How many layouts each side had.
+    /// The number of layouts of each side.
     pub number: u64,
     /// How they were made.
     pub placing: Placing,
-    /// The numbers, as those of pairs.
+    /// The estimates, as for pairs.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The verdict on them alone.
+    /// The verdict over layouts alone.
     pub verdict: Verdict,
-    /// The verdict on the executables as they were built.
+    /// The verdict on the executables as built.
     pub as_built: Verdict,
 }
 

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::words::words;
 
-/// The longest name of a metric, a benchmark or a label, bytes.
+/// The maximum length of the name of a metric, a benchmark or a label, bytes.
 const LONGEST: usize = 1000;
 
-/// What makes a text no name of a metric, a benchmark or a label, all of which
-/// stand in tables and rows; `None` where nothing does.
+/// Why a text can't be the name of a metric, a benchmark or a label, which
+/// appear in tables and rows; `None` if it can.
 pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of a symbol.
+    /// The unit with this symbol.
     pub fn of(symbol: &str) -> Self {
         match symbol {
             "" => Unit::Unknown,
@@ -82,31 +82,30 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Which values of a metric are the better ones.
+/// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The lower ones, as of times.
+    /// Lower ones, such as times.
     Lower,
-    /// The higher ones, as of throughputs.
+    /// Higher ones, such as throughputs.
     Higher,
 }
 
 impl Better {
-    /// The change, head/base - 1, at which a metric is worse by `threshold`: where
-    /// higher is better it is a fall, for the base is then so much more than the
-    /// head.
+    /// The change, head/base - 1, at which a metric is worse by `threshold`. If
+    /// higher is better, it is a decrease: then the base exceeds the head by
+    /// `threshold`.
     pub fn limit(self, threshold: f64) -> f64 {
         self.worse(threshold)
     }
 
-    /// By how much a metric with this change is worse. It is its own inverse: the change of
-    /// a metric that is worse by so much.
+    /// By how much a metric with this change is worse. The function is its own inverse.
     pub fn worse(self, change: f64) -> f64 {
         match self {
             Better::Lower => change,
             Better::Higher if change == f64::INFINITY => -1.0,
-            // 1/(1 + c) - 1 without the cancellation.
+            // 1/(1 + c) - 1 without cancellation.
             Better::Higher => -change / (1.0 + change),
         }
     }
@@ -128,18 +127,18 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of which less is better.
+    /// A metric where lower is better.
     pub fn cost(name: &str, unit: Unit) -> Self {
         Metric { name: name.to_owned(), unit, better: Better::Lower }
     }
 
-    /// A metric by its name: of those that are measured here or by a known
-    /// harness the unit is known; of others less is better.
+    /// A metric by its name: with its unit if it is measured here or by a known
+    /// harness; for others, lower is better.
     pub fn named(name: &str) -> Self {
         KnownMetric::of(name).map_or(Metric::cost(name, Unit::Unknown), KnownMetric::metric)
     }
 
-    /// The same with what `units` says of it.
+    /// The same, with its unit and direction from `units`.
     #[must_use]
     pub(crate) fn with(self, units: &Units) -> Self {
         match units.get(&self.name) {
@@ -169,8 +168,8 @@ impl Metric {
         }
     }
 
-    /// Whether it is counted on a simulated processor, where a program that
-    /// does the same counts the same.
+    /// Whether it is counted on a simulated processor, where the same program
+    /// always has the same count.
     pub(crate) fn is_simulated(&self) -> bool {
         self.name.ends_with(SIMULATED)
     }
@@ -179,7 +178,7 @@ impl Metric {
 /// Where the values of a known metric come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// What the kernel tells of every program that has ended.
+    /// What the kernel reports about every process that has ended.
     Usage,
     /// A counter of the processor or the kernel.
     Counter,
@@ -259,7 +258,7 @@ impl KnownMetric {
     }
 }
 
-/// What the values of a metric are.
+/// The unit and the direction of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantity {
     /// Their unit.
@@ -268,16 +267,16 @@ pub struct Quantity {
     pub(crate) better: Better,
 }
 
-/// What the values of metrics are, by their names.
+/// Units and directions of metrics, by their names.
 pub type Units = BTreeMap<String, Quantity>;
 
-/// The metric that gates when none is named.
+/// The metric that gates if none is named.
 pub(crate) const DEFAULT_METRIC: &str = "wall_time";
 
-/// The metric that stands in for [`DEFAULT_METRIC`] where none is named: the median of a
-/// run's samples where a harness reports it; else, if the default is not among those that
-/// are `measured`, the only one, or the instructions that a simulated processor counts,
-/// which vary less than what it estimates from them.
+/// The metric that replaces [`DEFAULT_METRIC`] if none is named: the median of a run's
+/// samples if a harness reports it; else, if the default is not `measured`, the only
+/// metric, or the instructions counted by a simulated processor, which vary less than its
+/// other estimates.
 pub(crate) fn stand_in(measured: &[String]) -> Option<&String> {
     let find = |name: &str| measured.iter().find(|metric| *metric == name);
     match (find(MEDIAN), find(DEFAULT_METRIC), measured) {
@@ -294,7 +293,7 @@ const MEDIAN: &str = "median_time";
 /// The instructions that a simulated processor counts.
 const SIMULATED_INSTRUCTIONS: &str = "instructions_cachegrind";
 
-/// How the names of metrics from a simulated processor end.
+/// The suffix of metrics from a simulated processor.
 const SIMULATED: &str = "_cachegrind";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The nouns: what is compared, what is measured, and what came of it. Plain
-//! data, no I/O.
+//! Data types: what is compared, what is measured, and the results. Plain data,
+//! no I/O.
 
 pub mod dialect;
 pub mod estimator;

@@ -5,15 +5,15 @@ use crate::model::estimator::Estimator;
 /// Something about the noise that matters. Sizes are fractions: 0.02 is 2 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Finding {
-    /// Few pairs are far away from all others and have most of the variance.
+    /// A few pairs are far from all others and cause most of the variance.
     Outliers {
-        /// How many pairs there are to one outlier.
+        /// One in this many pairs is an outlier.
         one_in: f64,
         /// Their share of the variance.
         share: f64,
     },
-    /// The differences reach further on one side than on the other, so the average
-    /// change and the typical one are not the same.
+    /// The differences reach further in one direction than in the other, so that
+    /// the average change and the typical one differ.
     Skewed {
         /// The skewness; positive where single pairs have a far slower head.
         skewness: f64,
@@ -22,7 +22,7 @@ pub enum Finding {
         /// The change of the median pair.
         typical: f64,
     },
-    /// The runs of a side, or of both, come in two kinds.
+    /// The runs of one or both sides are bimodal.
     TwoKinds {
         /// The base's kinds, if it has two.
         base: Option<Kinds>,
@@ -43,15 +43,15 @@ pub enum Finding {
     Slot {
         /// How much slower the second run is.
         effect: f64,
-        /// How many standard errors that is from none, by ranks.
+        /// Its distance from 0 in standard errors, by ranks.
         z: f64,
     },
-    /// A pair's difference resembles that of the pair before.
+    /// A pair's difference is correlated with that of the previous pair.
     Correlated {
         /// The rank correlation of neighbours.
         correlation: f64,
     },
-    /// The differences are far from normal, in none of the ways above.
+    /// The differences are far from normal, in a way other than those above.
     NotNormal {
         /// The squared correlation with normal scores (Shapiro and Francia's W').
         fit: f64,
@@ -59,8 +59,8 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Whether it matters to an estimator. The median goes by signs and does not depend
-    /// on the form of the noise.
+    /// Whether it matters to an estimator. The median uses signs only, and does not
+    /// depend on the shape of the noise.
     pub(crate) fn matters_to(&self, estimator: Estimator) -> bool {
         let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
         !(of_means && estimator == Estimator::Median)

@@ -1,4 +1,4 @@
-//! What the user should know about a result. The words are the binary's.
+//! What the user should know about a result. The binary words it.
 
 use std::path::PathBuf;
 
@@ -18,18 +18,18 @@ use crate::model::side::{Pair, Side};
 pub struct ChangedFunction {
     /// Its name, without the hashes of crates.
     pub name: String,
-    /// Its length, bytes; none on a side that has no such function of its own.
+    /// Its length, bytes; `None` on a side without such a function.
     pub bytes: Pair<Option<u64>>,
-    /// Whether a benchmark that has regressed runs it; none where that is not known.
+    /// Whether a regressed benchmark runs it; `None` if unknown.
     pub runs: Option<bool>,
-    /// Whether its source may have changed; none where that is not known.
+    /// Whether its source may have changed; `None` if unknown.
     pub is_edited: Option<bool>,
 }
 
 /// Something the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// The working tree has changes, which were not measured.
+    /// The working tree has uncommitted changes, which were not measured.
     DirtyTree {
         /// How many files.
         files: usize,
@@ -39,26 +39,26 @@ pub enum Notice {
         /// BASE.
         base: String,
     },
-    /// BASE is not in this clone; the merge commit's first parent stands in.
+    /// BASE is not in this clone; the merge commit's first parent is used instead.
     MergeRef {
         /// BASE.
         base: String,
     },
-    /// The tables of the two sides decide differently.
+    /// The tables of the two sides differ in settings that decide.
     PolicyDiffers {
         /// The keys.
         keys: Vec<&'static str>,
-        /// Whose table counts.
+        /// The side whose table is used.
         from: Side,
     },
-    /// The tables of the two sides differ in what is run, or only one has one.
+    /// The tables of the two sides differ in what is run, or only one side has a table.
     RunDiffers(RunDiffers),
-    /// Which functions of a program that regressed differ between the sides.
+    /// Which functions differ between the sides of a program that regressed.
     Functions {
         /// The program.
         benchmark: String,
-        /// The functions: first those that a benchmark runs that has regressed, and of these
-        /// those whose length changed most.
+        /// The functions: first those that run in a regressed benchmark, in order of their
+        /// change in length.
         changed: Vec<ChangedFunction>,
     },
     /// Some benchmarks run no code that differs between the sides, and were not measured.
@@ -77,15 +77,14 @@ pub enum Notice {
         /// Why.
         why: String,
     },
-    /// This bench target, which nobody named, does not build.
+    /// A bench target that was not selected by name does not build.
     LeftOut {
         /// The benchmark.
         benchmark: String,
         /// Why.
         why: String,
     },
-    /// These bench targets are built with features that they require and that are not
-    /// enabled otherwise.
+    /// Bench targets are built with required features that are not enabled otherwise.
     Required {
         /// The benchmarks.
         benchmarks: Vec<String>,
@@ -106,36 +105,36 @@ pub enum Notice {
         /// The side.
         side: Side,
     },
-    /// No benchmark measures a metric of which the unit was set.
+    /// No benchmark measures a metric whose unit is configured.
     UnusedUnit {
         /// The metric.
         metric: String,
     },
-    /// These gate on the base, and the head does not measure them.
+    /// These gate on the base, but the head does not measure them.
     Removed(Vec<Removed>),
-    /// Only the base has this benchmark, in which nothing gates.
+    /// Only the base has this benchmark, and none of its metrics gates.
     OnlyBase {
         /// The benchmark.
         benchmark: String,
     },
-    /// Something about what the runs were given to do, and whether both sides
-    /// did the same.
+    /// Something about what the runs did, and whether it was the same on both
+    /// sides.
     Run(RunNotice),
     /// Both sides of this benchmark are the same program.
     Identical {
         /// The benchmark.
         benchmark: String,
-        /// In how many places of its code the two differ in nothing but where that code
-        /// stands in its source.
+        /// In how many places the two differ only in source locations, such as line
+        /// numbers.
         moved: usize,
     },
-    /// The programs are the same, but tracked files differ, and a run could
-    /// read them.
+    /// The programs are the same, but tracked files differ, which a run could
+    /// read.
     OtherFiles {
         /// Their paths from the root of the repository.
         files: Vec<String>,
     },
-    /// Files of a side only stand for what git-lfs has elsewhere.
+    /// Files of a side are pointers of git-lfs, without their content.
     Pointers {
         /// Whose.
         side: Side,
@@ -144,19 +143,19 @@ pub enum Notice {
         /// One of them.
         example: String,
     },
-    /// The pairs allowed are fewer than any verdict needs.
+    /// `--max-pairs` is smaller than the minimum for a verdict.
     TooFewPairs {
-        /// The pairs that the least verdict needs.
+        /// The minimum number of pairs for a verdict.
         least: u64,
     },
-    /// The time was over before all benchmarks had the pairs that the least verdict needs.
+    /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
     NotAsked {
-        /// How many did not have them.
+        /// How many did not reach it.
         benchmarks: usize,
         /// One of them.
         example: String,
     },
-    /// A metric that was to be shown can't be measured here.
+    /// A requested metric that does not gate can't be measured here.
     NotMeasured {
         /// The benchmark.
         benchmark: String,
@@ -165,14 +164,14 @@ pub enum Notice {
         /// What the user can do about it.
         hint: Option<String>,
     },
-    /// An executable can't be linked again: other layouts of it are copies.
+    /// An executable can't be linked again, so its other layouts are copies in memory.
     NotLinked {
         /// The benchmark.
         benchmark: String,
-        /// Why not, as the end of a sentence.
+        /// Why not, worded as the end of a sentence.
         why: String,
     },
-    /// A run left processes behind, which were ended.
+    /// A run left processes behind, which were killed.
     LeftBehind {
         /// The benchmark.
         benchmark: String,
@@ -181,14 +180,14 @@ pub enum Notice {
     },
     /// The configuration names another base than the CI job does.
     ConfiguredBase {
-        /// The configuration's, which counts.
+        /// The configured base, which is used.
         base: String,
-        /// The variable by which the job names its own.
+        /// The variable in which the job names another base.
         variable: &'static str,
-        /// That one.
+        /// The value of that variable.
         named: String,
     },
-    /// A waiver that the base does not have.
+    /// The head has a waiver that the base does not have.
     NewWaiver {
         /// The metric.
         metric: String,
@@ -197,7 +196,7 @@ pub enum Notice {
         /// Its reason.
         reason: String,
     },
-    /// A waiver that counts no longer.
+    /// A waiver has expired.
     ExpiredWaiver(Waiver),
     /// Something about the result of a metric.
     Metric {
@@ -205,47 +204,47 @@ pub enum Notice {
         benchmark: String,
         /// The metric.
         metric: String,
-        /// What it is.
+        /// The remark.
         remark: Remark,
     },
     /// A verdict within the limit is unlikely.
     Unlikely(Unlikely),
-    /// What would bring the verdicts that are open.
+    /// What would help to reach the verdicts that are undecided.
     Advice(Advice),
-    /// A side of a benchmark whose other side has no row.
+    /// Samples of one side of a benchmark, without any of the other side.
     Alone {
         /// The label.
         label: String,
     },
-    /// The rows of two labels stop pairing.
+    /// The rows of two labels no longer alternate in pairs.
     Unpaired {
         /// The comparison.
         benchmark: String,
-        /// From which line on.
+        /// The first line where they don't.
         line: u64,
     },
-    /// What each shard of a comparison says of the tables, in its words.
+    /// A notice about the tables that all shards of a comparison have in common.
     OfShards {
         /// The sentence.
         text: String,
     },
-    /// Machines whose part of a comparison is missing.
+    /// Shards of a comparison that are missing.
     MissingShards {
         /// Their numbers.
         numbers: Vec<u64>,
     },
-    /// The intervals are valid for one look.
+    /// The intervals are valid for a single look.
     OneLook,
 }
 
 /// How much a notice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Something to look at.
+    /// Something that may need action.
     Warning,
-    /// Something to know: nothing is wrong.
+    /// Information; nothing is wrong.
     Note,
-    /// Of interest to few.
+    /// A detail, shown with `--verbose`.
     Detail,
 }
 
@@ -272,7 +271,7 @@ impl Notice {
         }
     }
 
-    /// Whether it says how a branch changes its own gate, or what measures it.
+    /// Whether it is about a branch that changes its own gate, or its own benchmark.
     pub fn is_about_settings(&self) -> bool {
         matches!(
             self,
@@ -289,12 +288,12 @@ impl Notice {
 /// Something about the result of a metric that gates. Changes are fractions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
-    /// It passes, and is beyond the warning level.
+    /// It passes, but is beyond the warning level.
     Warned {
         /// The change.
         change: Option<f64>,
     },
-    /// It passes with a waiver, which it may not even need.
+    /// It passes with a waiver, needed or not.
     Waived {
         /// The change.
         change: Option<f64>,
@@ -305,31 +304,31 @@ pub enum Remark {
         /// The metric's direction.
         better: Better,
     },
-    /// The placement of code alone could make such a change.
+    /// The placement of code alone could cause such a change.
     SmallChange,
-    /// The executables as they were built differ by more than the threshold, and the
-    /// layouts do not, or were too few to tell.
+    /// The executables as built differ by more than the threshold, but over layouts
+    /// they do not, or there were too few layouts to decide.
     Placement {
-        /// What they showed as built.
+        /// The result as built.
         as_built: Summary,
-        /// What they showed over layouts.
+        /// The result over layouts.
         over: OverLayouts,
     },
-    /// A slow tail and not the typical run made the estimate.
+    /// The estimate comes from a slow tail, not from the typical run.
     Tail {
         /// The mean's change.
         average: f64,
         /// The typical run's change.
         typical: f64,
     },
-    /// Many pairs have exactly the threshold's change.
+    /// Many pairs have exactly the change of the threshold.
     Ties {
         /// How many of them.
         ties: u64,
         /// How many pairs there are.
         pairs: u64,
     },
-    /// Something about the noise matters.
+    /// The noise has a property that matters.
     Noise(Finding),
     /// Another estimator would have needed less than half of the pairs.
     Earlier {
@@ -337,72 +336,72 @@ pub enum Remark {
         estimator: Estimator,
         /// The pairs that it would have needed.
         needed: u64,
-        /// The pairs that there were.
+        /// The pairs that were measured.
         pairs: u64,
     },
 }
 
-/// What the runs were given to do.
+/// What the runs did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunNotice {
-    /// The source of the benchmark itself is not the same on both sides.
+    /// The source of the benchmark itself differs between the sides.
     BenchChanged {
         /// The benchmark.
         benchmark: String,
-        /// A file of it that differs, from the root.
+        /// A file of it that differs, relative to the root.
         path: String,
     },
     /// Both sides were built with the benchmark sources of one.
     BenchFrom {
         /// Whose.
         side: Side,
-        /// What was laid over the other side, from the root.
+        /// The folders copied over those of the other side, relative to the root.
         folders: Vec<String>,
-        /// A file that differs between them, if there is one.
+        /// A file that differs between the sides, if any.
         differing: Option<String>,
     },
-    /// A library that a harness comes from is not the same on both sides.
+    /// A library that provides a harness has different versions on the two sides.
     HarnessChanged {
         /// The benchmark.
         benchmark: String,
         /// The library.
         library: String,
-        /// Its versions on the sides, none where it is not needed.
+        /// Its versions on each side; empty if a side does not use it.
         versions: Pair<Vec<String>>,
     },
     /// The sides have different harnesses.
     HarnessesDiffer {
         /// The benchmark.
         benchmark: String,
-        /// Those of the sides.
+        /// The harness of each side.
         dialects: Pair<Dialect>,
     },
-    /// The process of a bench target is what is measured, for want of a known harness,
-    /// and the target takes times itself.
+    /// The whole process of a bench target is measured, since its harness is unknown,
+    /// although the target measures times itself.
     OwnTiming {
         /// The benchmark.
         benchmark: String,
-        /// The word in its source that says so.
+        /// The word in its source that suggests it.
         word: &'static str,
-        /// The source file, from the root.
+        /// The source file, relative to the root.
         path: String,
     },
-    /// A pair takes long, and the code of the benchmarks sets times of its own.
+    /// A pair takes long, because the code of the benchmarks sets its own measurement times.
     OwnTimes {
         /// The benchmark.
         benchmark: String,
         /// How long a pair of it takes, seconds.
         pair_seconds: f64,
-        /// The file and the line of each place.
+        /// File and line of each such setting.
         places: Vec<String>,
     },
-    /// Small changes don't show in what the harness prints.
+    /// The harness prints too few digits to show small changes.
     Coarse {
         /// The benchmark.
         benchmark: String,
         /// The value, seconds.
         value: f64,
-        /// The least difference between two values, as a part of this one.
+        /// The resolution, as a fraction of this value.
         step: f64,
         /// The harness.
         dialect: Dialect,
@@ -414,7 +413,7 @@ pub enum RunNotice {
         /// The first line that differs, counted from 1.
         line: u64,
     },
-    /// A side prints something else each time, so that nothing can be said.
+    /// A side prints something different each time, so the outputs can't be compared.
     OutputVaries {
         /// The benchmark.
         benchmark: String,
@@ -423,21 +422,21 @@ pub enum RunNotice {
         /// The first line that differs, counted from 1.
         line: u64,
     },
-    /// Names of benchmarks change with every run, and are compared under stable ones.
+    /// Names of benchmarks change with every run, and are replaced by stable ones.
     NamesVary {
         /// The program.
         benchmark: String,
         /// The stable names.
         names: Vec<String>,
     },
-    /// A run is too short for the clock of a metric and was repeated.
+    /// A run is too short for the clock of a metric, and was repeated.
     Repeated {
         /// The benchmark.
         benchmark: String,
         /// How many runs make a measurement.
         runs: u32,
     },
-    /// The page cache keeps a part of a file that was to be cold.
+    /// The page cache still holds part of a file that should be cold.
     StillCached {
         /// The benchmark.
         benchmark: String,
@@ -449,10 +448,10 @@ pub enum RunNotice {
 }
 
 /// How the tables of the two sides differ in what is run. The head's settings
-/// count.
+/// are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDiffers {
-    /// The side that has a table, where only one has.
+    /// The side that has a table, if only one has.
     pub only_side: Option<Side>,
     /// The keys that differ.
     pub keys: Vec<DifferentKey>,
@@ -473,22 +472,22 @@ impl RunDiffers {
 pub struct DifferentKey {
     /// The key.
     pub key: &'static str,
-    /// Whether it changes which benchmarks run, or against what; the others shape how
-    /// they are built and run.
+    /// Whether it changes which benchmarks run, or against what; other keys change
+    /// how they are built and run.
     pub(crate) selects: bool,
-    /// The benchmark that sets it; none of a key for all benchmarks.
+    /// The benchmark that sets it; `None` for a key of all benchmarks.
     pub benchmark: Option<String>,
-    /// The base's value, as JSON unless it is a string; none where it is not set.
+    /// The base's value, as JSON unless it is a string; `None` if it is not set.
     pub base: Option<String>,
-    /// The head's.
+    /// The head's value.
     pub head: Option<String>,
 }
 
-/// What would bring the verdicts that are open at the end, as far as the pairs at hand
-/// tell, each with how many of them it would decide.
+/// What would decide the verdicts that are undecided at the end, estimated from the
+/// pairs at hand; each with the number of verdicts that it would decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// How many are open.
+    /// How many are undecided.
     pub open: usize,
     /// Another metric.
     pub metric: Option<(String, usize)>,
@@ -505,14 +504,13 @@ pub struct Unlikely {
     pub benchmark: String,
     /// The metric.
     pub metric: String,
-    /// The change beyond which it has regressed.
+    /// The change beyond which it is a regression.
     pub limit: f64,
-    /// Seconds that the verdict would take at this noise; `None` when it is
-    /// not to be expected at all.
+    /// Seconds until a verdict at this noise; `None` if none is to be expected.
     pub needed: Option<f64>,
-    /// How far from the threshold a change has to be to be told from it within
-    /// the limit; `None` when no change could be.
+    /// How far a change has to be from the threshold for a verdict within the
+    /// limit; `None` if no change would do.
     pub reach: Option<f64>,
-    /// Of how many further metrics or benchmarks the same holds.
+    /// How many other metrics or benchmarks this applies to as well.
     pub others: usize,
 }

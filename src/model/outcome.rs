@@ -1,4 +1,4 @@
-//! What came of a comparison, or of an analysis of samples: one model of both.
+//! The result of a comparison or of an analysis of samples, in one model.
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Verdict {
     }
 }
 
-/// What a gate makes of an answer that is neither yes nor no.
+/// What a gate does without a clear verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDoubt {
@@ -96,9 +96,9 @@ words!(OnDoubt { Pass = "pass", Fail = "fail" });
 pub enum StoppedBy {
     /// Every metric that gates had its verdict.
     Verdict,
-    /// The time was over.
+    /// The time limit was reached.
     TimeLimit,
-    /// The pairs were used up: those allowed, or those that were measured before.
+    /// There were no more pairs: the limit was reached, or all recorded ones were used.
     MaxPairs,
     /// A signal.
     Interrupt,
@@ -148,7 +148,7 @@ pub enum Judgement {
     Regression,
 }
 
-/// What gates on the base and is not measured on the head.
+/// What gates on the base but is not measured on the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// The benchmark.
@@ -396,7 +396,7 @@ impl Sampled {
         Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
     }
 
-    /// Whether a metric has regressed.
+    /// Whether a metric regressed.
     pub(crate) fn names_a_regression(&self) -> bool {
         self.benchmarks.iter().any(BenchmarkResult::has_regressed)
     }
@@ -413,23 +413,23 @@ impl Sampled {
     }
 }
 
-/// What decides: the settings that a branch must not loosen unseen.
+/// The settings that decide, which a branch must not loosen unnoticed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
-    /// 1 minus the chance of a wrong verdict, between 0.5 and 1.
+    /// 1 minus the probability of a wrong verdict, between 0.5 and 1.
     pub confidence: f64,
     /// How a change is estimated.
     pub estimator: Estimator,
-    /// What to do when the limit comes before the verdict.
+    /// What to do if the limit is reached before a verdict.
     #[serde(skip)]
     pub on_inconclusive: OnDoubt,
     /// What to do without a base to compare with.
     #[serde(skip)]
     pub on_no_baseline: OnDoubt,
-    /// What to do where the head lacks what gates on the base.
+    /// What to do if the head lacks what gates on the base.
     #[serde(skip)]
     pub on_removed: OnDoubt,
-    /// Whether a verdict is about executables as they were built, or about many layouts.
+    /// Whether a verdict is about the executables as built, or about many layouts.
     #[serde(skip)]
     pub layouts: Layouts,
 }
@@ -439,67 +439,67 @@ pub struct Policy {
 pub struct Limits {
     /// How long sampling may take.
     pub time: Duration,
-    /// How many pairs of each benchmark there may be.
+    /// The maximum number of pairs of each benchmark.
     pub(crate) pairs: Option<u64>,
 }
 
-/// What came of a comparison, or of an analysis of samples. A field that is
-/// `None` where nobody knows it of samples says so.
+/// The result of a comparison, or of an analysis of samples, for which some
+/// fields are `None`, as documented there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The overall verdict; none of a shard that measured, for all shards together
-    /// give it, and of samples for which nobody gave a threshold.
+    /// The overall verdict; `None` for a shard that measured, since all shards
+    /// together get one, and for samples without a threshold.
     pub verdict: Option<Verdict>,
-    /// The two commits; none of samples.
+    /// The two commits; `None` for samples.
     #[serde(flatten)]
     pub sides: Option<Sides>,
-    /// The compiler of the head, if something was built; none of samples.
+    /// The compiler of the head, if something was built; `None` for samples.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub toolchain: Option<Option<String>>,
     /// What decided.
     #[serde(flatten)]
     pub policy: Policy,
-    /// The seed of the order, of a shard that of the whole; none of samples.
+    /// The seed of the order, for a shard that of the whole comparison; `None` for samples.
     pub seed: Option<u64>,
-    /// The part that this is of a comparison of several machines, if it is one;
-    /// none of samples.
+    /// Which shard this is, of a comparison over several machines; `None` for
+    /// samples.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub shard: Option<Option<Shard>>,
     /// Why sampling stopped.
     pub stopped_by: StoppedBy,
     /// Seconds from the start of the first measured pair to the end of the last;
-    /// none of samples.
+    /// `None` for samples.
     pub elapsed_seconds: Option<f64>,
-    /// Seconds from the call to the first measured pair; none of samples.
+    /// Seconds from the call to the first measured pair; `None` for samples.
     pub prepare_seconds: Option<f64>,
-    /// How many rows of samples were read; none of a comparison.
+    /// The number of rows of samples; `None` for a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// The benchmarks.
     pub benchmarks: Vec<BenchmarkResult>,
-    /// The benchmark that most likely is slower, where it is certain that some benchmark is but
-    /// not which one: the verdict is a regression then, though no metric has this verdict.
+    /// The benchmark that is most likely slower, if it is certain that one is but not which.
+    /// The verdict is then a regression, although no metric has this verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likely_slower: Option<String>,
     /// What gates on the base and is not measured on the head.
     pub removed: Vec<Removed>,
-    /// Why benchmarks have regressed, the largest regression first.
+    /// Why benchmarks regressed, the largest regression first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explanation>,
     /// What limited the sampling.
     #[serde(skip)]
     pub limits: Limits,
-    /// The keys of the tables in which the sides differ and that change which
+    /// The keys in which the tables of the sides differ and that change which
     /// benchmarks run.
     #[serde(skip)]
     pub selecting: Vec<String>,
-    /// What the user should know. The words, and so their place in the JSON, are
-    /// the binary's.
+    /// What the user should know. The binary words them, and adds them to the
+    /// JSON.
     #[serde(skip)]
     pub notices: Vec<Notice>,
 }
 
-/// Tells a field that is null from one that is not there.
+/// Distinguishes a field that is null from a missing one.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -507,7 +507,7 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 }
 
 impl Outcome {
-    /// What samples come to, before anything is said of their benchmarks.
+    /// The outcome of samples, before their benchmarks are added.
     pub(crate) fn of_samples(
         verdict: Option<Verdict>,
         policy: Policy,

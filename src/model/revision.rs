@@ -1,4 +1,4 @@
-//! The commits that are compared, and why these.
+//! The commits that are compared, and why.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,17 +15,17 @@ pub struct Revision {
     pub(crate) tree: String,
     /// Whether the tree is that of the working tree, not of the commit.
     pub dirty: bool,
-    /// The subject line of the commit's message, as far as it is text.
+    /// The subject line of the commit's message, if it is valid text.
     #[serde(skip)]
     pub subject: String,
 }
 
-/// The two commits, and why these.
+/// The two commits, and why they were chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sides {
     /// The base; its `rev` is BASE's name.
     pub base: Revision,
-    /// The head; a dirty one has its commit's tree until it is snapshot.
+    /// The head; a dirty one has its commit's tree until a snapshot is made.
     pub head: Revision,
     /// How the base commit was found.
     #[serde(rename = "merge_base")]
@@ -37,10 +37,10 @@ pub struct Sides {
     /// of its folder.
     #[serde(skip)]
     pub repository: String,
-    /// Whether the head lies on BASE: no commit to compare.
+    /// Whether the head is an ancestor of BASE, so that there is nothing to compare.
     #[serde(skip)]
     pub(crate) head_is_base: bool,
-    /// Whether BASE is not in this clone, and the rule was taken on trust.
+    /// Whether BASE is not in this clone, so that the rule could not be checked.
     #[serde(skip)]
     pub(crate) base_is_guessed: bool,
 }
@@ -55,8 +55,8 @@ impl Sides {
     }
 }
 
-/// How the base commit follows from BASE. Serialized, it is whether the base is
-/// where the head left BASE, and not BASE itself.
+/// How the base commit was derived from BASE. Serialized, it is whether the
+/// base is the merge-base, and not BASE itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "bool", into = "bool")]
 pub enum Rule {
@@ -64,9 +64,9 @@ pub enum Rule {
     MergeBase,
     /// The head is a merge onto BASE (a CI merge ref): its first parent.
     FirstParent,
-    /// BASE itself, as asked.
+    /// BASE itself, as requested.
     Exact,
-    /// The head itself, as asked.
+    /// The head itself, as requested.
     Itself,
 }
 
@@ -90,8 +90,8 @@ pub enum Origin {
     Argument,
     /// The table in `Cargo.toml`.
     Configuration,
-    /// A variable of the continuous integration.
+    /// An environment variable of the CI system.
     Variable(&'static str),
-    /// It is one of the usual names.
+    /// A default name.
     Usual,
 }

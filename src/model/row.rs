@@ -2,8 +2,8 @@
 
 use crate::model::side::Side;
 
-/// The values that one run has for one benchmark, by the names of their metrics,
-/// in the order in which they were measured.
+/// The values of one benchmark in one run, by metric, in the order in which they
+/// were measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     values: Vec<(String, f64)>,
@@ -25,7 +25,7 @@ impl Values {
         fits
     }
 
-    /// Adds the values of the metrics that have none yet.
+    /// Adds the values of metrics that have none yet.
     pub(crate) fn extend(&mut self, other: Values) {
         for (metric, value) in other.values {
             self.set(&metric, value);
@@ -59,10 +59,10 @@ impl<'a> FromIterator<(&'a str, f64)> for Values {
     }
 }
 
-/// What one run reports of one benchmark.
+/// What one run reports about one benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// What the harness calls the benchmark; none for the program itself.
+    /// The harness's name for the benchmark; `None` for the program itself.
     pub(crate) benchmark: Option<String>,
     /// Its values.
     pub(crate) values: Values,
@@ -75,11 +75,11 @@ impl Reading {
     }
 }
 
-/// The place of a benchmark among those of an experiment.
+/// The index of a benchmark in an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BenchmarkId(pub usize);
 
-/// The place of a metric among those of an experiment.
+/// The index of a metric in an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricId(pub usize);
 

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// How long a run measures each benchmark, where the harness can be told.
+/// How long a run measures each benchmark, if that can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunLength {
-    /// For about so long, unless the benchmark's own code asks for another time.
+    /// For about this time, unless the benchmark's code sets another one.
     Time(Duration),
-    /// For about a tenth of a second, whatever the benchmark's own code asks for.
+    /// For about a tenth of a second, regardless of the benchmark's code.
     Capped,
-    /// As long as the benchmark's own code asks for.
+    /// As long as the benchmark's code says.
     Own,
-    /// As short as can be: the run only shows which benchmarks there are.
+    /// As short as possible: the run only shows which benchmarks exist.
     Probe,
 }
 
 impl RunLength {
-    /// Where a single run is to say something, as in a history.
+    /// For single runs that have to be informative, as in a history.
     pub(crate) const LONG: RunLength = RunLength::Time(Duration::from_millis(100));
 
-    /// The shortest that a comparison takes.
+    /// The shortest length in a comparison.
     pub(crate) const SHORT: RunLength = RunLength::Time(Duration::from_millis(1));
 
     /// The time, if one is set.

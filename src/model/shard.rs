@@ -1,16 +1,16 @@
-//! The parts of a comparison that several machines make.
+//! The parts of a comparison over several machines.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One machine's part of a comparison that several machines make.
+/// One machine's part of a comparison over several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// The number of the part, from 1.
     pub(crate) number: u64,
-    /// Of how many.
+    /// The number of parts.
     pub of: u64,
 }
 

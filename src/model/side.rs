@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// What the change is measured against.
+    /// What the head is compared with.
     Base,
-    /// What is judged.
+    /// What is tested for a regression.
     Head,
 }
 
@@ -19,7 +19,7 @@ impl Side {
     /// Both, base first.
     pub const BOTH: [Side; 2] = [Side::Base, Side::Head];
 
-    /// The one that this is not.
+    /// The other side.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -28,8 +28,8 @@ impl Side {
         }
     }
 
-    /// `base` or `head`: its name in every output, and of its folder (the two
-    /// are of one length, so that the paths are).
+    /// `base` or `head`: its name in every output, and of its folder. Both have
+    /// the same length, so that paths have, too.
     pub fn name(self) -> &'static str {
         match self {
             Side::Base => "base",
@@ -44,23 +44,23 @@ impl fmt::Display for Side {
     }
 }
 
-/// Something of each side.
+/// One value for each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair<T> {
-    /// The base's.
+    /// The value of the base.
     pub base: T,
-    /// The head's.
+    /// The value of the head.
     pub head: T,
 }
 
 impl<T> Pair<T> {
-    /// Makes both with one function, base first.
+    /// Makes both with a function, base first.
     pub fn both(mut make: impl FnMut(Side) -> T) -> Self {
         let base = make(Side::Base);
         Pair { base, head: make(Side::Head) }
     }
 
-    /// Makes both with one function that may fail, base first.
+    /// Makes both with a function that may fail, base first.
     ///
     /// # Errors
     /// The first error of `make`.
@@ -69,7 +69,7 @@ impl<T> Pair<T> {
         Ok(Pair { base, head: make(Side::Head)? })
     }
 
-    /// Makes another pair of this one.
+    /// Applies a function to both values.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> Pair<U> {
         let base = change(self.base);
         Pair { base, head: change(self.head) }

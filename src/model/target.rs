@@ -1,4 +1,4 @@
-//! What cargo can build that may be a benchmark.
+//! Cargo targets that may be benchmarks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    /// The word in cargo's options and tables.
+    /// Its name in cargo's options and tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             TargetKind::Bench => "bench",
@@ -55,14 +55,14 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
     /// The source file of each of them, absolute.
     pub(crate) sources: BTreeMap<Target, PathBuf>,
-    /// The features without which cargo builds a target not at all, where there are any.
+    /// The features that a target requires, if any.
     pub(crate) required: BTreeMap<Target, Vec<String>>,
     /// Its features, each with those that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
-    /// The name of its library, where it has one, which its other targets then need.
+    /// The name of its library, if any, which its other targets then need.
     pub(crate) library: Option<String>,
-    /// Whether cargo means it, too, where it is called at the workspace's root and no
-    /// package is named.
+    /// Whether it is a default member, which cargo selects at the workspace's root if
+    /// no package is named.
     pub(crate) is_default: bool,
     /// The packages that it depends on by path, with their folders.
     pub(crate) path_dependencies: Vec<(String, PathBuf)>,
@@ -99,19 +99,19 @@ impl Package {
     }
 }
 
-/// How a target is to be built: what shapes the build beside the sources.
+/// How to build a target: what determines the build, besides the sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct BuildOptions {
     /// The features to enable.
     pub(crate) features: Vec<String>,
     /// Enable all of them.
     pub(crate) all_features: bool,
-    /// Leave the default ones out.
+    /// Disable the default ones.
     pub(crate) no_default_features: bool,
-    /// The profile, when it is not the target's usual one (`bench` for bench
-    /// targets, `release` for the others).
+    /// The profile, if it is not the default (`bench` for bench targets,
+    /// `release` for the others).
     pub(crate) profile: Option<String>,
-    /// Into how many parts a crate is split, when not as the profile says.
+    /// The number of codegen units, if not as in the profile.
     #[serde(default)]
     pub(crate) codegen_units: Option<u32>,
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Borrow;
 
-/// Gives an enum the words that users type for its values: `ALL`, `name`, `Display`
-/// and `FromStr`, whose error says which words there are.
+/// Defines the words that users type for the values of an enum: `ALL`, `name`,
+/// `Display` and `FromStr`, whose error lists the words.
 macro_rules! words {
     ($type:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         words!($type { $($variant = $word),+ } else |_| $crate::model::words::one_of(&[$($word),+]));
@@ -39,12 +39,12 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// What is expected instead of a word that is none: ``it is `a`, `b` or `c` ``.
+/// What is expected instead of an unknown word: ``it is `a`, `b` or `c` ``.
 pub(crate) fn one_of(words: &[&str]) -> String {
     expected(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
 }
 
-/// The same of words as they are to be shown.
+/// The same, for words that are already formatted.
 pub(crate) fn expected<W: Borrow<str>>(words: &[W]) -> String {
     let (last, others) = words.split_last().expect("an enum with words has one");
     format!("it is {} or {}", others.join(", "), last.borrow())

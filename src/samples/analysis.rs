@@ -1,4 +1,4 @@
-//! Takes in rows and gives an [`Outcome`], at any time.
+//! Reads rows, and returns an [`Outcome`] at any time.
 
 use std::io::Read;
 
@@ -20,10 +20,10 @@ use crate::stats::moments::Moments;
 /// The sums of one metric of one label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MetricSums {
-    /// Of the values, or of their logarithms where those are asked for.
+    /// Of the values, or of their logarithms if these are needed.
     pub(super) moments: Moments,
     pub(super) least: f64,
-    /// Whether a value has no logarithm, though logarithms are asked for.
+    /// Whether a value has no logarithm although logarithms are needed.
     pub(super) undefined: bool,
 }
 
@@ -54,7 +54,7 @@ impl MetricSums {
     }
 }
 
-/// What is kept of the rows of one label.
+/// The statistics of the rows of one label.
 #[derive(Clone, Debug)]
 struct LabelSums {
     /// For each metric.
@@ -63,13 +63,13 @@ struct LabelSums {
     first: Vec<Option<f64>>,
 }
 
-/// Rows that are being read, as far as they matter for the result.
+/// The state of an analysis while rows are read.
 #[derive(Debug)]
 pub struct Analysis {
     spec: Spec,
-    /// How many files there are.
+    /// The number of files.
     files: usize,
-    /// How many of them have been begun.
+    /// The number of files begun so far.
     begun: usize,
     metrics: Vec<Metric>,
     labels: Labels,
@@ -77,9 +77,9 @@ pub struct Analysis {
     sums: Vec<LabelSums>,
     /// For each two labels that are compared, in the order of `labels.pairs`.
     comparisons: Vec<Comparison>,
-    /// The tests, once it is known how many there are.
+    /// The tests, once their number is known.
     family: Option<Family>,
-    /// How many comparisons there will be, where that is known beforehand.
+    /// The number of comparisons, if known beforehand.
     expected: Option<usize>,
     rows: u64,
     /// The numbers of the metrics in the columns of the current file.
@@ -110,14 +110,14 @@ impl Analysis {
         }
     }
 
-    /// Whether [`scout`](Analysis::scout) should come first: whether verdicts depend on
-    /// how many labels there are.
+    /// Whether [`scout`](Analysis::scout) should be called first: whether verdicts
+    /// depend on the number of labels.
     pub fn wants_scouting(&self) -> bool {
         self.spec.gates.is_some() && !self.spec.judges
     }
 
-    /// Reads files, each with its name, for their labels only, so that it is known from
-    /// the first row how many tests share the error.
+    /// Reads files, each with its name, for their labels only, so that the number of
+    /// tests that share the error is known from the first row.
     ///
     /// # Errors
     /// See [`Error`].
@@ -136,7 +136,7 @@ impl Analysis {
     }
 
     /// Reads one file. `wait` is called before each read, which may take long, and
-    /// returns whether to go on.
+    /// returns whether to continue.
     ///
     /// # Errors
     /// See [`Error`].
@@ -149,11 +149,10 @@ impl Analysis {
         rows::read(source, name, &mut FileReading { analysis: self, file: name, wait })
     }
 
-    /// Checks that there is a result at all.
+    /// Checks that there is a result.
     ///
     /// # Errors
-    /// Where the rows that were read hold nothing to compare, or not what was
-    /// asked for.
+    /// If the rows contain nothing to compare, or not what was requested.
     pub fn check(&self) -> Result<(), Error> {
         let names = || self.labels.names().map(str::to_owned).collect();
         if self.rows == 0 {
@@ -215,7 +214,7 @@ impl Analysis {
         }
     }
 
-    /// The result of two labels: of all metrics, or, where nothing gates, of those that
+    /// The result of two labels: for all metrics, or, if nothing gates, for those that
     /// were named.
     fn result(&self, number: usize, levels: Levels) -> BenchmarkResult {
         let (pair, comparison) = (&self.labels.pairs[number], &self.comparisons[number]);
@@ -252,7 +251,7 @@ impl Analysis {
         notices
     }
 
-    /// The tests of so many comparisons.
+    /// The tests of this many comparisons.
     fn family_of(&self, comparisons: usize) -> Family {
         let gates = self.spec.gates.as_ref().map_or(0, Vec::len);
         Family::new(self.spec.policy.confidence, gates * comparisons)
@@ -267,7 +266,7 @@ impl Analysis {
         likeliest(self.family.as_ref()?, tests).map(str::to_owned)
     }
 
-    /// Takes note of a pair of the comparison `number`, whose evidence was `before`.
+    /// Updates the tests after a pair of comparison `number`, whose evidence was `before`.
     fn weigh(&mut self, number: usize, before: f64) {
         let Some(family) = &mut self.family else { return };
         family.weigh(before, self.comparisons[number].evidence());
@@ -278,7 +277,7 @@ impl Analysis {
         }
     }
 
-    /// Enters the comparisons that a new label is in.
+    /// Adds the comparisons of a new label.
     fn add_comparisons(&mut self, label: &[u8], place: impl Fn() -> Position) -> Result<(), Error> {
         if self.family.is_some() && self.expected.is_none() {
             let label = String::from_utf8_lossy(label).into_owned();
@@ -300,7 +299,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Takes a row in.
+    /// Adds a row.
     fn take(&mut self, number: usize, line: u64) {
         let logarithms = self.spec.policy.estimator == Estimator::GeometricMean;
         let label = &mut self.sums[number];
@@ -339,7 +338,7 @@ impl Analysis {
         }
     }
 
-    /// Fixes the chances of error, now that a verdict is possible.
+    /// Fixes the error probabilities, now that a verdict is possible.
     fn settle(&mut self) {
         let mut family = self.family_of(self.comparisons.len());
         let levels = family.levels();
@@ -352,7 +351,7 @@ impl Analysis {
         self.family = Some(family);
     }
 
-    /// Whether every test is decided, and no more will come.
+    /// Whether every test is decided and no more tests can be added.
     fn is_closed(&self) -> bool {
         let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
         complete && self.family.is_some() && !self.comparisons.iter().any(Comparison::is_open)
@@ -367,14 +366,14 @@ impl Analysis {
     }
 }
 
-/// Looks for labels only.
+/// Collects labels only.
 struct Scout {
     labels: Labels,
 }
 
 impl RowSink for Scout {
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
-        // Negative values are refused when the rows count.
+        // Negative values are rejected when the rows are analysed.
         Ok(vec![true; metrics.len()])
     }
 

@@ -1,5 +1,4 @@
-//! The file that stands beside a file with samples: what they were measured of,
-//! and how.
+//! The file next to a file of samples: what was measured, and how.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use crate::model::revision::Revision;
 use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
 
-/// What stands beside a file with samples.
+/// The content of the file next to a file of samples.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Companion {
     schema: u32,
@@ -25,7 +24,7 @@ pub struct Companion {
     pub(crate) toolchain: Option<String>,
     pub(crate) programs: Vec<Benchmark>,
     seed: u64,
-    /// Which part this is of a comparison of several machines.
+    /// Which shard this is, of a comparison over several machines.
     pub shard: Option<SeededShard>,
     pub(crate) confidence: f64,
     pub(crate) estimator: Estimator,
@@ -37,19 +36,19 @@ pub struct Companion {
     /// Benchmarks, and metrics of benchmarks.
     pub(crate) removed: Vec<(String, Option<String>)>,
     pub(crate) selecting: Vec<String>,
-    /// How the branch changes its own gate, in sentences.
+    /// How the branch changes its own gate, as sentences.
     #[serde(rename = "told")]
     pub(crate) settings_notices: Vec<String>,
-    /// Of each metric that decides: its benchmark, its name and its threshold.
+    /// For each gating metric: its benchmark, its name and its threshold.
     thresholds: Vec<(String, String, f64)>,
-    /// What decides about the metrics that are sampled.
+    /// The gates of the sampled metrics.
     pub(crate) gates: Vec<BenchmarkGate>,
-    /// The metrics that decide and are known without a run.
+    /// The gating metrics that are known without a run.
     pub(crate) exact: Vec<ExactMetric>,
     /// The units and directions of the columns.
     pub units: Units,
     pub(crate) stopped_by: StoppedBy,
-    /// How many rows there are, but for the header.
+    /// The number of rows, without the header.
     pub(crate) rows: u64,
 }
 
@@ -61,7 +60,7 @@ pub struct SeededShard {
     pub(crate) seed: u64,
 }
 
-/// What decides about a metric of a benchmark.
+/// The gate of a metric of a benchmark.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct BenchmarkGate {
     pub(crate) benchmark: String,
@@ -69,7 +68,7 @@ pub(crate) struct BenchmarkGate {
     pub(crate) gate: Gate,
 }
 
-/// A metric that decides and needs no run.
+/// A gating metric that needs no run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ExactMetric {
     pub(crate) benchmark: String,
@@ -83,8 +82,8 @@ pub(crate) struct ExactMetric {
 }
 
 impl Companion {
-    /// What there is to be known of a comparison that wrote so many
-    /// `rows`; none of samples. `settings_notices` say how the branch changes its own gate.
+    /// The companion of a comparison that wrote this many `rows`; `None` for an outcome of
+    /// samples. `settings_notices` state how the branch changes its own gate.
     pub fn new(
         outcome: &Outcome,
         programs: &[Benchmark],
@@ -97,7 +96,7 @@ impl Companion {
         let mut units = Units::new();
         for (_, result) in outcome.metrics() {
             let Metric { name, unit, better } = result.metric();
-            // As the first benchmark has it.
+            // As in the first benchmark.
             units.entry(name).or_insert(Quantity { unit, better });
         }
         let threshold = |benchmark: &str, result: &MetricResult| {
@@ -144,23 +143,23 @@ impl Companion {
     /// The text of the file.
     ///
     /// # Errors
-    /// Where it can't be serialized.
+    /// If it can't be serialized.
     pub fn text(&self) -> io::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// The path of the file beside a file with samples.
+    /// The path of the file next to a file of samples.
     pub fn path(samples: &Path) -> PathBuf {
         let mut name = samples.as_os_str().to_owned();
         name.push(".json");
         PathBuf::from(name)
     }
 
-    /// Reads what stands beside a file with samples, or says why that is not what a
-    /// comparison writes there.
+    /// Reads the file next to a file of samples; the inner error states why it is
+    /// not what a comparison writes there.
     ///
     /// # Errors
-    /// Where there is a file that can't be read.
+    /// If there is a file that can't be read.
     pub fn beside(samples: &Path) -> io::Result<Result<Self, String>> {
         let path = Companion::path(samples);
         match text_of(&path)? {
@@ -170,7 +169,7 @@ impl Companion {
         }
     }
 
-    /// What decided.
+    /// The policy that decided.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             confidence: self.confidence,
@@ -183,7 +182,7 @@ impl Companion {
         }
     }
 
-    /// What gates on the base and is not measured on the head.
+    /// What gates on the base but is not measured on the head.
     pub(crate) fn removed(&self) -> Vec<Removed> {
         let removed = self.removed.iter().cloned();
         removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect()
@@ -191,7 +190,7 @@ impl Companion {
 }
 
 impl ExactMetric {
-    /// A metric that decides, of which both sides have a value.
+    /// A gating metric with values on both sides.
     fn of(benchmark: &str, result: &MetricResult) -> Option<Self> {
         let waived = result.waiver.clone();
         Some(ExactMetric {
@@ -207,7 +206,7 @@ impl ExactMetric {
         })
     }
 
-    /// The result, as it was.
+    /// The original result.
     pub(crate) fn result(&self, units: &Units) -> MetricResult {
         let gate = Gate { waiver: self.waiver.clone(), ..Gate::new(&self.metric, self.threshold) };
         let metric = Metric::named(&self.metric).with(units);
@@ -216,10 +215,10 @@ impl ExactMetric {
     }
 }
 
-/// The units that stand beside a file with samples; none where nothing does.
+/// The units in the file next to a file of samples; none if there is no such file.
 ///
 /// # Errors
-/// Where there is a file that can't be read or understood.
+/// If there is a file that can't be read or parsed.
 pub fn units_beside(samples: &Path) -> io::Result<Units> {
     #[derive(Default, Deserialize)]
     #[serde(default)]

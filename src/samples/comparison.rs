@@ -1,5 +1,4 @@
-//! One label against another: what their rows say, and the pairs that these
-//! make.
+//! The comparison of two labels: their rows, and the pairs that these form.
 
 use super::Spec;
 use super::analysis::MetricSums;
@@ -19,29 +18,29 @@ type Values = Vec<Option<f64>>;
 /// A comparison of two labels.
 #[derive(Clone, Debug)]
 pub(super) struct Comparison {
-    /// How many pairs count.
+    /// The number of pairs that count.
     pub(super) pairs: u64,
-    /// The first row of a pair whose second one has not come yet.
+    /// The first row of a pair whose second row is still missing.
     half: Values,
     evidence: Evidence,
 }
 
-/// How the rows are judged.
+/// How the rows are evaluated.
 #[derive(Clone, Debug)]
 enum Evidence {
-    /// Not yet: the pairs are kept until it is known how many tests share the error.
+    /// Not yet: the pairs are kept until the number of tests that share the error is known.
     Waiting(Vec<(Side, Pair<Values>)>),
-    /// By a test for each metric, which takes in the pairs.
+    /// By a test for each metric, which gets the pairs.
     Asking(Vec<MetricTest>),
-    /// By the sums of the pairs, or of the pairs of logarithms: nothing is decided.
+    /// By the sums of the pairs, or of the pairs of logarithms, without a verdict.
     Summing { sums: Vec<PairMoments>, logarithms: bool },
-    /// By the sums of the two labels: their rows do not pair, or need not.
+    /// By the sums of the two labels: their rows do not form pairs, or need not.
     Unpaired,
 }
 
 impl Comparison {
-    /// A new comparison. `half` is the row that one of the labels had before the other
-    /// one appeared, if it had one. `levels` are known once the number of tests is.
+    /// A new comparison. `half` is the row of one of the labels before the other one
+    /// appeared, if any. `levels` are known once the number of tests is.
     pub(super) fn new(
         spec: &Spec,
         metrics: &[Metric],
@@ -61,14 +60,14 @@ impl Comparison {
         Comparison { pairs: 0, half, evidence }
     }
 
-    /// Puts the pairs that were kept to tests, now that the levels are known.
+    /// Adds the pairs that were kept to tests, now that the levels are known.
     pub(super) fn settle(&mut self, spec: &Spec, metrics: &[Metric], levels: Levels) {
         if let Evidence::Waiting(kept) = &self.evidence {
             self.evidence = Evidence::Asking(asked(kept, spec, metrics, levels));
         }
     }
 
-    /// Adds the metrics that a further file has.
+    /// Adds the metrics of a further file.
     pub(super) fn widen(&mut self, spec: &Spec, metrics: &[Metric], levels: Option<Levels>) {
         match (&mut self.evidence, levels) {
             (Evidence::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
@@ -79,7 +78,7 @@ impl Comparison {
         }
     }
 
-    /// The tests, one for each metric, once there are any.
+    /// The tests, one for each metric, if there are any yet.
     pub(super) fn tests(&self) -> &[MetricTest] {
         if let Evidence::Asking(tests) = &self.evidence { tests } else { &[] }
     }
@@ -89,7 +88,7 @@ impl Comparison {
         if let Evidence::Asking(tests) = &mut self.evidence { tests } else { &mut [] }
     }
 
-    /// The evidence of the tests for regressions, summed up.
+    /// The sum of the evidence of the tests for regressions.
     pub(super) fn evidence(&self) -> f64 {
         self.tests().iter().map(MetricTest::evidence).sum()
     }
@@ -112,13 +111,13 @@ impl Comparison {
         if let Evidence::Waiting(kept) = &self.evidence { kept.len() as u64 } else { 0 }
     }
 
-    /// Takes the first row of a pair.
+    /// Adds the first row of a pair.
     pub(super) fn take_first(&mut self, values: &[Option<f64>]) {
         self.half.clear();
         self.half.extend_from_slice(values);
     }
 
-    /// Takes the second row of a pair.
+    /// Adds the second row of a pair.
     pub(super) fn take_second(&mut self, first: Side, values: &[Option<f64>]) {
         self.pairs += 1;
         let (base, head) = match first {
@@ -146,7 +145,7 @@ impl Comparison {
         }
     }
 
-    /// Judges by the sums of the labels from now on, since the rows do not pair.
+    /// Uses the sums of the labels from now on, since the rows do not form pairs.
     pub(super) fn give_up_pairs(&mut self) {
         self.evidence = Evidence::Unpaired;
         self.pairs = 0;
@@ -202,7 +201,7 @@ fn tests(spec: &Spec, metrics: &[Metric], levels: Levels) -> Vec<MetricTest> {
     metrics.iter().map(test).collect()
 }
 
-/// Puts the pairs so far to new tests.
+/// Adds the pairs so far to new tests.
 fn asked(
     kept: &[(Side, Pair<Values>)],
     spec: &Spec,
@@ -224,7 +223,7 @@ fn push(tests: &mut [MetricTest], first: Side, base: &[Option<f64>], head: &[Opt
     }
 }
 
-/// BenchmarkTools' judgement of two estimates.
+/// The judgement of two estimates by BenchmarkTools.
 fn judged(spec: &Spec, metric: &Metric, sums: Pair<&MetricSums>) -> MetricResult {
     let estimate = sums.map(|sums| sums.estimate(spec.policy.estimator));
     let threshold = spec.threshold(&metric.name);
@@ -245,7 +244,7 @@ fn judged(spec: &Spec, metric: &Metric, sums: Pair<&MetricSums>) -> MetricResult
     MetricResult { judgement, ..MetricResult::new(metric.clone(), threshold, summary, verdict) }
 }
 
-/// The result of samples of a fixed size, looked at once.
+/// The result of samples of a fixed size, for a single look.
 fn measured(
     spec: &Spec,
     metric: &Metric,

@@ -5,8 +5,8 @@ use std::io;
 use crate::engine::plan::Plan;
 use crate::model::row::{MetricId, Row};
 
-/// The label of a row: its side, behind the name of its benchmark if there are
-/// several, or may be, of which some are sampled over layouts.
+/// The label of a row: its side, after the name of its benchmark if there are
+/// several, or if there may be, some of which are sampled over layouts.
 pub fn label(plan: &Plan, row: &Row) -> String {
     match plan.benchmarks.as_slice() {
         [_] if !plan.is_over_layouts() => row.side.name().to_owned(),
@@ -19,7 +19,7 @@ pub fn cells(plan: &Plan, row: &Row) -> Vec<Option<f64>> {
     (0..plan.metrics.len()).map(|column| row.get(MetricId(column))).collect()
 }
 
-/// Collects CSV until somebody takes it.
+/// Collects CSV until it is taken out.
 #[derive(Debug)]
 pub struct CsvText {
     writer: csv::Writer<Vec<u8>>,
@@ -35,15 +35,15 @@ impl CsvText {
     /// Adds the line with the names of the columns.
     ///
     /// # Errors
-    /// None that are known: it is written to memory.
+    /// None that are known: it writes to memory.
     pub fn header<'a>(&mut self, metrics: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
         Ok(self.writer.write_record(std::iter::once("benchmark").chain(metrics))?)
     }
 
-    /// Adds a row; a value that is not there is an empty cell.
+    /// Adds a row; a missing value becomes an empty cell.
     ///
     /// # Errors
-    /// When it has another number of cells than the header.
+    /// If its number of cells differs from that of the header.
     pub fn row(
         &mut self,
         label: &str,
@@ -59,7 +59,7 @@ impl CsvText {
     /// Takes out what was added since the last time.
     ///
     /// # Errors
-    /// None that are known: it is written to memory.
+    /// None that are known: it writes to memory.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
         let full = std::mem::take(self);
         full.writer.into_inner().map_err(csv::IntoInnerError::into_error)

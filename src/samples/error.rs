@@ -16,14 +16,14 @@ pub enum Misfit {
         .files[0], .files[1], .values[0], .values[1]
     )]
     Differ {
-        /// In what.
+        /// What differs.
         what: &'static str,
         /// The files.
         files: [String; 2],
-        /// What each of them has.
+        /// The value in each of them.
         values: [String; 2],
     },
-    /// A part is there twice.
+    /// A shard appears twice.
     #[error("{} and {} are both shard {shard}", .files[0], .files[1])]
     Twice {
         /// The part.
@@ -31,22 +31,22 @@ pub enum Misfit {
         /// The files.
         files: [String; 2],
     },
-    /// The same samples by two names, or in the same order by the same seed.
+    /// The same samples appear under two names, or in the same order from the same seed.
     #[error("{} and {} contain the same samples, or were made with the same seed", .files[0],
         .files[1])]
     Copy {
         /// The files.
         files: [String; 2],
     },
-    /// Parts are not there.
+    /// Shards are missing.
     #[error("of {of} shards {} missing", are(.numbers))]
     Missing {
         /// Their numbers.
         numbers: Vec<u64>,
-        /// How many there should be.
+        /// The expected number.
         of: u64,
     },
-    /// Some machines had nothing to measure, others had.
+    /// Some shards had nothing to measure, but others had.
     #[error("{file} has no samples ({why}), but others have")]
     Nothing {
         /// The file.
@@ -54,17 +54,17 @@ pub enum Misfit {
         /// Why it has none.
         why: StoppedBy,
     },
-    /// Rows are missing, or were added.
+    /// Rows are missing or were added.
     #[error("{file} has {found} rows, but {measured} were measured")]
     Rows {
         /// The file.
         file: String,
-        /// How many there are.
+        /// The number found.
         found: u64,
-        /// How many there should be.
+        /// The expected number.
         measured: u64,
     },
-    /// The rows do not pair.
+    /// The rows do not form pairs.
     #[error("the rows of {benchmark} in {file} do not form pairs")]
     Unpaired {
         /// The file.
@@ -72,7 +72,7 @@ pub enum Misfit {
         /// The benchmark.
         benchmark: String,
     },
-    /// Not what `compare --shard` wrote.
+    /// A file was not written by `compare --shard`.
     #[error("{file} is not a shard: {why}")]
     NoShard {
         /// The file.
@@ -117,20 +117,20 @@ fn are(numbers: &[u64]) -> String {
     }
 }
 
-/// Where something stands.
+/// A position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The file, as it was named.
+    /// The name of the file.
     pub(crate) file: String,
     /// The line, counted from 1.
     pub(crate) line: u64,
 }
 
-/// What is wrong with the samples, or with what is asked of them.
+/// What is wrong with the samples, or with what was requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A header whose first column is not that of the labels.
+    /// The first column of a header is not that of the labels.
     #[error(
         "{}, line {}, column 1: the first column is `{found}`, not `benchmark`",
         .place.file, .place.line
@@ -141,7 +141,7 @@ pub enum Error {
         /// The name of the column.
         found: String,
     },
-    /// A row that can't be understood.
+    /// A row can't be parsed.
     #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
     Row {
         /// Where it stands.
@@ -153,7 +153,7 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// A file that can't be read.
+    /// A file can't be read.
     #[error("could not read {file}")]
     Read {
         /// Its name.
@@ -161,33 +161,33 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file without even a header.
+    /// A file has not even a header.
     #[error("{0} is empty")]
     Empty(String),
-    /// A header and nothing else.
+    /// A file has only a header.
     #[error("there are no rows, only the header")]
     NoRow,
-    /// So many labels that the column can't be one of labels.
+    /// There are too many labels for a column of labels.
     #[error("there are more than {most} labels")]
     Crowd {
-        /// How many there may be.
+        /// The maximum number.
         most: usize,
     },
-    /// One label, and nothing to compare it with.
+    /// There is only one label.
     #[error("`{0}` is the only label: there is nothing to compare it with")]
     OneLabel(String),
-    /// Labels, but not two that belong together.
+    /// No two labels belong together.
     #[error("no two labels can be compared: {}", list(.0))]
     NoPair(Vec<String>),
-    /// A base that no row has.
+    /// No row has the label of the base.
     #[error("no row has the label `{base}`")]
     NoBase {
-        /// What was asked for.
+        /// The requested label.
         base: String,
-        /// What there is.
+        /// The existing labels.
         labels: Vec<String>,
     },
-    /// A metric that no column has.
+    /// No column has the name of the metric.
     #[error("there is no column `{metric}`")]
     NoMetric {
         /// What was asked for.

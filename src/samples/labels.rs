@@ -1,25 +1,25 @@
-//! The labels in the order in which they appear, which of them are compared,
-//! and whether the rows of those pair.
+//! The labels in order of appearance, which of them are compared, and whether
+//! their rows form pairs.
 
 use std::collections::HashMap;
 
 use super::Error;
 use crate::model::side::{Pair, Side};
 
-/// Above this many labels they are looked up in a map.
+/// With more labels than this, they are looked up in a map.
 const FEW: usize = 8;
 
-/// The most labels.
+/// The maximum number of labels.
 const MOST: usize = 20_000;
 
-/// The most sums: one for each metric of each label.
+/// The maximum number of sums: one for each metric of each label.
 const MOST_SUMS: usize = 1_000_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) name: String,
     seen: RowsSeen,
-    /// The pairs of labels that it is in, by number, and as what.
+    /// The pairs of labels that it belongs to, by number, and its side in each.
     pub(super) pairs: Vec<(usize, Side)>,
 }
 
@@ -27,22 +27,22 @@ pub(super) struct Label {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowsSeen {
     None,
-    /// One, in the file that is being read.
+    /// One, in the current file.
     One,
     Several,
 }
 
-/// Two labels that are compared. Their rows pair as long as every two of them
-/// hold one of each label.
+/// Two labels that are compared. Their rows form pairs as long as every two of
+/// them have one of each label.
 #[derive(Clone, Debug)]
 pub(super) struct LabelPair {
     /// The benchmark.
     pub(super) name: String,
     /// The numbers of the labels.
     pub(super) labels: Pair<usize>,
-    /// The side of a row whose other side has not come yet.
+    /// The side of a row whose other side is still missing.
     pub(super) half: Option<Side>,
-    /// The line from which on the rows do not pair.
+    /// The first line where the rows do not form pairs.
     pub(super) broken: Option<u64>,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct LabelPair {
 pub(super) enum Role {
     /// It is the first of a pair.
     First,
-    /// It completes a pair, of which this side came first.
+    /// It completes a pair whose first row was of this side.
     Second(Side),
-    /// It belongs to no pair, and no later one does.
+    /// It belongs to no pair, nor does any later row.
     Unpaired,
 }
 
 impl LabelPair {
-    /// Takes a row of one of its labels.
+    /// Adds a row of one of its labels.
     pub(super) fn take(&mut self, side: Side, line: u64) -> Role {
         match self.half.take() {
             _ if self.broken.is_some() => Role::Unpaired,
@@ -74,7 +74,7 @@ impl LabelPair {
         }
     }
 
-    /// Whether every row is half of a pair that is complete.
+    /// Whether every row belongs to a complete pair.
     pub(super) fn is_whole(&self) -> bool {
         self.half.is_none() && self.broken.is_none()
     }
@@ -83,7 +83,7 @@ impl LabelPair {
 /// All labels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
-    /// The label that all others are compared with, where one is named.
+    /// The label that all others are compared with, if named.
     base: Option<String>,
     pub(super) all: Vec<Label>,
     pub(super) pairs: Vec<LabelPair>,
@@ -97,7 +97,7 @@ impl Labels {
         Labels { base, ..Labels::default() }
     }
 
-    /// The number of a label. A new one is entered, with the pairs that it makes
+    /// The number of a label. A new one is added, with the pairs that it forms
     /// with earlier ones.
     pub(super) fn number(&mut self, label: &[u8], line: u64) -> usize {
         if self.all.len() <= FEW {
@@ -117,13 +117,13 @@ impl Labels {
         number
     }
 
-    /// That there are not more than anybody would look at.
+    /// Checks that there are not too many labels.
     pub(super) fn check_number(&self, metrics: usize) -> Result<(), Error> {
         let most = MOST.min(MOST_SUMS / metrics.max(1));
         if self.all.len() > most { Err(Error::Crowd { most }) } else { Ok(()) }
     }
 
-    /// Enters the pairs that a new label is in.
+    /// Adds the pairs of a new label.
     fn pair_up(&mut self, new: usize, line: u64) {
         let name = self.all[new].name.clone();
         if let Some(base) = &self.base {
@@ -141,7 +141,7 @@ impl Labels {
                 self.join(Some(benchmark), labels, line);
             }
         } else if let Some(other) = self.plain.replace(new) {
-            // The sides of the only benchmark go by their names, too.
+            // The sides of the only benchmark are recognised by their names, too.
             let swapped = name == Side::Base.name() && self.all[other].name == Side::Head.name();
             let (base, head) = if swapped { (new, other) } else { (other, new) };
             self.join(None, Pair { base, head }, line);
@@ -155,7 +155,7 @@ impl Labels {
         for side in Side::BOTH {
             let label = &mut self.all[labels[side]];
             label.pairs.push((self.pairs.len(), side));
-            // The rows that the earlier label had before the later one came.
+            // The rows of the earlier label before the later one appeared.
             match label.seen {
                 RowsSeen::None => {}
                 RowsSeen::One => pair.half = Some(side),
@@ -165,7 +165,7 @@ impl Labels {
         self.pairs.push(pair);
     }
 
-    /// Counts a row of a label, and says whether it is the label's first.
+    /// Counts a row of a label, and returns whether it is the first.
     pub(super) fn count(&mut self, number: usize) -> bool {
         let seen = &mut self.all[number].seen;
         let is_first = *seen == RowsSeen::None;
@@ -173,7 +173,7 @@ impl Labels {
         is_first
     }
 
-    /// A further file begins: no pair reaches over that.
+    /// Begins another file: pairs do not span files.
     pub(super) fn next_file(&mut self) {
         for label in self.all.iter_mut().filter(|label| label.seen == RowsSeen::One) {
             label.seen = RowsSeen::Several;
@@ -188,7 +188,7 @@ impl Labels {
         self.all.iter().map(|label| label.name.as_str())
     }
 
-    /// The names of the labels that nothing is compared with.
+    /// The names of the labels that are not compared.
     pub(super) fn unpaired(&self) -> impl Iterator<Item = &str> {
         let unpaired = self.all.iter().filter(|label| label.pairs.is_empty());
         unpaired.map(|label| label.name.as_str())

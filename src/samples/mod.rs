@@ -1,12 +1,12 @@
-//! Samples to verdicts: what `analyze` does with rows of runs.
+//! From samples to verdicts: how `analyze` evaluates rows of runs.
 //!
-//! Rows come one by one and are not kept. As long as every two rows of two
-//! labels hold both of them, they are pairs, and with a threshold they are put
-//! to the same [`MetricTest`](crate::engine::test::MetricTest) as in a comparison that
-//! is running: same sums, same decisions, same numbers. Else what is said is
-//! Welch's and Fieller's, of samples looked at once.
+//! Rows arrive one by one and are not kept. As long as every two rows of two labels
+//! have one of each, they form pairs, and with a threshold they go to the same
+//! [`MetricTest`](crate::engine::test::MetricTest) as in a running comparison: same
+//! sums, same decisions, same numbers. Otherwise, the result is that of Welch and
+//! Fieller, for a single look at the samples.
 //!
-//! What several machines measured of one comparison is put together by [`combine`].
+//! [`combine`] merges the shards of a comparison over several machines.
 
 mod analysis;
 mod companion;
@@ -31,47 +31,47 @@ use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric, Units, stand_in};
 use crate::model::outcome::Policy;
 
-/// What is asked of the samples.
+/// How the samples are to be analysed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// BenchmarkTools' judgement, and not evidence.
+    /// Whether to use BenchmarkTools' judgement instead of tests.
     pub judges: bool,
-    /// The metrics that gate; none when only estimates are wanted.
+    /// The metrics that gate; `None` if only estimates are wanted.
     pub gates: Option<Vec<Gate>>,
-    /// The metrics that were named; of none, all are shown and
-    /// [`DEFAULT_METRIC`] is meant, or the only one that there is.
+    /// The metrics that were named. If there are none, all are shown, and
+    /// [`DEFAULT_METRIC`] or the only metric decides.
     pub named: Vec<String>,
-    /// What decides.
+    /// The policy that decides.
     pub policy: Policy,
-    /// Whether the estimator was asked for: else the mean stands in where rows
-    /// don't pair.
+    /// Whether the estimator was chosen; otherwise, the mean is used if rows
+    /// don't form pairs.
     pub chosen: bool,
     /// The label that all others are compared with.
     pub base: Option<String>,
-    /// Units and directions that are not the usual ones.
+    /// Units and directions that differ from the defaults.
     pub units: Units,
 }
 
 impl Spec {
-    /// What decides about a metric, where it gates.
+    /// The gate of a metric, if it gates.
     pub(crate) fn gate(&self, metric: &str) -> Option<&Gate> {
         let gates = self.gates.as_deref().unwrap_or_default();
         gates.iter().find(|gate| gate.metric == metric)
     }
 
-    /// The largest change of a metric that passes, where it gates.
+    /// The largest change of a metric that passes, if it gates.
     pub(crate) fn threshold(&self, metric: &str) -> Option<f64> {
         self.gate(metric).map(Gate::limit)
     }
 
-    /// Whether the estimator can't do without pairs.
+    /// Whether the estimator needs pairs.
     fn needs_pairs(&self) -> bool {
         let needs_none =
             matches!(self.policy.estimator, Estimator::Mean | Estimator::GeometricMean);
         !self.judges && !needs_none
     }
 
-    /// Where no metric was named, lets another stand in for the usual one, as `compare`
+    /// If no metric was named, may replace the default by another one, as `compare`
     /// does.
     fn let_stand_in(&mut self, metrics: &[Metric]) {
         let names: Vec<String> = metrics.iter().map(|metric| metric.name.clone()).collect();

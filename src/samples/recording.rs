@@ -1,4 +1,4 @@
-//! Rows that are kept, for charts and for exports of every value.
+//! All rows, kept for charts and for exports of every value.
 
 use std::io::Read;
 
@@ -8,14 +8,14 @@ use super::{Error, Flow};
 use crate::model::metric::{Metric, Unit, Units};
 use crate::model::side::{Pair, Side};
 
-/// All rows of all labels, in memory: 8 bytes a value.
+/// All rows of all labels, in memory: 8 bytes per value.
 #[derive(Debug, Default)]
 pub struct Recording {
     units: Units,
     metrics: Vec<Metric>,
     labels: Labels,
     /// For each label and metric, the values in the order of the label's rows. NaN
-    /// stands for an empty cell and never leaves this file.
+    /// is an empty cell, and never leaves this module.
     values: Vec<Vec<Vec<f64>>>,
     /// For each two labels that are compared, in the order of `labels.pairs`.
     comparisons: Vec<RecordedPairs>,
@@ -26,25 +26,25 @@ pub struct Recording {
 /// The pairs of two labels that are compared.
 #[derive(Clone, Debug)]
 pub struct RecordedPairs {
-    /// The benchmark, as an analysis calls it.
+    /// The benchmark, named as in an analysis.
     pub(crate) name: String,
     /// The numbers of the labels.
     pub labels: Pair<usize>,
-    /// The pairs in their order: which side came first, and the row of each label.
-    /// Empty unless all rows pair.
+    /// The pairs in order: which side came first, and the row of each label. Empty
+    /// unless all rows form pairs.
     pub(crate) pairs: Vec<(Side, Pair<usize>)>,
-    /// The row whose other side has not come yet.
+    /// The row whose other side is still missing.
     half: usize,
 }
 
 impl Recording {
     /// An empty recording. Labels are compared as in an analysis: each with `base`
-    /// where that is given. `units` are the units that are not the usual ones.
+    /// if given. `units` are those that differ from the defaults.
     pub fn new(base: Option<String>, units: Units) -> Self {
         Recording { units, labels: Labels::new(base), ..Recording::default() }
     }
 
-    /// Keeps the rows of a file.
+    /// Adds the rows of a file.
     ///
     /// # Errors
     /// See [`Error`].
@@ -52,7 +52,7 @@ impl Recording {
         rows::read(source, name, self).map(drop)
     }
 
-    /// Sets the metrics of the runs that follow. Rows before and after do not pair.
+    /// Sets the metrics of the following runs. No pairs are formed across this.
     pub fn begin(&mut self, metrics: impl IntoIterator<Item = Metric>) {
         self.columns.clear();
         for metric in metrics {
@@ -69,7 +69,7 @@ impl Recording {
         self.labels.next_file();
     }
 
-    /// Keeps a run: its values, in the order of the metrics it began with.
+    /// Adds a run: its values, in the order of the metrics given to `begin`.
     pub fn push(&mut self, label: &str, cells: &[Option<f64>]) {
         self.take(label.as_bytes(), cells);
     }
@@ -118,8 +118,9 @@ impl Recording {
         self.values.iter().map(|label| rows_of(label) as u64).sum()
     }
 
-    /// Whether the rows equal those of another recording to the last digit. Rows of
-    /// which no metric varies, as counts may, are equal by accident and don't count.
+    /// Whether the rows equal those of another recording to the last digit. Rows
+    /// without a metric that varies, such as counts, may be equal by accident and
+    /// don't count.
     pub(crate) fn holds_the_rows_of(&self, other: &Self) -> bool {
         let varies =
             |values: &Vec<f64>| values.windows(2).any(|two| two[0].to_bits() != two[1].to_bits());
@@ -138,13 +139,13 @@ impl Recording {
         &self.comparisons
     }
 
-    /// The first benchmark with a row that is not half of a pair.
+    /// The first benchmark with a row that belongs to no pair.
     pub(crate) fn unpaired(&self) -> Option<&str> {
         let pair = self.labels.pairs.iter().find(|pair| !pair.is_whole())?;
         Some(&pair.name)
     }
 
-    /// The pairs of a benchmark: the only ones, or those of that name.
+    /// The pairs of a benchmark: the only ones, or those of this name.
     pub fn comparison(&self, benchmark: &str) -> Option<&RecordedPairs> {
         match self.comparisons.as_slice() {
             [only] => Some(only),
@@ -160,8 +161,8 @@ impl Recording {
         values.iter().map(|&value| Some(value).filter(|value| !value.is_nan()))
     }
 
-    /// The pairs of a metric, in their order, where both sides have a value:
-    /// which side came first, and both values.
+    /// The pairs of a metric in which both sides have a value, in order: which
+    /// side came first, and both values.
     pub fn pairs(
         &self,
         comparison: &RecordedPairs,

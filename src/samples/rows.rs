@@ -1,8 +1,8 @@
-//! CSV to rows: the first column a label, every other one a metric. Streams,
-//! in the memory of one long line.
+//! Parses CSV into rows: the first column is a label, every other one a metric.
+//! It streams, and needs memory for one line only.
 //!
-//! By hand, since most of the time of a long file goes here: reading with the
-//! `csv` crate takes at least three times as long.
+//! Written by hand, since a long file spends most of its time here: with the
+//! `csv` crate, it takes at least three times as long.
 
 use std::borrow::Cow;
 use std::io::{BufRead, ErrorKind, Read};
@@ -13,39 +13,39 @@ use super::number;
 /// How much is read at once.
 const CHUNK: usize = 1 << 16;
 
-/// The longest line, bytes.
+/// The maximum length of a line, bytes.
 const LONGEST: usize = 1 << 24;
 
-/// The most metrics of a file.
+/// The maximum number of metrics in a file.
 const MOST_METRICS: usize = 1000;
 
-/// The longest label and the longest name of a metric, bytes.
+/// The maximum length of a label or of a metric's name, bytes.
 const LONGEST_NAME: usize = 4096;
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// There may be more.
+    /// Continue.
     Go,
-    /// It is enough.
+    /// Stop reading.
     Stop,
 }
 
 /// What the rows of a file are read into.
 pub(super) trait RowSink {
-    /// Takes the names of the metrics, in the order of their columns. Returns for each
-    /// of them whether its values may be negative.
+    /// Called with the names of the metrics, in the order of their columns. Returns
+    /// for each of them whether its values may be negative.
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error>;
 
-    /// Takes a row: its label, and the values of those metrics, `None` for empty cells.
+    /// Called with a row: its label, and the values of the metrics, `None` for empty cells.
     fn row(&mut self, label: &[u8], values: &[Option<f64>], line: u64) -> Result<Flow, Error>;
 
-    /// Is called before each read, which may take long, when all rows so far have been
-    /// taken. Returns whether to read on.
+    /// Called before each read, which may take long, after all rows so far. Returns
+    /// whether to continue.
     fn wait(&mut self) -> Flow;
 }
 
-/// Reads `source` to its end, or until `sink` has enough.
+/// Reads `source` to its end, or until `sink` stops.
 pub(super) fn read(
     source: &mut dyn Read,
     file: &str,
@@ -53,7 +53,7 @@ pub(super) fn read(
 ) -> Result<Flow, Error> {
     let mut parser = Parser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
     let mut buffer = vec![0; CHUNK];
-    // A line whose end was not read yet.
+    // A line whose end has not been read yet.
     let mut begun: Vec<u8> = Vec::new();
     loop {
         if sink.wait() == Flow::Stop {
@@ -86,7 +86,7 @@ pub(super) fn read(
     if parser.header.is_empty() { Err(Error::Empty(file.to_owned())) } else { Ok(flow) }
 }
 
-/// Splits the first line off a text, with its end; `None` where it has no end.
+/// Splits off the first line of a text, including its end; `None` if it has no end.
 fn cut_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
     let all = *text;
     // Reading from a slice can't fail; this is the fastest search for a byte in `std`.
@@ -110,7 +110,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Takes a line. Only the last one of a file may lack its end.
+    /// Parses a line. Only the last one of a file may lack its end.
     fn line(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<Flow, Error> {
         self.line += 1;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -163,7 +163,7 @@ impl Parser<'_> {
         if label.len() > LONGEST_NAME {
             return Err(self.bad(1, format!("the label is longer than {LONGEST_NAME} bytes")));
         }
-        // The header again, where files were put one behind the other.
+        // A repeated header, if files were concatenated.
         if *label == *b"benchmark" && Cells::of(line).texts() == self.header {
             return Ok(Flow::Go);
         }
@@ -286,7 +286,7 @@ impl<'t> Iterator for Cells<'t> {
 mod tests {
     use super::*;
 
-    /// Writes down what it takes.
+    /// Records its calls.
     #[derive(Default)]
     struct Written(Vec<String>);
 
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Gives so many bytes at a time.
+    /// Returns this many bytes at a time.
     struct Drops<'a>(&'a [u8], usize);
 
     impl Read for Drops<'_> {

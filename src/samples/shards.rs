@@ -1,9 +1,9 @@
 //! One verdict from the shards of several machines.
 //!
-//! First it is checked that the parts are one comparison: the same two programs and
-//! the same settings, each part once. Then the pairs are put to the same
-//! [`MetricTest`] as in a comparison on one machine, in the order and with the
-//! weights of [`machines`](crate::stats::machines).
+//! First, it checks that the shards belong to one comparison: the same two programs
+//! and settings, each shard once. Then the pairs go to the same [`MetricTest`] as
+//! in a comparison on one machine, in the order and with the weights of
+//! [`machines`](crate::stats::machines).
 
 use serde_json::{Value, json};
 
@@ -28,28 +28,28 @@ use crate::stats::machines::{in_turn, weights};
 /// What one machine measured.
 #[derive(Debug)]
 pub struct Part {
-    /// The file, as it is called in messages.
+    /// The name of the file, for messages.
     pub file: String,
-    /// Which part it is.
+    /// Which shard it is.
     pub shard: SeededShard,
-    /// What stands beside the file.
+    /// The companion of the file.
     pub companion: Companion,
     /// The rows.
     pub recording: Recording,
 }
 
 impl Part {
-    /// Why there was nothing to measure; `None` where there was something.
+    /// Why there was nothing to measure; `None` if there was something.
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
         matches!(why, StoppedBy::Identical | StoppedBy::NoBaseline).then_some(why)
     }
 }
 
-/// Judges each metric of each benchmark by the pairs of all parts.
+/// Tests each metric of each benchmark by the pairs of all shards.
 ///
 /// # Errors
-/// Where the parts do not make one comparison: see [`Misfit`].
+/// If the shards do not form one comparison: see [`Misfit`].
 pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Error> {
     parts.sort_by_key(|part| part.shard.shard);
     let nothing = nothing(&parts)?;
@@ -89,8 +89,8 @@ pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Err
     Ok(outcome)
 }
 
-/// What must be equal in all parts, each with its name, in the order in which
-/// differences are looked for.
+/// What must be equal in all shards, each with its name, in the order in which
+/// it is checked.
 fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
     let Companion { base, head, .. } = companion;
     let toolchain = companion.toolchain.as_deref().unwrap_or("none");
@@ -113,7 +113,7 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
     ]
 }
 
-/// Checks that the parts are parts of one comparison, each of them once.
+/// Checks that the shards belong to one comparison, each of them once.
 fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
     let Some(first) = parts.first() else { return Ok(()) };
     for part in &parts[1..] {
@@ -150,7 +150,7 @@ fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Checks that no two parts hold the same samples.
+/// Checks that no two shards have the same samples.
 fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
     for (number, part) in parts.iter().enumerate() {
         for other in &parts[..number] {
@@ -165,14 +165,14 @@ fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// The numbers of the parts that are not there.
+/// The numbers of the missing shards.
 fn missing(parts: &[Part]) -> Vec<u64> {
     let of = parts.first().map_or(0, |part| part.shard.shard.of);
     let is_there = |number: &u64| parts.iter().any(|part| part.shard.shard.number == *number);
     (1..=of).filter(|number| !is_there(number)).collect()
 }
 
-/// Why none of the parts measured anything; an error where only some did not.
+/// Why none of the shards measured anything; an error if only some did not.
 fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
     let first = parts.first().and_then(Part::nothing);
     if parts.iter().all(|part| part.nothing() == first) {
@@ -183,7 +183,7 @@ fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
     idle.map_or(Ok(None), error)
 }
 
-/// Checks that all rows of a part are there, and that they pair.
+/// Checks that all rows of a shard exist, and that they form pairs.
 fn check_rows(part: &Part) -> Result<(), Misfit> {
     let (found, measured) = (part.recording.rows(), part.companion.rows);
     let file = part.file.clone();
@@ -260,7 +260,7 @@ impl Asked {
     }
 }
 
-/// Puts the pairs of a benchmark to tests.
+/// Adds the pairs of a benchmark to tests.
 fn ask(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> Asked {
     let (mut result, mut metrics) = (empty(name), Vec::new());
     let recorded: Vec<(&Recording, &RecordedPairs)> = parts
@@ -283,13 +283,13 @@ fn ask(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> Ask
     Asked { result, metrics }
 }
 
-/// The pairs of a metric on each machine, each with the side that was first.
+/// The pairs of a metric on each machine, each with the side that came first.
 type Machines = Vec<Vec<(Side, Pair<f64>)>>;
 
 /// One metric, up to its verdict or its last pair.
 struct AskedMetric {
     test: MetricTest,
-    /// Weighted pairs are not in the metric's unit, so the estimates are of plain ones.
+    /// Weighted pairs are not in the metric's unit, so the estimates use plain ones.
     plain: Running,
     mean: Running,
 }

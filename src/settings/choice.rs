@@ -121,8 +121,13 @@ pub(super) fn target(
             [only] => return Ok((*only).clone()),
             several => {
                 let names = list(several.iter().map(|target| &*target.name));
+                let what = match kind {
+                    TargetKind::Bench => "several bench targets",
+                    TargetKind::Bin => "no bench target, but several binaries",
+                    TargetKind::Example => "no bench target, but several examples",
+                };
                 return Err(Error::Undecided {
-                    found: format!("`{}` has several: {names}", package.name),
+                    found: format!("`{}` has {what}: {names}", package.name),
                     hint: format!(
                         "choose one with `--{0}`, or set `{0}` in [package.metadata.cbdr]",
                         kind.name()

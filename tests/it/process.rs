@@ -357,6 +357,16 @@ fn a_daemon_is_ended_with_its_run_and_reported() {
 }
 
 #[test]
+fn children_of_a_run_that_the_time_limit_ends_are_not_reported() {
+    let stage =
+        Stage::new(&format!("{COUNT}[ $runs -lt 5 ] && exit 0\nsetsid sleep 1000 &\nwait\n"));
+    let ran = stage.compare("--time-limit 2s --warmup 0").run().code(101);
+    assert_eq!(noting(&stage.notes), Vec::<String>::new());
+    assert!(ran.stdout.contains("inconclusive"), "{}", ran.stdout);
+    ran.never_says("running, which");
+}
+
+#[test]
 fn children_that_ended_by_themselves_are_not_reported() {
     // A child that has ended, but that nobody has waited for.
     let script = "sh -c 'sh -c \"exit 0\" & echo $! > $NOTES/child; exec sleep 0.1'\n\

@@ -269,6 +269,15 @@ fn a_workspace_runs_what_cargo_bench_would() {
     let ran =
         ran.says("error: no benchmark is chosen: `none` has no bench, bin or example target\n");
     ran.says("hint: these packages have benches; choose one with `-p`: `one`, `two`\n");
+    // Examples are no benchmarks unless one is chosen.
+    for name in ["draw", "print"] {
+        repo.write(&format!("none/examples/{name}.rs"), "fn main() {}");
+    }
+    repo.commit("examples");
+    let ran = inside("none").code(101);
+    ran.says("`none` has no bench target, but several examples: `draw`, `print`\n")
+        .says("hint: choose one with `--example`");
+    repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     // Benches in a workspace of their own are named by their folder.
     package(&repo, "none/perf", "perf", "[workspace]", &[("work", "", &a)]);
     let manifest = std::fs::read_to_string(repo.path().join("none/Cargo.toml")).unwrap();

@@ -158,6 +158,24 @@ fn another_version_of_the_package_alone_touches_nothing() {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn a_program_without_a_changed_function_is_traced_however_long_it_takes() {
+    let repo = repo(GENERIC, GENERIC);
+    let slow = "std::thread::sleep(std::time::Duration::from_millis(500));";
+    repo.replace("src/lib.rs", "x.wrapping_mul(7)", &format!("{slow} x.wrapping_mul(7)"));
+    repo.commit("slow");
+    repo.git(&["branch", "-f", "main"]);
+    for file in ["Cargo.toml", "Cargo.lock"] {
+        repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
+    }
+    // A tenth of the time limit is less than a run, and the limit is less than the pairs take.
+    let object = compare(&repo, "--time-limit 2s");
+    if object["verdict"] != "identical" {
+        assert_eq!((statuses(&object), &object["verdict"]), (NONE, &"no-regression".into()));
+    }
+}
+
 /// Ways in which a benchmark depends on what differs: its code, with a function `run`, and
 /// what of that is different on the head. Where nothing is, a file differs that it reads.
 const WAYS: [(&str, &str, &str, &str); 15] = [

@@ -51,7 +51,10 @@ impl Runs<'_> {
         };
         let command = self.meters.prepare(pass, command, folder).map_err(Error::from)?;
         let outcome = self.context.helper.run(&command, self.context.interrupt)?;
-        *self.left_behind += u64::from(outcome.left_behind);
+        if !outcome.timed_out {
+            // A run that was stopped had no time to end its processes.
+            *self.left_behind += u64::from(outcome.left_behind);
+        }
         if outcome.timed_out && left.is_some_and(|left| left < self.timeout) {
             return Err(Stop::OutOfTime);
         }

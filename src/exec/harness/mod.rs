@@ -1,9 +1,8 @@
-//! How a benchmark executable is called, and how the output of one run is
-//! read.
+//! How a benchmark executable is called, and how the output of a run is parsed.
 //!
 //! One run of a process is one sample of each benchmark that it reports: the
-//! iterations inside share their process, its memory's layout and its moment,
-//! so they are not independent of each other.
+//! iterations inside it share the process, its memory layout and the moment, so
+//! they are not independent samples.
 
 mod bencher;
 mod criterion;
@@ -31,53 +30,53 @@ use crate::model::run_length::RunLength;
 /// How long a probe measures each benchmark.
 const PROBE: Duration = Duration::from_millis(1);
 
-/// How long a capped run measures each benchmark: what Criterion's quick mode takes at least.
+/// How long a capped run measures each benchmark: the minimum of Criterion's quick mode.
 const CAP: Duration = Duration::from_millis(100);
 
-/// The most that a file may hold that a run has left, bytes.
+/// The maximum size of a file written by a run, bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// The most benchmarks of a run.
+/// The maximum number of benchmarks in a run.
 const MOST_BENCHMARKS: usize = 10_000;
 
-/// The most metrics of a benchmark.
+/// The maximum number of metrics of a benchmark.
 const MOST_METRICS: usize = 1000;
 
 /// What is wrong with the output of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none.
+    /// There is no output.
     #[error("it printed nothing")]
     Nothing,
-    /// It can't be understood.
+    /// It can't be parsed.
     #[error("{0}")]
     Unreadable(String),
-    /// There is more of it than anybody would read.
+    /// It is too large.
     #[error("it has more than {0}")]
     TooMuch(String),
-    /// It has one name twice.
+    /// A name appears twice.
     #[error("{0} appears twice")]
     Twice(String),
-    /// A benchmark or a metric with a name that is none.
+    /// A benchmark or a metric has an invalid name.
     #[error("the name `{}` of a {what} is not valid: {why}",
         .name.chars().take(100).collect::<String>())]
     Name {
-        /// Of which of the two it is.
+        /// Whether it is a benchmark or a metric.
         what: &'static str,
         /// The name.
         name: String,
         /// Why.
         why: &'static str,
     },
-    /// A value that is no number, or not finite.
+    /// A value is not a finite number.
     #[error("the value of `{metric}` is {what}, not a finite number")]
     NoNumber {
         /// The metric.
         metric: String,
-        /// What it is.
+        /// The value instead.
         what: String,
     },
-    /// A file that it left can't be read.
+    /// A file written by the run can't be read.
     #[error("could not read `{}`", .path.display())]
     File {
         /// The file.
@@ -87,27 +86,28 @@ pub enum Error {
     },
 }
 
-/// How one harness is recognised, called and read: one in each file.
+/// How one harness is recognised, called and parsed; each file of this folder defines one.
 struct Definition {
     dialect: Dialect,
-    /// Words that its executables hold, all of them, with a bar in each that is left
-    /// out: an executable that holds this table is not to hold the words.
+    /// Strings that all of its executables contain. Each is written with a bar,
+    /// which is not part of it, so that an executable with this table does not
+    /// contain the strings.
     marks: &'static [&'static str],
-    /// Words that only some versions hold.
+    /// Strings that only some versions contain.
     words: &'static [&'static str],
-    /// The one of them that tells whether a run can be limited to some benchmarks.
+    /// The one of them that shows that a run can be limited to some benchmarks.
     exact: Option<&'static str>,
-    /// Prepares the environment of a run, and gives the flags that are always there.
+    /// Prepares the environment of a run, and returns the flags that every run gets.
     set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
-    /// The flags with which a run measures each benchmark for so long; none if it can't
-    /// be told.
+    /// The flags that set how long a run measures each benchmark; none if it has no
+    /// such flags.
     timed: fn(&Harness, RunLength) -> Vec<Flag>,
-    /// The arguments with which only these benchmarks run.
+    /// The arguments that run only these benchmarks.
     only: fn(&[&str]) -> Vec<OsString>,
-    /// The arguments with which the benchmarks run that match a filter of the user's, or
-    /// whose name it is.
+    /// The arguments that run the benchmarks that match the user's filter, or whose name
+    /// it is.
     matching: fn(&str) -> Vec<OsString>,
-    /// What a run has left.
+    /// Parses the output of a run.
     read: fn(&OutputPaths) -> Result<Vec<Reading>, Error>,
 }
 
@@ -142,12 +142,12 @@ impl Dialect {
         DEFINITIONS.iter().find(|one| one.dialect == self).copied().unwrap_or(&PLAIN)
     }
 
-    /// Whether it takes names of benchmarks as arguments.
+    /// Whether it accepts names of benchmarks as arguments.
     pub(crate) fn filters(self) -> bool {
         self.definition().exact.is_some()
     }
 
-    /// The libraries that its executables have it from.
+    /// The libraries that provide it.
     pub(crate) fn libraries(self) -> &'static [&'static str] {
         match self {
             Dialect::Criterion => &["criterion", "codspeed-criterion-compat"],
@@ -159,14 +159,15 @@ impl Dialect {
         }
     }
 
-    /// The least difference between two values of `wall_time` that are printed, seconds,
-    /// where that may be a part of them worth speaking of.
+    /// The resolution of the printed `wall_time`, seconds, if it is coarse enough to
+    /// matter.
     pub(crate) fn step(self) -> Option<f64> {
         (self == Dialect::Bencher).then_some(1e-9)
     }
 
-    /// The harness of an executable, by the words that the library leaves in it; plain
-    /// if none is recognised. They survive stripping, and nothing has to be run.
+    /// The harness of an executable, recognised by strings that the library leaves in
+    /// it; plain if there are none. Strings survive stripping, and nothing has to be
+    /// run.
     fn detect(executable: &[u8]) -> Self {
         let mut marked = DEFINITIONS.iter().filter(|definition| !definition.marks.is_empty());
         let found = marked.find(|definition| shows(executable, definition.marks));
@@ -174,50 +175,50 @@ impl Dialect {
     }
 }
 
-/// Whether an executable holds all of these words, which have bars in them.
+/// Whether an executable contains all of these strings, without their bars.
 fn shows(executable: &[u8], marks: &[&str]) -> bool {
     marks.iter().all(|mark| has(executable, &mark.replace('|', "")))
 }
 
-/// Whether an executable holds a word.
+/// Whether an executable contains a string.
 fn has(executable: &[u8], word: &str) -> bool {
     memmem::find(executable, word.as_bytes()).is_some()
 }
 
-/// Where a run leaves what it reports. The same for both sides, so that no
-/// path differs between them.
+/// Where a run writes its results. Both sides use the same paths, so that they
+/// can't differ in that.
 #[derive(Clone, Debug)]
 pub struct OutputPaths {
-    /// Takes its standard output.
+    /// The file for its standard output.
     pub stdout: PathBuf,
-    /// The file (json) or folder (criterion) for what else it writes.
+    /// The file (json) or folder (criterion) for its other output.
     pub output: PathBuf,
 }
 
-/// A dialect, as an executable speaks it.
+/// A dialect, and which of its flags an executable supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Harness {
     pub(crate) dialect: Dialect,
-    /// Which of the dialect's words it knows.
+    /// Which of the dialect's optional strings it contains.
     known: Vec<&'static str>,
 }
 
 impl Harness {
-    /// The harness of this dialect with the flags that an executable knows; without an
-    /// executable, as behind a script, no flag is known.
+    /// The harness of this dialect with the flags that an executable supports. Without
+    /// an executable, as for a script, none is assumed.
     pub fn new(dialect: Dialect, executable: Option<&[u8]>) -> Self {
         let holds = |word: &&&'static str| executable.is_some_and(|bytes| has(bytes, word));
         let known = dialect.definition().words.iter().filter(holds).copied().collect();
         Harness { dialect, known }
     }
 
-    /// The harness that an executable shows.
+    /// Recognises the harness of an executable.
     pub(crate) fn detect(executable: &[u8]) -> Self {
         Harness::new(Dialect::detect(executable), Some(executable))
     }
 
-    /// The flags that both sides know, if they have one harness: the two are called
-    /// alike.
+    /// The flags that both sides support if they have the same harness, so that
+    /// both are called in the same way.
     #[must_use]
     pub(crate) fn agreed(self, other: &Harness) -> Self {
         if self.dialect != other.dialect {
@@ -231,8 +232,8 @@ impl Harness {
         self.known.contains(&word)
     }
 
-    /// Makes a command one of this harness: equal settings, and a place for its output.
-    /// Flags that are in the command stay as they are.
+    /// Prepares a command for this harness: the same settings on both sides, and a
+    /// place for its output. Flags that the command already has are kept.
     pub(crate) fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
         if self.dialect != Dialect::Plain {
             command.stdout = Sink::File(paths.stdout.clone());
@@ -241,8 +242,8 @@ impl Harness {
         command.argv.extend(words(flags, &command.argv));
     }
 
-    /// The words with which a run measures each benchmark for so long, beside the words
-    /// that are `given`; none if the harness can't be told, or was told.
+    /// The arguments that set how long a run measures each benchmark, in addition to
+    /// those `given`; none if the harness has no such flags, or they are given.
     pub(crate) fn timed(&self, length: RunLength, given: &[OsString]) -> Vec<OsString> {
         words((self.dialect.definition().timed)(self, length), given)
     }
@@ -257,15 +258,15 @@ impl Harness {
         (self.dialect.definition().only)(names)
     }
 
-    /// The arguments with which the benchmarks run that match a filter of the user's: in
-    /// the harness's own way, or because it is their name.
+    /// The arguments that run the benchmarks that match the user's filter: as the
+    /// harness matches, or because it is their name.
     pub(crate) fn matching(&self, filter: &str) -> Vec<OsString> {
         (self.dialect.definition().matching)(filter)
     }
 
-    /// The arguments with which only these benchmarks run: a name, and for one that
-    /// changes with every run what is known before and behind. None if the harness takes
-    /// no such thing.
+    /// The arguments that run only these benchmarks, each given by its name, or by the
+    /// constant start and end of a name that changes with every run. `None` if the
+    /// harness can't do that.
     pub(crate) fn only_like(
         &self,
         names: &[&str],
@@ -281,8 +282,8 @@ impl Harness {
         }
     }
 
-    /// The arguments with which each benchmark is executed once, whatever its code asks for.
-    /// None if the harness has none.
+    /// The arguments that execute each benchmark once, regardless of its own settings.
+    /// `None` if the harness can't do that.
     pub(crate) fn once(&self) -> Option<Vec<OsString>> {
         match self.dialect {
             Dialect::Criterion | Dialect::Divan => Some(vec!["--test".into()]),
@@ -291,12 +292,12 @@ impl Harness {
         }
     }
 
-    /// The flag with which it lists the names of its benchmarks, a line each.
+    /// The flag that lists the names of its benchmarks, one per line.
     pub(crate) fn list(&self) -> Option<&'static str> {
         matches!(self.dialect, Dialect::Criterion | Dialect::Libtest).then_some("--list")
     }
 
-    /// The names that a run with that flag has listed.
+    /// The names listed by a run with that flag.
     ///
     /// # Errors
     /// When they can't be read.
@@ -308,10 +309,10 @@ impl Harness {
         Ok(text.lines().filter_map(name).collect())
     }
 
-    /// Removes what an earlier run left.
+    /// Removes the output of an earlier run.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If a file can't be removed.
     pub(crate) fn clear(&self, paths: &OutputPaths) -> Result<(), Error> {
         if self.dialect == Dialect::Plain {
             return Ok(());
@@ -324,10 +325,10 @@ impl Harness {
         removed.map_err(|source| Error::File { path: paths.output.clone(), source })
     }
 
-    /// Reads what a run left.
+    /// Parses the output of a run.
     ///
     /// # Errors
-    /// When it can't be understood, or a name or a value is not one.
+    /// If it can't be parsed, or a name or a value is invalid.
     pub fn read(&self, paths: &OutputPaths) -> Result<Vec<Reading>, Error> {
         let readings = (self.dialect.definition().read)(paths)?;
         let mut names = BTreeSet::new();
@@ -342,7 +343,7 @@ impl Harness {
     }
 }
 
-/// The words of flags that are not among the words that are `given`.
+/// The flags as arguments, except those already `given`.
 fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
     let given: Vec<_> = given.iter().map(|word| word.to_string_lossy()).collect();
     let mut words = Vec::new();
@@ -356,18 +357,18 @@ fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// A time in the form of a flag's value: seconds, without an exponent.
+/// A time as the value of a flag: seconds, without an exponent.
 fn seconds_of(time: Duration) -> Option<String> {
     Some(time.as_secs_f64().to_string())
 }
 
-/// Words of tango's executables, with a bar in each. It measures two executables in one
-/// process, alternating between them; what cargo runs only lists the benchmarks, and when
-/// one executable is measured by itself, the times have one decimal.
+/// Strings in tango's executables, with a bar in each. Tango measures two executables in
+/// one process, alternating between them; `cargo bench` only lists the benchmarks, and a
+/// single executable prints times with one decimal.
 const TANGO: [&str; 2] =
     ["Tango bench|marking harness", "Number of samples to |take for each test"];
 
-/// A harness that an executable shows and that can't be used here, by name.
+/// The name of a harness that was recognised but can't be used here.
 pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
     shows(executable, &TANGO).then_some("tango")
 }
@@ -377,13 +378,12 @@ pub(crate) fn libraries() -> Vec<&'static str> {
     Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
 }
 
-/// What to do about the end of a run that a harness tells of, in what the run printed to
-/// standard error.
+/// What to do about a failure that the harness explains on standard error.
 pub(crate) fn advice(stderr: &str) -> Option<String> {
     gungraun::advice(stderr)
 }
 
-/// What a run reports of a benchmark.
+/// What a run reports about a benchmark.
 fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
     Reading { benchmark: Some(benchmark.into()), values }
 }
@@ -399,11 +399,11 @@ fn text(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// What a file holds that a run has left. It has to be a plain one, of bounded size.
+/// The content of a file written by a run, which must be a regular file of limited size.
 fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::File { path: path.to_owned(), source };
     let about = std::fs::metadata(path).map_err(failed)?;
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block until its other end is opened.
     if !about.is_file() {
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
@@ -416,7 +416,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Checks that a name may stand in tables and rows.
+/// Checks that a name can be used in tables and rows.
 fn named(what: &'static str, name: &str) -> Result<(), Error> {
     match unfit(name) {
         Some(why) => Err(Error::Name { what, name: name.to_owned(), why }),
@@ -424,7 +424,7 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Checks that there are at most so many.
+/// Checks that there are at most `most`.
 fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
     match count > most {
         true => Err(Error::TooMuch(format!("{most} {what}"))),
@@ -444,8 +444,8 @@ fn set(values: &mut Values, metric: &str, value: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A number of times such as `1.2345 µs`, in seconds; `None` when the unit is
-/// none of time.
+/// A time such as `1.2345 µs`, in seconds; `None` if the unit is not one of
+/// time.
 fn seconds(number: &str, unit: &str) -> Option<f64> {
     let scale = match unit {
         "ps" => 1e-12,

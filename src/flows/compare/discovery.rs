@@ -1,5 +1,5 @@
-//! What the warm-up showed of a program: which benchmarks there are, what they
-//! measure, and what of it gates.
+//! What the warm-up found in a program: its benchmarks, what they measure, and
+//! which metrics gate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,33 +17,34 @@ use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
 
-/// What a program was found to have.
+/// What was found in a program.
 #[derive(Debug)]
 pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
-    /// The names of benchmarks that do the same on both sides.
+    /// The names of benchmarks that are unaffected by the change.
     pub(super) unaffected: Vec<String>,
-    /// Which functions that differ between the sides benchmarks enter, where that is known.
+    /// For each benchmark, the functions that it enters and that differ between the sides, if
+    /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
     /// Benchmarks of one side only.
     pub(super) one_sided: Vec<OneSidedBenchmark>,
     /// Metrics of one side only, of benchmarks that both have.
     one_sided_metrics: Vec<OneSidedMetric>,
-    /// What is to be said of how exactly the benchmarks are measured.
+    /// Notices about benchmarks that are measured too coarsely.
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
-    /// How many results there are of it: those of the benchmarks that are compared, and one
-    /// for what is known without a run, where that is none of theirs.
+    /// The number of its results: one for each compared benchmark, and one for what is
+    /// known without a run, if that belongs to none of them.
     pub(super) results: usize,
-    /// How many benchmarks a run of each side reports.
+    /// The number of benchmarks that a run of each side reports.
     pub(super) reported: Pair<usize>,
-    /// What is known of the program without a run.
+    /// Metrics of the program that are known without a run, such as its size.
     exact: Vec<MetricResult>,
-    /// How long a pair is expected to take, seconds.
+    /// The expected time of a pair, seconds.
     pub(super) pair_seconds: f64,
-    /// The program, where neither side has a benchmark and that is no matter of course.
+    /// The program, if neither side has a benchmark although one was expected.
     lacking: Option<String>,
 }
 
@@ -52,7 +53,7 @@ pub(super) struct Discovery {
 pub(super) struct Discovered {
     /// Its name in the outputs.
     pub(super) name: String,
-    /// What the harness calls it; none for the program itself.
+    /// The harness's name for it; `None` for the program itself.
     pub(super) inner: Option<String>,
     /// The metrics that both sides measure.
     pub(super) metrics: Vec<Metric>,
@@ -63,10 +64,10 @@ pub(super) struct Discovered {
 #[derive(Debug)]
 pub(super) struct OneSidedBenchmark {
     pub(super) name: String,
-    /// What the harness calls it; none for the program itself.
+    /// The harness's name for it; `None` for the program itself.
     inner: Option<String>,
     pub(super) side: Side,
-    /// Whether a metric of it gates there.
+    /// Whether one of its metrics gates there.
     has_gates: bool,
 }
 
@@ -81,11 +82,11 @@ struct OneSidedMetric {
 }
 
 impl Discovery {
-    /// Learns from what both sides reported. `several` says whether the names of the
-    /// benchmarks begin with that of their program.
+    /// Collects what both sides reported. With `several`, the names of benchmarks
+    /// begin with that of their program.
     ///
     /// # Errors
-    /// When there is no benchmark, or what was asked for is not measured.
+    /// If there is no benchmark, or a requested metric is not measured.
     pub(super) fn of(
         program: &ComparedProgram<'_>,
         warm_up: &WarmUp,
@@ -95,12 +96,12 @@ impl Discovery {
         let benchmark = program.execution.benchmark;
         let harness = program.dialect();
         let readings = warm_up.readings.clone().unwrap_or_else(|| {
-            // Nothing ran: the program itself has what the meters measure.
+            // Nothing ran: the metrics are those that the meters measure of the program.
             let known = program.execution.meters.metrics();
             let values: Values = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
             Pair::both(|_| vec![Reading::of_program(values.clone())])
         });
-        // One that is not alone leaves it to the others to have something to compare.
+        // If there are others, it is enough that one of them has something to compare.
         let is_alone = !several || filter.is_none() && !benchmark.is_found;
         let is_filtered = filter.is_some() && readings.base.is_empty();
         if readings.head.is_empty() && is_alone && !is_filtered {
@@ -147,7 +148,7 @@ impl Discovery {
             }
         }
         discovery.check(program, &readings)?;
-        // Every bench target is one of libtest's unless its manifest says otherwise.
+        // Every bench target uses libtest unless its manifest disables that.
         if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
             discovery.lacking = Some(benchmark.name.clone());
         }
@@ -170,7 +171,7 @@ impl Discovery {
         self.one_sided_metrics.retain(|only| rest.iter().any(|one| one.name == only.benchmark));
     }
 
-    /// Takes out the benchmarks of these names, which do the same on both sides.
+    /// Removes the benchmarks of these names, which are unaffected.
     pub(super) fn leave_out(&mut self, unaffected: &BTreeSet<String>) {
         let (left_out, rest) = std::mem::take(&mut self.benchmarks)
             .into_iter()
@@ -224,8 +225,8 @@ impl Discovery {
         own.flat_map(|benchmark| &benchmark.gates).map(|gate| gate.metric.clone()).collect()
     }
 
-    /// Adds what is known without a run to the result of the program, or to a result
-    /// of its own if the results are those of its benchmarks.
+    /// Adds what is known without a run to the result of the program, or as a
+    /// separate result if the results are those of its benchmarks.
     fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
         if self.exact.is_empty() {
             return;
@@ -238,13 +239,13 @@ impl Discovery {
         }
     }
 
-    /// Adds what is known without a run, and learns how many results there are.
+    /// Adds what is known without a run, and counts the results.
     pub(super) fn complete(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
         self.add_exact(program, results);
         self.results = results.len();
     }
 
-    /// How many benchmarks a run of all has, at least 1.
+    /// The number of benchmarks in a run of all, at least 1.
     pub(super) fn most_reported(&self) -> usize {
         self.reported.base.max(self.reported.head).max(1)
     }
@@ -259,7 +260,7 @@ impl Discovery {
         self.benchmarks.is_empty() && self.one_sided.is_empty()
     }
 
-    /// Whether any side measures a metric, of any benchmark that can be compared.
+    /// Whether either side measures a metric, in any benchmark that can be compared.
     pub(super) fn measures(&self, metric: &str) -> bool {
         let both = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
         let one = self.one_sided_metrics.iter().map(|only| &only.metric);
@@ -274,7 +275,7 @@ impl Discovery {
         compared.chain(one_sided).chain(&self.inner_names)
     }
 
-    /// What the user should know of it.
+    /// What the user should know about it.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let benchmarks = self.one_sided.iter().filter_map(|only| {
             let benchmark = only.name.clone();
@@ -298,7 +299,7 @@ impl Discovery {
         benchmarks.chain(metrics).chain(removed).chain(lacking).chain(coarse).collect()
     }
 
-    /// What gates on the base and is not measured on the head.
+    /// What gates on the base but is not measured on the head.
     pub(super) fn removed(&self) -> Vec<Removed> {
         let gone = self.one_sided.iter().filter(|only| only.side == Side::Base && only.has_gates);
         let gone = gone.map(|only| Removed { benchmark: only.name.clone(), metric: None });
@@ -316,7 +317,7 @@ impl Discovery {
             || self.one_sided_metrics.iter().any(is_new)
     }
 
-    /// A result with the metrics of one side only, of which there is nothing to say.
+    /// A result, extended by the metrics that only one side has, without estimates.
     pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
         let own = self.one_sided_metrics.iter().filter(|only| only.benchmark == result.name);
         result.metrics.extend(own.map(|only| {
@@ -332,8 +333,9 @@ impl Discovery {
         result
     }
 
-    /// Checks that what was asked for is measured. What the base alone measures is
-    /// removed, which is no error here: other metrics may be left to decide.
+    /// Checks that what was requested is measured. What only the base measures was
+    /// removed by the head, which is not an error here: other metrics may be left
+    /// to decide.
     fn check(
         &self,
         program: &ComparedProgram<'_>,
@@ -381,7 +383,7 @@ impl OneSidedMetric {
     }
 }
 
-/// The gates among the metrics of a reading.
+/// The gates for the metrics of a reading.
 fn gates_of(benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
     let inner = reading.benchmark.as_deref().unwrap_or(name);
     gates(benchmark, &reading.values.metrics(), &[name, inner])

@@ -21,22 +21,22 @@ use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::side::{Pair, Side};
 use crate::workspace::functions;
 
-/// How many regressions are explained, the largest first.
+/// The maximum number of regressions to explain, the largest first.
 const MOST: usize = 3;
 
-/// How often each side is executed to count instructions. What random seeds change differs
-/// between these, too: of such functions all runs of one side lie beyond all of the other in
-/// one of ten.
+/// How often each side is executed to count instructions. Functions whose work depends on
+/// random seeds differ between these runs, too: only in one of ten cases do all runs of one
+/// side exceed all of the other.
 const COUNTED_RUNS: usize = 3;
 
-/// How often samples are taken of each side. Samples differ from run to run in all functions:
-/// all runs of one side lie beyond all of the other in one of 126.
+/// How often each side is sampled. Samples of every function differ from run to run: in one
+/// of 126 cases all runs of one side exceed all of the other by chance.
 const SAMPLED_RUNS: usize = 5;
 
 /// The least change that samples show, as a part of all that the benchmark takes on the base.
 const LEAST_SAMPLED: f64 = 0.01;
 
-/// How long explaining is cheap.
+/// An explanation that takes no longer than this is considered cheap.
 const CHEAP: Duration = Duration::from_secs(15);
 
 /// What functions cost, by the names that people read, in each of the runs.
@@ -145,8 +145,8 @@ impl Session<'_, '_> {
         })
     }
 
-    /// The instructions of the functions of both sides. `None` where they can't be counted,
-    /// or not until the deadline.
+    /// The instructions of the functions of both sides. `None` if they can't be counted,
+    /// or not before the deadline.
     fn count_instructions(
         &mut self,
         program: usize,
@@ -169,7 +169,7 @@ impl Session<'_, '_> {
     }
 
     /// The shares of the functions of both sides in the time that `metric` measures; or why they
-    /// are not known, or not until the deadline.
+    /// are not known, at least not before the deadline.
     fn take_samples(
         &mut self,
         program: usize,
@@ -213,7 +213,7 @@ fn add(costs: &mut Costs, name: &str, run: usize, runs: usize, cost: f64) {
     costs.entry(functions::shown(name)).or_insert_with(|| vec![0.0; runs])[run] += cost;
 }
 
-/// The largest change of a benchmark that is a regression.
+/// The largest regression of a benchmark.
 fn worst(result: &BenchmarkResult) -> f64 {
     let changes = result.metrics.iter().filter_map(|metric| metric.summary.change);
     changes.fold(f64::NEG_INFINITY, |worst, change| worst.max(change.abs()))
@@ -226,7 +226,7 @@ fn time_metric(result: &BenchmarkResult) -> Option<&MetricResult> {
     regressed.find(|metric| metric.unit == Unit::Seconds && metric.better == Better::Lower)
 }
 
-/// The names of the functions whose code differs between the sides, where that is known.
+/// The names of the functions whose code differs between the sides, if known.
 fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
     let changed = program.changed_functions()?;
     Some(changed.iter().map(|function| function.name.clone()).collect())

@@ -1,4 +1,4 @@
-//! What the user should know of how the two sides of a benchmark are measured.
+//! What the user should know about how the two sides of a benchmark are measured.
 
 use crate::exec::harness;
 use crate::model::dialect::Dialect;
@@ -10,12 +10,12 @@ use crate::model::target::TargetKind;
 use crate::settings::options::Subject;
 use crate::workspace::{Prepared, Source};
 
-/// Words in the source of a benchmark that takes times itself: of the standard library, and
-/// of libraries whose results can't be read here.
+/// Strings in the source of a benchmark that measures times itself: with the standard
+/// library, or with libraries whose results can't be parsed here.
 const TIMING: [&str; 7] =
     ["Instant", "SystemTime", "brunch", "easybench", "glassbench", "microbench", "tiny_bench"];
 
-/// Whether the sides are measured in one way, and in one that says something.
+/// Checks that both sides are measured in the same way, and in a meaningful one.
 pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notice> {
     let benchmark = &prepared.benchmark.name;
     let mut notices = Vec::new();
@@ -39,11 +39,11 @@ pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notic
     notices.into_iter().map(Notice::Run).collect()
 }
 
-/// A word of doubt about a bench target whose process is measured because its harness is
-/// not known. Cargo's benchmarks usually repeat until they have measured long enough, and
-/// then how long the process takes does not depend on the code. That can't be seen from
-/// outside, for a benchmark of a fixed amount of work may take a constant time, too; so it
-/// is the source that tells, and `--harness plain` takes the user's word for it.
+/// A warning about a bench target whose whole process is measured because its harness is
+/// unknown. Benchmarks usually repeat until they have measured long enough, and then the
+/// time of the process does not depend on the code. That can't be seen from outside,
+/// because a benchmark with a fixed amount of work may take a constant time, too. So the
+/// source is searched; `--harness plain` states that the process is meant.
 fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
     let benchmark = &prepared.benchmark;
     let is_bench = matches!(&benchmark.subject,
@@ -58,28 +58,28 @@ fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
     Some(RunNotice::OwnTiming { benchmark, word, path })
 }
 
-/// The first of the words that a source has, outside of the comments of a line.
+/// The first of the strings in a source, outside of line comments.
 fn timing_word(source: &str) -> Option<&'static str> {
     let words =
         || code(source).flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
     TIMING.into_iter().find(|timing| words().any(|word| word == *timing))
 }
 
-/// The lines of a source, each without the comment at its end.
+/// The lines of a source, without the comments at their ends.
 fn code(source: &str) -> impl Iterator<Item = &str> {
     source.lines().map(|line| line.split("//").next().unwrap_or_default())
 }
 
-/// What stands in a source; nothing where it can't be read.
+/// The text of a source; empty if it can't be read.
 fn read(source: &Source) -> String {
     std::fs::read_to_string(&source.path).unwrap_or_default()
 }
 
-/// Calls in a benchmark's code with which it sets times of its own; criterion lets those
-/// of a group win over the command line.
+/// Calls with which a benchmark's code sets its own times. In criterion, those of a
+/// group override the command line.
 const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_time("];
 
-/// Where a source sets times of its own, each a file and a line.
+/// Where a source sets its own times, each as file and line.
 pub(super) fn own_times(source: &Source) -> Vec<String> {
     let file = source.inside.display();
     own_times_in(&read(source)).into_iter().map(|line| format!("{file}:{line}")).collect()
@@ -91,8 +91,8 @@ fn own_times_in(text: &str) -> Vec<usize> {
     code(text).enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
 }
 
-/// Whether a source configures criterion to measure for less than a second, as far as its
-/// text tells: this is what an old criterion does unless the command line says otherwise.
+/// Whether a source configures criterion to measure for less than a second, judging by
+/// its text. Old versions of criterion do so unless the command line overrides it.
 pub(super) fn asks_for_short_runs(source: &Source) -> bool {
     asks_for_short_runs_in(&read(source))
 }
@@ -106,8 +106,8 @@ fn asks_for_short_runs_in(text: &str) -> bool {
     configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
 }
 
-/// A word of doubt about a benchmark that takes so few of the harness's steps that a change
-/// beyond the threshold may not show.
+/// A warning about a benchmark that is so short, compared with the harness's resolution,
+/// that a change beyond the threshold may not show.
 pub(super) fn coarse(
     benchmark: &str,
     reading: &Reading,

@@ -1,5 +1,5 @@
-//! The same questions again, over layouts: whether a change is the source's, or only that
-//! of where its code lies.
+//! The second part of a comparison, over layouts: whether a change comes from the source,
+//! or only from the placement of its code.
 
 use std::time::Instant;
 
@@ -21,10 +21,10 @@ use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
-/// How long linking both sides is thought to take before it was done, seconds.
+/// The assumed time of linking both sides before it is known, seconds.
 const LINKS: f64 = 0.5;
 
-/// What was asked over layouts so far, and what came of it.
+/// What was tested over layouts so far, and the results.
 #[derive(Default)]
 pub(super) struct LayoutResults {
     asked: Vec<(BenchmarkId, String)>,
@@ -32,9 +32,9 @@ pub(super) struct LayoutResults {
     results: Vec<(BenchmarkId, BenchmarkResult, Placing)>,
     /// When the last unit ended, seconds since the start of the session.
     pub(super) ended: f64,
-    /// The benchmark that most likely is slower, where some is and none is named.
+    /// The benchmark that is most likely slower, if one is but it is not certain which.
     pub(super) likely_slower: Option<String>,
-    /// What would bring the answers that are missing.
+    /// What would decide the verdicts that are missing.
     pub(super) advice: Option<Advice>,
 }
 
@@ -45,7 +45,7 @@ impl LayoutResults {
         metrics.filter_map(|metric| metric.verdict).any(|verdict| verdict == Verdict::Regression)
     }
 
-    /// Puts the answers in the place of those of the executables as they were built.
+    /// Combines the results with those of the executables as built.
     pub(super) fn put_into(self, benchmarks: &mut [BenchmarkResult]) {
         for (id, over, placing) in self.results {
             let gating = over.metrics.into_iter().filter(|metric| metric.gates);
@@ -61,8 +61,8 @@ impl LayoutResults {
     }
 }
 
-/// The gates that are to be asked over layouts: with `auto` those that have shown a
-/// regression or were set aside, with a number all.
+/// The gates to test over layouts: with `auto` those with a regression or set
+/// aside, with a number all of them.
 pub(super) fn questions(
     experiment: &Experiment,
     plan: &Plan,
@@ -91,15 +91,14 @@ pub(super) fn questions(
     asked
 }
 
-/// Whether a metric depends on the placement of code, and is measured by running the program
-/// itself.
+/// Whether a metric depends on the placement of code and is measured by running the program.
 pub(super) fn depends_on_layout(metric: &Metric) -> bool {
     metric.depends_on_placement()
         && meter::pass(&metric.name).is_none_or(|pass| pass == meter::Pass::Plain)
 }
 
-/// How much of the time limit is to be left for asking about these benchmarks again,
-/// seconds: enough for the least number of units.
+/// How much of the time limit to reserve for testing these benchmarks again,
+/// seconds: enough for the minimum number of units.
 pub(super) fn time_needed(plan: &Plan, found: &[BenchmarkId]) -> f64 {
     let gates: Vec<(BenchmarkId, Gate)> = found
         .iter()
@@ -112,8 +111,8 @@ pub(super) fn time_needed(plan: &Plan, found: &[BenchmarkId]) -> f64 {
 }
 
 impl Session<'_, '_> {
-    /// Asks `gates` of the comparison `plan` over layouts, when `spent` seconds of its time
-    /// limit are over, and adds the answers to `results`.
+    /// Tests `gates` of the comparison `plan` over layouts, after `spent` seconds of its
+    /// time limit, and adds the results to `results`.
     pub(super) fn ask_over_layouts(
         &mut self,
         plan: &Plan,
@@ -150,7 +149,7 @@ impl Session<'_, '_> {
             &clock,
             &mut |turn, _| runs.measure(turn),
             &mut |event| {
-                // What is shown in the end is the comparison as built.
+                // The final display is that of the comparison as built.
                 if !matches!(event, Event::Sampled(_)) {
                     on_event(event);
                 }
@@ -173,7 +172,7 @@ impl Session<'_, '_> {
         Ok(stopped_by)
     }
 
-    /// How the executables of a program are given other places; a notice says why they
+    /// How other layouts of a program's executables are made; a notice states why they
     /// can't be linked again.
     fn placing(&mut self, number: usize) -> Placing {
         let program = &self.programs[number];
@@ -191,12 +190,12 @@ impl Session<'_, '_> {
 /// Measures units: both sides in layouts of their own.
 struct LayoutRuns<'s, 'a> {
     programs: &'s mut [ComparedProgram<'a>],
-    /// For each program.
+    /// For each program, how its layouts are made.
     placings: &'s [Placing],
     /// The comparison as built.
     plan: &'s Plan,
     asked: &'s LayoutPlan,
-    /// For each benchmark that is asked.
+    /// For each benchmark that is tested.
     noise: Vec<LayoutNoise>,
     context: Context<'s>,
 }
@@ -217,7 +216,7 @@ impl LayoutRuns<'_, '_> {
         Ok(rows)
     }
 
-    /// Measures those benchmarks of a turn that are in a group of the comparison as built.
+    /// Measures the benchmarks of a turn that belong to a group of the comparison as built.
     fn measure_group(
         &mut self,
         turn: &Turn,
@@ -251,7 +250,7 @@ impl LayoutRuns<'_, '_> {
         Ok(rows)
     }
 
-    /// Makes the programs run as they were built again.
+    /// Makes the programs run as built again.
     fn restore(&mut self) -> Result<(), Error> {
         self.programs.iter_mut().try_for_each(ComparedProgram::place_as_built)
     }
@@ -264,14 +263,14 @@ fn first_gate(benchmark: &PlannedBenchmark) -> Option<(&(MetricId, Metric), &Gat
     Some((metric, gate))
 }
 
-/// Nothing is known yet of the noise of a benchmark.
+/// The noise of a benchmark, before anything is known of it.
 fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
     let limit =
         first_gate(benchmark).map(|((_, metric), gate)| metric.better.limit(gate.threshold));
     LayoutNoise::new(limit.unwrap_or(0.0))
 }
 
-/// Head over base of the first metric that gates, in each pair.
+/// The ratio head/base of the first gating metric, in each pair.
 fn ratios(plan: &Plan, id: BenchmarkId, rows: &[Row]) -> Vec<f64> {
     let Some(((metric, _), _)) = first_gate(&plan.benchmarks[id.0]) else { return Vec::new() };
     let values = |side| rows.iter().filter(move |row| row.side == side).map(|row| row.get(*metric));
@@ -279,9 +278,9 @@ fn ratios(plan: &Plan, id: BenchmarkId, rows: &[Row]) -> Vec<f64> {
     both.filter_map(|(base, head)| Some(head? / base?)).collect()
 }
 
-/// The seeds of the layouts of a unit: two halves of its own.
+/// The seeds of the layouts of a unit: the two halves of its own seed.
 fn seeds(pair_seed: u64) -> Pair<u32> {
-    // Linkers take a signed number.
+    // Linkers expect a signed number.
     let seed = |half: u64| (half as u32) & 0x7fff_ffff;
     Pair { base: seed(pair_seed), head: seed(pair_seed >> 32) }
 }

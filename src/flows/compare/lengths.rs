@@ -1,4 +1,4 @@
-//! How the benchmarks of a program share its runs, and how long these are.
+//! How the benchmarks of a program share its runs, and how long these runs are.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,23 +16,23 @@ use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
-/// A process that takes longer than this before its first benchmark is shared, seconds.
+/// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;
 
-/// A pair that takes longer than this, seconds, though it was told to be short, does not do
-/// as it was told, or an iteration takes long.
+/// If a pair takes longer than this, seconds, although short runs were requested, the
+/// harness ignores that, or an iteration takes long.
 const SLOW_PAIR: f64 = 0.5;
 
-/// When a pair that was told to be short is ended, if a capped one can stand in for it:
-/// after so long for each of its benchmarks.
+/// After this time per benchmark, a pair that should be short is stopped, if a capped
+/// one can replace it.
 const LONGEST_PAIR: Duration = Duration::from_secs(3);
 
-/// How long runs measure behind a start of the process that takes far longer.
+/// How long runs measure if the process takes far longer to start.
 const BEHIND_START_UP: Duration = Duration::from_millis(10);
 
-/// How many benchmarks share a process. One alone has the two sides closest to each
-/// other in time; but where the process takes long to start, as many as take as long
-/// together, so that at most half of the time is lost.
+/// How many benchmarks share a process. With one per process, the two sides are
+/// closest in time. But if the process takes long to start, it runs as many as take
+/// equally long together, so that at most half of the time is lost.
 pub(super) fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
     if start_up < SLOW_START || benchmarks == 0 {
         return 1;
@@ -42,7 +42,7 @@ pub(super) fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) ->
     size.clamp(1, benchmarks)
 }
 
-/// Enters the benchmarks of a program into the plan, in groups that share a run.
+/// Adds the benchmarks of a program to the plan, in groups that share a run.
 pub(super) fn plan_groups(
     program: &mut ComparedProgram<'_>,
     number: usize,
@@ -71,15 +71,15 @@ pub(super) fn plan_groups(
 /// The lengths of the runs of one program.
 pub(super) struct Lengths<'p, 'a> {
     pub(super) program: &'p mut ComparedProgram<'a>,
-    /// The groups of the plan that are the program's.
+    /// The groups of the program in the plan.
     pub(super) groups: Vec<usize>,
     pub(super) context: Context<'p>,
 }
 
 impl Lengths<'_, '_> {
-    /// Finds out how long the runs of each group are to be, until `deadline`; the groups
-    /// that are left take the length that most of the others have. `known` is a file
-    /// with the answers of other days. `begins` learns of each trial.
+    /// Determines how long the runs of each group should be, until `deadline`; the
+    /// remaining groups get the most frequent length of the others. `known` is a file
+    /// with earlier results. `begins` is called before each trial.
     ///
     /// # Errors
     /// When a run fails.
@@ -119,7 +119,7 @@ impl Lengths<'_, '_> {
         Ok(())
     }
 
-    /// Notes which benchmark is slow for times that its code sets, of all that are.
+    /// Adds a notice about the slowest benchmark that is slow because its code sets its own times.
     fn note_own_times(&mut self, plan: &Plan) {
         let groups = self.groups.iter().map(|&group| &plan.groups[group]);
         let slow = groups.filter(|group| group.pair_seconds > SLOW_PAIR);
@@ -134,7 +134,7 @@ impl Lengths<'_, '_> {
         }
     }
 
-    /// What the lengths depend on, beside the machine.
+    /// What the lengths depend on, besides the machine.
     fn parts(&self, plan: &Plan) -> Vec<String> {
         let mut parts = self.program.identities();
         for &group in &self.groups {
@@ -170,7 +170,7 @@ impl Lengths<'_, '_> {
         Ok(lengths.into_iter().map(left).collect())
     }
 
-    /// Tries the lengths of one group; none if nothing of it gates.
+    /// Tries the lengths of one group; `None` if nothing in it gates.
     fn try_group(&mut self, plan: &Plan, group: usize) -> Result<Option<Length>, Stop> {
         let benchmarks = plan.groups[group].benchmarks.clone();
         let (mut asked, mut questions) = (Vec::new(), Vec::new());
@@ -205,9 +205,9 @@ impl Lengths<'_, '_> {
         Ok(trial.best())
     }
 
-    /// For benchmarks that take long: where that is because the process takes long to start,
-    /// longer runs cost little. They are as long as a median hardly minds on a busy machine
-    /// (see `docs/suites.md`).
+    /// For benchmarks that take long: if that is because the process takes long to start,
+    /// longer runs cost little. They are just short enough for a median to work well on a
+    /// busy machine (see `docs/suites.md`).
     fn behind_start_up(&self, slow: Length, wanted: &[BenchmarkId]) -> Length {
         let measuring = 1.5 * BEHIND_START_UP.as_secs_f64() * wanted.len() as f64;
         match 2.0 * measuring < self.program.known_start_up() {
@@ -216,8 +216,8 @@ impl Lengths<'_, '_> {
         }
     }
 
-    /// For benchmarks that take long though they were told to be short: the way of running
-    /// them that takes less time.
+    /// For benchmarks that take long although short runs were requested: the faster way of
+    /// running them.
     fn capped(
         &mut self,
         slow: Length,
@@ -237,8 +237,8 @@ impl Lengths<'_, '_> {
         Ok(if is_worth_it { Length { run, pair_seconds } } else { slow })
     }
 
-    /// Measures a pair, for `longest` at most: how long it takes, seconds, and head over base
-    /// of what is asked.
+    /// Measures a pair, for at most `longest`, and returns its time, seconds, and the ratios
+    /// head/base of the questions.
     fn try_pair(
         &mut self,
         wanted: &[BenchmarkId],
@@ -255,10 +255,10 @@ impl Lengths<'_, '_> {
     }
 }
 
-/// The length of runs that nothing was learned about.
+/// The length of runs that were not tried.
 const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
-/// The gating metrics of a benchmark, and what is asked of them.
+/// The gating metrics of a benchmark, and the question about each.
 fn questions_of(plan: &Plan, id: usize) -> Vec<(MetricId, Question)> {
     let benchmark = &plan.benchmarks[id];
     let gating = benchmark.metrics.iter().filter_map(|(metric_id, metric)| {
@@ -269,7 +269,7 @@ fn questions_of(plan: &Plan, id: usize) -> Vec<(MetricId, Question)> {
     gating.collect()
 }
 
-/// Head over base of a metric in a pair.
+/// The ratio head/base of a metric in a pair.
 fn ratio(rows: &[Row], (benchmark, metric): (BenchmarkId, MetricId)) -> f64 {
     let value = |side| {
         let row = rows.iter().find(|row| row.benchmark == benchmark && row.side == side);
@@ -278,8 +278,8 @@ fn ratio(rows: &[Row], (benchmark, metric): (BenchmarkId, MetricId)) -> f64 {
     value(Side::Head) / value(Side::Base)
 }
 
-/// The numbers up to `count` in an order in which the first few are spread over all: by
-/// their bits in reverse.
+/// The numbers up to `count`, ordered by their reversed bits, so that the first few are
+/// spread over all.
 pub(super) fn spread(count: usize) -> impl Iterator<Item = usize> {
     let all = count.next_power_of_two();
     let reversed = move |number: usize| match all {
@@ -289,7 +289,7 @@ pub(super) fn spread(count: usize) -> impl Iterator<Item = usize> {
     (0..all).map(reversed).filter(move |number| *number < count)
 }
 
-/// What stands for a capped run in a line of lengths.
+/// The word for a capped run in a line of lengths.
 const CAPPED: &str = "capped";
 
 /// Lengths as a line: milliseconds and seconds of a pair, for each group.
@@ -301,7 +301,7 @@ fn written(lengths: &[Length]) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-/// What [`written`] wrote for so many groups.
+/// Parses what [`written`] wrote for this many groups.
 fn read(text: &str, groups: usize) -> Option<Vec<Length>> {
     let lengths = text.split_whitespace().map(|word| {
         let (milliseconds, seconds) = word.split_once(':')?;
@@ -322,11 +322,11 @@ mod tests {
     #[test]
     fn only_a_slow_start_is_shared_and_then_half_of_the_time_is_lost_at_most() {
         assert_eq!(group_size(0.006, 20.0, 300), 1);
-        // 14 benchmarks of 5 ms behind a second of start-up.
+        // 14 benchmarks of 5 ms after a start-up of a second.
         assert_eq!(group_size(1.0, 2.0 * (1.0 + 14.0 * 0.005), 14), 14);
-        // 300 of 20 ms behind 0.2 s: ten at a time.
+        // 300 of 20 ms after 0.2 s: ten at a time.
         assert_eq!(group_size(0.2, 2.0 * (0.2 + 300.0 * 0.02), 300), 10);
-        // Times that contradict each other, and none at all.
+        // Contradictory times, and no benchmarks.
         assert_eq!((group_size(1.0, 1.0, 14), group_size(1.0, 1.0, 0)), (14, 1));
     }
 

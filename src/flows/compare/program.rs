@@ -1,4 +1,4 @@
-//! The program of a benchmark on both sides: its runs to rows.
+//! The program of a benchmark on both sides, and how its runs become rows.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,6 +19,7 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler, Samples};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
+use crate::flows::event::Event;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -31,14 +32,14 @@ use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
 use crate::workspace::{Prepared, Source, State};
 
-/// The longest argument list that selects benchmarks, bytes: Linux takes a single
-/// argument of 128 KiB at most.
+/// The longest argument list that selects benchmarks, bytes: Linux limits a
+/// single argument to 128 KiB.
 const LONGEST_SELECTION: usize = 100_000;
 
-/// How long it is watched how long a process takes, at least once for each side.
+/// How long the start-up time of a process is measured, at least once per side.
 const START_UP: Duration = Duration::from_millis(20);
 
-/// How long a run lasts of which samples are taken.
+/// How long a run is sampled.
 const SAMPLED: Duration = Duration::from_millis(300);
 
 /// A name that no benchmark has.
@@ -47,45 +48,45 @@ pub(super) const NO_BENCHMARK: &str = "no benchmark: how long does the process t
 /// The program of a benchmark on both sides.
 pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
-    /// What was built of both sides.
+    /// The built programs of both sides.
     pub(super) built: &'a Pair<Program>,
     /// Whether both sides are called in the same way.
     pub(super) is_same_run: bool,
     changed: &'a ChangedFunctions,
     sides: Pair<SideProgram>,
-    /// What the user's filter means of it.
+    /// The part of it that the user's filter selects.
     part: Part<'a>,
-    /// How many benchmarks a run of everything has.
+    /// The number of benchmarks in a complete run.
     reported: Pair<usize>,
-    /// How long a process takes that runs no benchmark, seconds; 0 if nobody asked.
+    /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
     start_up: f64,
-    /// The source of the head's target, where there is one.
+    /// The source of the head's target, if any.
     source: Option<&'a Source>,
-    /// The benchmarks that both sides have, once the warm-up has shown them: those of
-    /// the plan from the number of the first.
+    /// The benchmarks that both sides have, known after the warm-up: consecutive ones
+    /// of the plan.
     cases: Vec<Case>,
 }
 
 /// A benchmark of a program, as both sides report it.
 struct Case {
     id: BenchmarkId,
-    /// What the harness calls it; none for the program itself.
+    /// The harness's name for it; `None` for the program itself.
     name: Option<String>,
     metrics: Vec<(String, MetricId)>,
     gates: Vec<String>,
 }
 
-/// What the unmeasured runs showed.
+/// The results of the unmeasured runs.
 pub(super) struct WarmUp {
-    /// What the first run of each side reported; none if there was no run.
+    /// What the first run of each side reported; `None` if there was no run.
     pub(super) readings: Option<Pair<Vec<Reading>>>,
     /// How long the latest pair took, seconds.
     pub(super) pair_seconds: f64,
 }
 
 impl<'a> ComparedProgram<'a> {
-    /// The program of a benchmark, unless there is nothing to run. `number` tells its
-    /// files in `scratch` from others.
+    /// The program of a benchmark, unless there is nothing to run. `number`
+    /// distinguishes its files in `scratch` from those of others.
     pub(super) fn of(
         prepared: &'a Prepared,
         scratch: &std::path::Path,
@@ -112,7 +113,7 @@ impl<'a> ComparedProgram<'a> {
         }))
     }
 
-    /// The functions that differ between the sides, where that can be told.
+    /// The functions that differ between the sides, if known.
     pub(super) fn changed_functions(&self) -> Option<&'a [ChangedFunction]> {
         self.changed.of(self.built)
     }
@@ -122,7 +123,7 @@ impl<'a> ComparedProgram<'a> {
         self.sides.head.path_variable()
     }
 
-    /// Whether the user's filter means nothing of it.
+    /// Whether the user's filter selects nothing of it.
     pub(super) fn is_left_out(&self) -> bool {
         self.part == Part::Nothing
     }
@@ -143,11 +144,11 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(run)
     }
 
-    /// Makes the unmeasured runs, as short as they can be.
+    /// Makes the unmeasured runs, as short as possible.
     pub(super) fn warm_up(
         &mut self,
         context: Context<'_>,
-        begins: impl FnOnce(&str),
+        on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<WarmUp, Error> {
         if self.is_left_out() {
             let nothing = Pair::both(|_| Vec::new());
@@ -160,16 +161,23 @@ impl<'a> ComparedProgram<'a> {
         }
         let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
-            begins(&execution.benchmark.name);
+            on_event(Event::WarmingUp(&execution.benchmark.name));
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
+        let (mut number, mut previous_seconds) = (0, None);
         let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
         let execution = &mut self.execution;
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
                 let filter = self.part.filter();
-                execution.run_all(&mut self.sides[side], length, filter, context)
+                number += 1;
+                let place = (number, 2 * warmup as usize);
+                on_event(Event::WarmUpRun { side, place, previous_seconds });
+                let begin = Instant::now();
+                let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
+                previous_seconds = Some(begin.elapsed().as_secs_f64());
+                Ok(readings)
             });
             let readings = readings.map_err(Stop::into_error)?;
             shown.pair_seconds = begin.elapsed().as_secs_f64();
@@ -181,8 +189,8 @@ impl<'a> ComparedProgram<'a> {
         Ok(shown)
     }
 
-    /// Where each side has benchmarks that the other lacks, gives those whose names change
-    /// with every run of their own side a stable one.
+    /// If each side has benchmarks that the other lacks, gives stable names to those whose
+    /// names change with every run of the same side.
     fn settle_names(
         &mut self,
         readings: &mut Pair<Vec<Reading>>,
@@ -191,7 +199,7 @@ impl<'a> ComparedProgram<'a> {
         let names = readings.as_ref().map(|readings| -> Vec<String> {
             readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
         });
-        // What changes with every run is a number of some kind.
+        // A name that changes with every run contains a number of some kind.
         let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
         let lacks = |side: Side| {
             let mut numbered = names[side.other()].iter().filter(|name| is_numbered(name));
@@ -220,8 +228,8 @@ impl<'a> ComparedProgram<'a> {
         Ok(())
     }
 
-    /// Checks what both sides print and finds out how many runs make a measurement, as
-    /// far as that is wanted; `known` is a file with the answers of other days.
+    /// Compares the output of both sides and determines how many runs make a
+    /// measurement, as requested. `known` is a file with earlier results.
     pub(super) fn tune(
         &mut self,
         discovery: &Discovery,
@@ -238,14 +246,14 @@ impl<'a> ComparedProgram<'a> {
             .map_err(Stop::into_error)
     }
 
-    /// Whether a run can be limited to some benchmarks. Arguments of the user's may
-    /// select, too, so with those it can't.
+    /// Whether a run can be limited to some benchmarks. Not if the user gave
+    /// arguments, since those may select benchmarks, too.
     pub(super) fn can_leave(&self) -> bool {
         let able = |side| self.sides[side].harness.can_leave();
         self.execution.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
     }
 
-    /// What is known of the two programs without a run.
+    /// The metrics of the two programs that are known without a run.
     pub(super) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
         let benchmark = self.execution.benchmark;
         let mut results = Vec::new();
@@ -260,45 +268,45 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
-    /// How long a process takes that runs no benchmark, seconds, as it was last seen.
+    /// The latest start-up time of a process that runs no benchmark, seconds.
     pub(super) fn known_start_up(&self) -> f64 {
         self.start_up
     }
 
-    /// Where the code of the benchmarks sets times of its own, each a file and a line.
+    /// Where the code of the benchmarks sets its own times, each as file and line.
     pub(super) fn own_times(&self) -> Vec<String> {
         self.source.map(own_times).unwrap_or_default()
     }
 
-    /// Whether the harness of both sides can be told how long to measure.
+    /// Whether both harnesses accept how long to measure.
     pub(super) fn takes_time(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].takes_time())
     }
 
-    /// Whether runs are shorter when they measure for as long as the code of the benchmarks
-    /// asks than for the least time that the harness can be told.
+    /// Whether runs are shorter with the times set in the benchmarks' code than with the
+    /// shortest time that the harness accepts.
     pub(super) fn runs_as_coded(&self) -> bool {
         let can_be_told = Side::BOTH.into_iter().all(|side| !self.sides[side].takes_seconds_only());
         !can_be_told && self.source.is_some_and(asks_for_short_runs)
     }
 
-    /// Whether the harness of both sides can be told to end whatever the code asks for.
+    /// Whether both harnesses have a mode that ends regardless of the times set in the code.
     pub(super) fn can_be_capped(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].can_be_capped())
     }
 
-    /// Whether its executables can be given other places in memory.
+    /// Whether its executables can be given other layouts.
     pub(super) fn can_be_placed(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.sides[side].can_be_placed())
     }
 
-    /// Why an executable can't be linked again, if one can't.
+    /// Checks that both executables can be linked again, or returns why not.
     pub(super) fn check_relink(&self) -> Result<(), String> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].check_relink())
     }
 
-    /// Gives both executables other places, that of `first` first, for the plain runs from
-    /// now on.
+    /// Gives both executables other layouts for all following plain runs, that of `first`
+    /// first.
     pub(super) fn place(
         &mut self,
         placing: Placing,
@@ -311,12 +319,12 @@ impl<'a> ComparedProgram<'a> {
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 
-    /// Runs the executables as they were built from now on.
+    /// Uses the executables as built for all following runs.
     pub(super) fn place_as_built(&mut self) -> Result<(), Error> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_as_built())
     }
 
-    /// Names for what both sides run and how.
+    /// Keys that identify what both sides run and how.
     pub(super) fn identities(&self) -> Vec<String> {
         let of = |side: Side| {
             let program = &self.sides[side];
@@ -325,12 +333,12 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().flat_map(of).collect()
     }
 
-    /// Learns how many benchmarks a run of everything has.
+    /// Notes the number of benchmarks in a complete run.
     pub(super) fn expect(&mut self, discovery: &Discovery) {
         self.reported = discovery.reported;
     }
 
-    /// How long a process takes that runs no benchmark, seconds: the least of a few runs.
+    /// The time of a process that runs no benchmark, seconds: the minimum of a few runs.
     pub(super) fn start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
         let mut least = f64::INFINITY;
         let begin = Instant::now();
@@ -347,8 +355,8 @@ impl<'a> ComparedProgram<'a> {
         Ok(least)
     }
 
-    /// What a side does when it runs a benchmark, or with none all of them, as far as that
-    /// can be watched until the deadline.
+    /// Traces what a side does when it runs a benchmark, or all of them if `None`. `None`
+    /// if that can't be traced before the deadline.
     pub(super) fn watch(
         &mut self,
         side: Side,
@@ -368,7 +376,7 @@ impl<'a> ComparedProgram<'a> {
         self.execution.watch(program, watching, deadline, context)
     }
 
-    /// How the runs of a side are watched; `tracer` is the call of the program that does.
+    /// How the runs of a side are traced; `tracer` is the command of the tracing program.
     pub(super) fn watching(
         &self,
         side: Side,
@@ -450,7 +458,7 @@ impl<'a> ComparedProgram<'a> {
         }
     }
 
-    /// Measures the pair of a turn; `group` is what the plan says of it.
+    /// Measures the pair of a turn; `group` is its group in the plan.
     pub(super) fn measure(
         &mut self,
         turn: &Turn,
@@ -500,7 +508,7 @@ impl<'a> ComparedProgram<'a> {
         Ok(rows)
     }
 
-    /// The arguments with which the wanted benchmarks run.
+    /// The arguments that run the wanted benchmarks.
     fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
         if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {

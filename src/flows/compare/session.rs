@@ -27,13 +27,15 @@ use crate::model::side::{Pair, Side};
 use crate::settings::policy::Settings;
 use crate::workspace::LineMoves;
 
-/// The part of the time limit that finding out the lengths of runs may take besides.
+/// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
+/// it.
 const TRIAL: f64 = 0.1;
 
-/// The part of the time limit that is kept for layouts where all are asked about them.
+/// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
+/// them.
 const LAYOUTS_PART: f64 = 0.5;
 
-/// The programs of a comparison, and who watches.
+/// The programs of a comparison, and what is needed to run them.
 pub(super) struct Session<'a, 'b> {
     pub(super) programs: Vec<ComparedProgram<'a>>,
     pub(super) context: Context<'a>,
@@ -42,31 +44,31 @@ pub(super) struct Session<'a, 'b> {
     /// A file with the lengths of runs that other comparisons found.
     pub(super) known_lengths: PathBuf,
     pub(super) on_event: &'a mut (dyn FnMut(Event<'_>) + 'b),
-    /// When the comparison began.
+    /// The start of the comparison.
     pub(super) start: Instant,
     pub(super) notices: &'a mut Vec<Notice>,
-    /// The files that differ between the sides, and where their lines stand.
+    /// The files that differ between the sides, and how their lines moved.
     pub(super) moves: &'a LineMoves,
-    /// The names of all programs, also of those that need not be run.
+    /// The names of all programs, including those that need not be run.
     pub(super) names: Vec<String>,
 }
 
-/// What came of it.
+/// What a session measured.
 pub(super) struct Measured {
     pub(super) sampled: Sampled,
     /// Why benchmarks have regressed.
     pub(super) explanations: Vec<Explanation>,
-    /// What each program was found to have.
+    /// What was found in each program.
     pub(super) discoveries: Vec<Discovery>,
-    /// What decides, each with the name of its benchmark, except for what is known
-    /// without a run.
+    /// The gates, each with the name of its benchmark, except those of metrics
+    /// known without a run.
     pub(super) gates: Vec<(String, Gate)>,
     /// Seconds from the start to the first measured pair.
     pub(super) prepare_seconds: f64,
 }
 
 impl Measured {
-    /// That there was nothing to sample, in a comparison that began at `start`.
+    /// The result without sampling, of a comparison that began at `start`.
     pub(super) fn nothing(
         stopped_by: StoppedBy,
         discoveries: Vec<Discovery>,
@@ -96,7 +98,7 @@ impl Session<'_, '_> {
     ) -> Result<Measured, Error> {
         let set_up = self.hook(Hook::Setup, self.context);
         let measured = set_up.and_then(|()| self.measure(settings, options));
-        // Clean up also after an error or an interrupt.
+        // Clean up even after an error or an interrupt.
         let never = Interrupt::never().map_err(Kind::Listen)?;
         let cleaned = self.hook(Hook::Cleanup, Context { interrupt: &never, ..self.context });
         let measured = measured?;
@@ -104,8 +106,8 @@ impl Session<'_, '_> {
         Ok(measured)
     }
 
-    /// Runs the user's commands of one kind. A cleanup that fails does not keep the
-    /// others from running.
+    /// Runs the user's commands of one kind. The others run even if a cleanup
+    /// fails.
     fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
         let mut all = self.programs.iter().map(|program| program.hook(hook, context));
         match hook {
@@ -122,8 +124,8 @@ impl Session<'_, '_> {
             if discoveries.iter().any(|found| !found.unaffected.is_empty()) {
                 return Ok(Measured::nothing(StoppedBy::Verdict, discoveries, self.start));
             }
-            // All that could gate is on one side only. If that is the base, the head
-            // measures nothing that could be judged.
+            // Everything that could gate is on one side only. If that is the base,
+            // the head measures nothing that could be compared.
             let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();
             if !removed.is_empty() && !discoveries.iter().any(Discovery::has_new) {
                 return Err(Kind::AllRemoved(removed).into());
@@ -154,14 +156,14 @@ impl Session<'_, '_> {
         Ok(Measured { sampled, explanations, gates, discoveries, prepare_seconds })
     }
 
-    /// Runs each side of each program unmeasured, and learns what a run measures and how
-    /// long a pair takes.
+    /// Runs each side of each program unmeasured, to find out what a run measures and
+    /// how long a pair takes.
     fn warm_up(&mut self, filter: Option<&str>) -> Result<Vec<Discovery>, Error> {
         let mut all = Vec::new();
         for number in 0..self.programs.len() {
             all.push(self.discover(number, filter)?);
         }
-        // Who names a benchmark means no other one that has this name in its own.
+        // The full name of a benchmark does not select others that contain it.
         if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
             all.iter_mut().for_each(|found| found.keep_only(name));
         }
@@ -187,21 +189,19 @@ impl Session<'_, '_> {
 
     /// Warms up one program.
     fn discover(&mut self, number: usize, filter: Option<&str>) -> Result<Discovery, Error> {
-        // Several programs put their names before those of their benchmarks.
+        // If there are several programs, benchmarks are prefixed with the name of theirs.
         let several = self.names.len() > 1;
         let program = &mut self.programs[number];
         let mut notices = Vec::new();
         if program.dialect() == Dialect::Plain {
-            // Only our meters have metrics: refuse before anything runs.
+            // All metrics come from the meters, so refuse before anything runs.
             notices = program.execution.take_refusals(&[])?;
         }
         for notice in notices {
             self.notice(notice);
         }
         let program = &mut self.programs[number];
-        let on_event = &mut *self.on_event;
-        let begins = |name: &str| on_event(Event::WarmingUp(name));
-        let warm_up = program.warm_up(self.context, begins)?;
+        let warm_up = program.warm_up(self.context, &mut *self.on_event)?;
         let reported = metrics_of(warm_up.readings.as_ref());
         for notice in program.execution.take_refusals(&reported)? {
             self.notice(notice);
@@ -217,7 +217,7 @@ impl Session<'_, '_> {
         Ok(discovery)
     }
 
-    /// Checks that every waiver is about something that there is.
+    /// Checks that every waiver is about something that exists.
     fn check_waivers(&self, all: &[Discovery]) -> Result<(), Error> {
         let names = || all.iter().flat_map(Discovery::names).chain(&self.names);
         let benchmarks = || self.programs.iter().map(|program| program.execution.benchmark);
@@ -268,7 +268,7 @@ impl Session<'_, '_> {
         Ok(plan)
     }
 
-    /// Finds out how long the runs of each group are to be.
+    /// Determines how long the runs of each group should be.
     fn try_lengths(&mut self, plan: &mut Plan) -> Result<(), Error> {
         let budget = plan.time_limit.mul_f64(TRIAL);
         for number in 0..self.programs.len() {
@@ -288,7 +288,7 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Says early what can't come to a verdict.
+    /// Reports early what can't reach a verdict.
     fn foresee(&mut self, plan: &mut Plan, layouts: Layouts) -> Result<(), Error> {
         if plan.tests() == 0 || !plan.decides {
             return Ok(());
@@ -314,10 +314,9 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Where the least number of pairs does not fit into the time limit, runs a pair of each
-    /// group again until it does: what was timed before may have been slow for once, as with
-    /// a cold cache or on a machine that was busy then. No pair runs for longer than would
-    /// fit.
+    /// If the minimum number of pairs does not fit the time limit, runs a pair of each group
+    /// again, until it does: the first timing may have been slow by accident, with a cold
+    /// cache or on a busy machine. No pair runs for longer than would fit.
     fn time_again(&mut self, plan: &mut Plan) -> Result<(), Stop> {
         for number in 0..plan.groups.len() {
             if plan.least_time() <= plan.time_limit {
@@ -378,13 +377,13 @@ impl Session<'_, '_> {
         }
         let is_limited = matches!(stopped_by, StoppedBy::TimeLimit | StoppedBy::MaxPairs);
         if is_limited && plan.decides && sampled.is_decided() {
-            // What was open as built has its verdict over layouts.
+            // What was undecided as built has its verdict over layouts.
             sampled.stopped_by = StoppedBy::Verdict;
             stopped_by = StoppedBy::Verdict;
         }
         let advice = match stopped_by {
             StoppedBy::TimeLimit => experiment.advice().or(asked_again),
-            // More time would change nothing, and too few pairs were remarked on before.
+            // More time would change nothing, and there already is a notice about too few pairs.
             StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
                 experiment.advice().map(|advice| Advice { time: None, ..advice })
             }
@@ -392,7 +391,7 @@ impl Session<'_, '_> {
         };
         let not_asked = experiment.not_asked();
         let (benchmarks, example) = (not_asked.len(), not_asked.first().map(ToString::to_string));
-        // Forecasts are rough: one that did not come true is forgotten.
+        // Forecasts are rough: one that did not come true is dropped.
         if sampled.verdict() == Verdict::Inconclusive {
             self.notices.append(&mut foreseen);
         }
@@ -414,7 +413,7 @@ impl Session<'_, '_> {
         Ok(sampled)
     }
 
-    /// Samples the executables as they were built; `foreseen` gets the forecasts.
+    /// Samples the executables as built; `foreseen` is filled with the forecasts.
     fn sample_as_built(
         &mut self,
         experiment: &mut Experiment,
@@ -454,7 +453,7 @@ impl Session<'_, '_> {
         )
     }
 
-    /// Says what the user should know of the runs so far.
+    /// Reports what the user should know about the runs so far.
     fn run_notices(&mut self) {
         let programs = self.programs.iter_mut();
         let notices = programs.flat_map(|program| std::mem::take(&mut program.execution.notices));
@@ -473,10 +472,10 @@ impl Session<'_, '_> {
 type Measure<'a> = dyn FnMut(&Turn, &Progress<'_>) -> Result<Vec<Row>, Stop> + 'a;
 
 /// Measures pair after pair until the experiment ends, or a run is stopped. `after_pair`
-/// may change what is left of the experiment.
+/// may change the rest of the experiment.
 ///
 /// # Errors
-/// When a run fails. The end is an event all the same.
+/// If a run fails. The event of the end is sent nevertheless.
 pub(super) fn run(
     experiment: &mut Experiment,
     clock: &dyn Fn() -> f64,

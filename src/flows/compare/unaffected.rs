@@ -1,11 +1,12 @@
-//! Benchmarks that a change can't have touched: they enter none of the functions that differ
-//! between the sides, and ask for none of the files that do. They need no runs, and take no
-//! part in the error rate.
+//! Benchmarks that a change can't have affected: they enter none of the functions that
+//! differ between the sides, and access none of the files that differ. They need no runs,
+//! and have no share in the error rate.
 //!
-//! Why that is enough: a program begins the same on both sides, and goes on the same from
-//! function to function until it enters one that differs. Constants, vtables and variables
-//! belong to the functions that refer to them (see `workspace::functions`). What cannot be
-//! seen is measured. `docs/unaffected.md` says what that means and where it ends.
+//! Why that is enough: a program starts in the same way on both sides, and proceeds in the
+//! same way from function to function until it enters one that differs. Constants, vtables
+//! and variables count as parts of the functions that refer to them (see
+//! `workspace::functions`). What can't be traced is measured. `docs/unaffected.md`
+//! explains the details and the limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -26,15 +27,17 @@ use crate::model::side::{Pair, Side};
 use crate::workspace::cache::TREE;
 use crate::workspace::functions;
 
-/// The part of the time limit that watching may take besides.
+/// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
-/// The folder in a target folder where the files of build scripts are.
+/// How long a program without a changed function may be traced, in pairs.
+const MOST_PAIRS: f64 = 2.0;
+
+/// The folder of the files of build scripts, in a target folder.
 const BUILD: &str = "build";
 
 impl Session<'_, '_> {
-    /// Leaves out the benchmarks that do the same on both sides, until a part of the time
-    /// `limit` is over.
+    /// Leaves out the unaffected benchmarks, until a part of the time `limit` is used up.
     pub(super) fn leave_unaffected(
         &mut self,
         discoveries: &mut [Discovery],
@@ -81,10 +84,21 @@ impl Session<'_, '_> {
             let context = *context;
             let mut watcher =
                 Watcher { program, watching, changed, changed_files, deadline, context };
-            has_same_code &= watcher.has_same_code();
+            let is_same_code = watcher.has_same_code();
+            let begin = Instant::now();
+            if is_same_code {
+                // It is traced once on each side, which takes about as long as a pair and saves
+                // all of its pairs.
+                let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
+                watcher.deadline = deadline.max(begin + pairs);
+            }
             let looked = watcher.look_at(discovery, on_event);
             watcher.watching.as_ref().map(Watching::keep);
             looked.map_err(Stop::into_error)?;
+            if is_same_code {
+                deadline += begin.elapsed();
+            }
+            has_same_code &= is_same_code;
         }
         let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
         if benchmarks > 0 {
@@ -94,20 +108,20 @@ impl Session<'_, '_> {
     }
 }
 
-/// Watches the benchmarks of a program.
+/// Traces the benchmarks of a program.
 struct Watcher<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
     watching: Pair<Watching>,
-    /// The functions that differ between the sides: where they begin, and their names.
+    /// The functions that differ between the sides: their addresses and names.
     changed: Pair<BTreeMap<u64, String>>,
-    /// Files that differ between the sides, from the root of the repository.
+    /// Files that differ between the sides, relative to the root of the repository.
     changed_files: &'w [String],
     deadline: Instant,
     context: Context<'w>,
 }
 
 impl Watcher<'_, '_> {
-    /// Takes the benchmarks out of a discovery that do the same on both sides.
+    /// Removes the unaffected benchmarks from a discovery.
     fn look_at(
         &mut self,
         discovery: &mut Discovery,
@@ -121,7 +135,8 @@ impl Watcher<'_, '_> {
         let only = names.first().filter(|_| count == 1 && has_more);
         let only = only.and_then(Option::as_deref);
         if is_alone || self.has_same_code() {
-            on_event(Event::Watching { benchmark: 1, benchmarks: 1 });
+            let program = &self.program.execution.benchmark.name;
+            on_event(Event::Watching { program, place: None });
             let all: BTreeSet<_> =
                 discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
             match self.enters(only)? {
@@ -141,6 +156,9 @@ impl Watcher<'_, '_> {
         // What is entered before the first benchmark is entered by all.
         let before = self.entered(Some(NO_BENCHMARK))?;
         let why = match &before {
+            None if Instant::now() >= self.deadline => {
+                Some("the time for tracing was over".to_owned())
+            }
             None => {
                 Some("what the program does before the first of them can't be traced".to_owned())
             }
@@ -157,7 +175,7 @@ impl Watcher<'_, '_> {
         }
         if let Some(before) = before {
             for side in Side::BOTH {
-                // It only takes longer if that can't be told.
+                // If this fails, tracing only takes longer.
                 let _ = self.watching[side].leave_out(&before[side]);
             }
         }
@@ -166,7 +184,8 @@ impl Watcher<'_, '_> {
             if Instant::now() >= self.deadline {
                 break;
             }
-            on_event(Event::Watching { benchmark: done + 1, benchmarks: count });
+            let program = &self.program.execution.benchmark.name;
+            on_event(Event::Watching { program, place: Some((done + 1, count)) });
             let found = &discovery.benchmarks[place];
             // The program's own metrics belong to no benchmark.
             let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };
@@ -180,9 +199,9 @@ impl Watcher<'_, '_> {
         Ok(())
     }
 
-    /// Which functions that differ between the sides a benchmark enters on either, or with
-    /// none all benchmarks do. `None` if it does something that can't be seen, or asks for a
-    /// file that differs.
+    /// The functions that a benchmark, or with `None` any of them, enters on either side and
+    /// that differ between the sides. `None` if it does something that can't be traced, or
+    /// accesses a file that differs.
     fn enters(&mut self, benchmark: Option<&str>) -> Result<Option<BTreeSet<String>>, Stop> {
         Ok(self.entered(benchmark)?.map(|entered| self.changed_of(&entered)))
     }
@@ -192,7 +211,7 @@ impl Watcher<'_, '_> {
         Side::BOTH.into_iter().all(|side| self.changed[side].is_empty())
     }
 
-    /// The names of those of these functions that differ between the sides.
+    /// The names of the entered functions that differ between the sides.
     fn changed_of(&self, entered: &Pair<BTreeSet<u64>>) -> BTreeSet<String> {
         let of = |side: Side| {
             let changed = &self.changed[side];
@@ -201,7 +220,7 @@ impl Watcher<'_, '_> {
         Side::BOTH.into_iter().flat_map(of).collect()
     }
 
-    /// Where the functions begin that a benchmark enters on each side, as
+    /// The addresses of all functions that a benchmark enters on each side; see
     /// [`Watcher::enters`].
     fn entered(&mut self, benchmark: Option<&str>) -> Result<Option<Pair<BTreeSet<u64>>>, Stop> {
         let mut entered = Pair::default();
@@ -220,8 +239,8 @@ impl Watcher<'_, '_> {
         Ok(Some(entered))
     }
 
-    /// Whether a program asked for a file that differs between the sides, or for one of
-    /// which that is not known.
+    /// Whether a program accessed a file that differs between the sides, or that may
+    /// differ.
     fn asks_for_change(&self, side: Side, watched: &Watched) -> bool {
         let home = settled(&self.program.built[side].home);
         let Some(cache) = home.parent() else { return true };
@@ -237,7 +256,7 @@ impl Watcher<'_, '_> {
                 Ok(file) => {
                     self.changed_files.iter().any(|changed| Path::new(changed).starts_with(file))
                 }
-                // The loader looks for libraries there, of which each side would find its own.
+                // The loader searches there for libraries, and each side would find its own.
                 Err(_) => {
                     let build = Component::Normal(BUILD.as_ref());
                     let is_built = inside.components().any(|part| part == build);
@@ -245,13 +264,13 @@ impl Watcher<'_, '_> {
                 }
             }
         }) || watched.executed.iter().map(|path| settled(path)).any(|path| {
-            // A program that was built, too.
+            // It started another built program.
             path.starts_with(cache) && !path.starts_with(home.join(TREE)) && path.is_file()
         })
     }
 }
 
-/// A path with its links followed as far as there is such a file, and without `..`.
+/// A path with its links resolved as far as the file exists, and without `..`.
 fn settled(path: &Path) -> PathBuf {
     if let Ok(path) = canonical(path) {
         return path;

@@ -1,4 +1,4 @@
-//! The past laid out: one series for each metric of each kind of result.
+//! The stored history: one series for each metric of each kind of result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use crate::workspace::Request;
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::{Commit, Parents};
 
-/// What to lay out.
+/// What to list.
 #[derive(Clone, Debug)]
 pub struct ListOptions {
-    /// Its head is the newest commit; its metrics are shown, or those that decide if there
-    /// are none.
+    /// Its head is the newest commit. Its metrics are shown; if it has none, those that
+    /// gate.
     pub request: Request,
-    /// How many commits at most.
+    /// The maximum number of commits.
     pub commits: usize,
-    /// Which parents lead to them.
+    /// Which parents to follow.
     pub parents: Parents,
     /// The only benchmark to show.
     pub benchmark: Option<String>,
 }
 
-/// The past laid out.
+/// The listed history.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The commits, oldest first.
@@ -46,28 +46,28 @@ pub struct ListedSeries {
     pub metric: Metric,
     /// The results, oldest first.
     pub values: Vec<ListedValue>,
-    /// The annotated changes: the number of the commit that begins each, and why.
+    /// The annotated changes: the index of the commit where each begins, and why.
     pub changes: Vec<(usize, String)>,
-    /// The failed recordings: the number of the commit, and how it failed.
+    /// The failed recordings: the index of the commit, and the failure.
     pub failures: Vec<(usize, String)>,
-    /// What is to be expected next.
+    /// The distribution expected of the next result.
     pub next: Distribution,
 }
 
 /// A result in its series.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedValue {
-    /// The number of its commit.
+    /// The index of its commit.
     pub commit: usize,
     /// The best repetition, in the metric's unit.
     pub value: f64,
-    /// What the commits before it say of it.
+    /// Its statistics, from the commits before it.
     pub statistics: PointStatistics,
 }
 
 impl ListedValue {
-    /// How many deviations it was from what the commits before it led to expect; positive
-    /// is better.
+    /// Its distance from the value expected from earlier commits, in standard deviations;
+    /// positive is better.
     pub fn z(&self, better: Better) -> Option<f64> {
         let before = Distribution {
             mean: self.statistics.mean_before,
@@ -78,10 +78,10 @@ impl ListedValue {
     }
 }
 
-/// Lays out the results of a commit and those before it.
+/// Lists the results of a commit and those before it.
 ///
 /// # Errors
-/// When there is no such commit, its notes can't be read, or there is no result.
+/// If there is no such commit, its notes can't be read, or there is no result.
 pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
@@ -89,7 +89,7 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     let line = repo.line(&revision.commit, options.commits, options.parents)?;
     let mut notes = NoteReader::open(&repo)?;
     let past = notes.past(line);
-    // The metrics of each kind of result, as the newest result has them.
+    // The metrics of each kind of result, as in the newest result.
     let mut metrics: BTreeMap<ResultKey, Vec<StoredMetric>> = BTreeMap::new();
     for noted in past.iter().flat_map(|(_, note)| &note.results) {
         let known = metrics.entry(noted.result.key()).or_default();

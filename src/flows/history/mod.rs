@@ -1,10 +1,10 @@
-//! Results that are stored with their commits, and what they say of a new one.
+//! Results that are stored with their commits, and the check of a new result against them.
 //!
 //! A result is a line of JSON in the git note of its commit ([`note`],
 //! [`crate::workspace::git::notes`]): no server, and no file that gets lost with a
-//! machine. [`record`] measures and stores one, [`check`] asks whether it fits the past
-//! ([`crate::stats::lookback`]), [`list`] shows the past, [`sync`] takes it to a remote
-//! and brings it from there.
+//! machine. [`record`] measures and stores one, [`check`] tests whether it fits the
+//! history ([`crate::stats::lookback`]), [`list`] shows the history, [`sync`] pushes it to
+//! a remote and pulls it from there.
 
 pub mod check;
 pub mod fingerprint;
@@ -37,7 +37,7 @@ impl<'a> NoteReader<'a> {
         Ok(NoteReader { notes: repo.notes()?, skipped: SkippedLines::default() })
     }
 
-    /// The note of a commit. A note that can't be read counts as a line that can't.
+    /// The note of a commit. An unreadable note counts as an unreadable line.
     fn read(&mut self, commit: &str) -> CommitNote {
         let mut note = CommitNote::default();
         match self.notes.text(commit) {
@@ -51,7 +51,7 @@ impl<'a> NoteReader<'a> {
         note
     }
 
-    /// The notes of commits, which come newest first.
+    /// The notes of commits, which are given newest first.
     fn past(&mut self, commits: Vec<Commit>) -> Past {
         let with_note = |commit: Commit| {
             let note = self.read(&commit.id);
@@ -61,11 +61,11 @@ impl<'a> NoteReader<'a> {
     }
 }
 
-/// Notes that another level is to be expected from the commit `rev` on; returns the
+/// Records that the level is expected to change at the commit `rev`; returns the
 /// commit.
 ///
 /// # Errors
-/// When there is no such commit, `why` is empty or too long, or the note can't be
+/// If there is no such commit, `why` is empty or too long, or the note can't be
 /// written.
 pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error> {
     let repo = Repo::discover(&request.folder)?;
@@ -78,11 +78,11 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
     Ok(commit)
 }
 
-/// Takes back the annotations of the commit `rev`; returns the commit and how many
-/// annotations it had.
+/// Removes the annotations of the commit `rev`; returns the commit and the number
+/// of annotations that it had.
 ///
 /// # Errors
-/// When there is no such commit, it has none, or the note can't be written.
+/// If there is no such commit, it has no annotations, or the note can't be written.
 pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize), Error> {
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
@@ -102,7 +102,7 @@ pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize
 /// The notes of all commits that have one.
 ///
 /// # Errors
-/// When there is no repository, or its notes can't be read.
+/// If there is no repository, or its notes can't be read.
 pub fn all_notes(request: &Request) -> Result<(BTreeMap<String, CommitNote>, SkippedLines), Error> {
     let repo = Repo::discover(&request.folder)?;
     let mut reader = NoteReader::open(&repo)?;

@@ -1,7 +1,7 @@
-//! What is stored of a measurement: a line of JSON in the note of its commit.
+//! What is stored about a measurement: a line of JSON in the note of its commit.
 //!
-//! Others can write notes, too. So whatever is read is bounded and checked; a line that
-//! does not pass is skipped and counted.
+//! Others can write notes, too. So everything that is read is limited in size and
+//! checked; invalid lines are skipped and counted.
 
 use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,16 +13,16 @@ use super::fingerprint::Fingerprint;
 use crate::exec::system;
 use crate::model::metric::{Better, Metric, Unit};
 
-/// The version of the lines.
+/// The version of the format of the lines.
 const VERSION: u32 = 1;
 
-/// How long a line may be, bytes.
+/// The maximum length of a line, bytes.
 const MAX_LINE: usize = 1 << 20;
-/// How long a name or an argument may be, bytes.
+/// The maximum length of a name or an argument, bytes.
 const MAX_TEXT: usize = 4096;
-/// How many names, arguments, metrics or flags there may be.
+/// The maximum number of names, arguments, metrics or flags.
 const MAX_ITEMS: usize = 1000;
-/// How many lines of a note are read.
+/// The maximum number of lines that are read from a note.
 const MAX_LINES: usize = 100_000;
 
 /// What is measured: the benchmark and its arguments.
@@ -32,7 +32,7 @@ pub struct BenchmarkCase {
     pub(crate) benchmark: String,
     /// The name of a benchmark within the program; empty for the program itself.
     pub(crate) name: String,
-    /// How its runs are called and read.
+    /// The harness by which its runs are called and parsed.
     pub(crate) harness: String,
     /// Its package.
     pub package: String,
@@ -55,20 +55,20 @@ impl BenchmarkCase {
 /// How it was built.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BuildContext {
-    /// What `rustc --version` says.
+    /// The output of `rustc --version`.
     pub rustc: String,
-    /// The triple that is compiled for.
+    /// The target triple.
     pub host: String,
     /// The profile.
     pub profile: String,
-    /// The features, sorted, with the words for all of them and for none.
+    /// The features, sorted, including the flags for all features and for no default features.
     pub features: Vec<String>,
-    /// The variables that hold flags, `NAME=value`.
+    /// The environment variables with flags, `NAME=value`.
     pub flags: Vec<String>,
 }
 
-/// What two results must agree in to be compared. That they are of one repository
-/// follows from their commits.
+/// What two results must have in common to be compared. That they belong to the
+/// same repository follows from their commits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultKey {
     /// What was measured.
@@ -84,7 +84,7 @@ pub struct ResultKey {
 pub struct StoredMetric {
     /// The metric's name.
     pub name: String,
-    /// The symbol of its unit; empty if it is not known.
+    /// The symbol of its unit; empty if unknown.
     pub unit: String,
     /// Which way is better.
     pub better: Better,
@@ -95,7 +95,7 @@ pub struct StoredMetric {
 }
 
 impl StoredMetric {
-    /// Whether both hold values of one metric, in one unit and direction.
+    /// Whether both have values of the same metric, in the same unit and direction.
     pub(crate) fn is_like(&self, other: &StoredMetric) -> bool {
         (&self.name, &self.unit, self.better) == (&other.name, &other.unit, other.better)
     }
@@ -106,12 +106,12 @@ impl StoredMetric {
     }
 }
 
-/// What was measured of a commit at one time.
+/// One measurement of a commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredResult {
     /// The repository, as its remote calls it; empty without one.
     pub repository: String,
-    /// The commit, which is that of the note.
+    /// The commit, which has to be that of the note.
     pub commit: String,
     /// What was measured.
     pub case: BenchmarkCase,
@@ -121,12 +121,12 @@ pub struct StoredResult {
     pub context: BuildContext,
     /// The values; none if a run failed.
     pub metrics: Vec<StoredMetric>,
-    /// How a run failed.
+    /// The failure of a run.
     pub error: Option<String>,
 }
 
 impl StoredResult {
-    /// What other results must agree in to be compared with it.
+    /// What other results must have in common with it to be compared.
     pub fn key(&self) -> ResultKey {
         let StoredResult { case, hardware, context, .. } = self.clone();
         ResultKey { case, hardware, context }
@@ -145,7 +145,7 @@ impl StoredResult {
     }
 }
 
-/// A line of a note. It holds exactly one of a result, a change and a removal.
+/// A line of a note, with exactly one of a result, a change, and a removal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NoteLine {
     /// The version of the format.
@@ -156,16 +156,16 @@ pub(crate) struct NoteLine {
     time: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<StoredResult>>,
-    /// Why another level is to be expected from this commit on.
+    /// Why the level is expected to change at this commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
-    /// The name of a line of this note that no longer counts.
+    /// The name of a line of this note that is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     removes: Option<String>,
 }
 
 impl NoteLine {
-    /// A line of now that holds nothing yet.
+    /// An empty line with the current time.
     fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let id = format!("{:016x}", system::random());
@@ -188,7 +188,7 @@ impl NoteLine {
     /// The line as it is stored.
     ///
     /// # Errors
-    /// When it would be skipped when it is read: why.
+    /// Why it would be skipped when read.
     pub(crate) fn to_json(&self) -> Result<String, String> {
         let text = serde_json::to_string(self).map_err(|error| error.to_string())?;
         let commit = self.result.as_ref().map_or("", |result| &result.commit);
@@ -196,7 +196,7 @@ impl NoteLine {
         Ok(text)
     }
 
-    /// Reads a line of the note of `commit`, or says why it is none.
+    /// Parses a line of the note of `commit`; the error states what is wrong with it.
     fn parse(text: &[u8], commit: &str) -> Result<Self, String> {
         if text.len() > MAX_LINE {
             return Err(format!("it is longer than {MAX_LINE} bytes"));
@@ -229,7 +229,7 @@ impl NoteLine {
     }
 }
 
-/// Refuses texts and lists that are too long. A list of numbers may have any length.
+/// Rejects texts and lists that are too long. A list of numbers may have any length.
 fn check_lengths(value: &Value) -> Result<(), String> {
     match value {
         Value::String(text) if text.len() > MAX_TEXT => {
@@ -255,7 +255,7 @@ pub struct NotedResult {
     pub result: StoredResult,
 }
 
-/// Another level is to be expected from this commit on.
+/// The level is expected to change at this commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
     /// The name of the line.
@@ -264,12 +264,12 @@ pub struct Annotation {
     pub why: String,
 }
 
-/// Lines that were skipped because they could not be read.
+/// Lines that were skipped because they are invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkippedLines {
     /// How many.
     pub count: usize,
-    /// The commit of the first one, and why it was skipped.
+    /// The commit of the first such line, and why it was skipped.
     pub example: Option<(String, String)>,
 }
 
@@ -287,7 +287,7 @@ pub struct CommitNote {
     pub results: Vec<NotedResult>,
     /// The changes that begin with the commit.
     pub annotations: Vec<Annotation>,
-    /// The lines that could not be read.
+    /// The skipped lines.
     pub skipped: SkippedLines,
 }
 

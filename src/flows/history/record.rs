@@ -17,7 +17,7 @@ use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
 use crate::workspace::{self, PreparedSide, Request};
 
-/// How much of an error is stored, characters.
+/// The maximum length of a stored error, characters.
 const MAX_ERROR: usize = 500;
 
 /// What to record.
@@ -25,7 +25,7 @@ const MAX_ERROR: usize = 500;
 pub struct RecordOptions {
     /// The benchmarks. The head is the commit.
     pub request: Request,
-    /// How often each benchmark is run and measured.
+    /// The number of measured runs of each benchmark.
     pub runs: u32,
 }
 
@@ -34,7 +34,7 @@ pub struct RecordOptions {
 pub struct RecordReport {
     /// The commit.
     pub revision: Revision,
-    /// A result of each benchmark.
+    /// One result for each benchmark.
     pub results: Vec<StoredResult>,
     /// What the user should know.
     pub notices: Vec<Notice>,
@@ -44,15 +44,15 @@ pub struct RecordReport {
 /// results in the commit's note. The failure of a benchmark is a result, too.
 ///
 /// # Errors
-/// When the commit does not build or its results can't be stored. Nothing is stored of
-/// an interrupted recording.
+/// If the commit does not build or its results can't be stored. An interrupted
+/// recording stores nothing.
 pub fn record(
     options: &RecordOptions,
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RecordReport, Error> {
     let repo = Repo::discover(&options.request.folder)?;
-    // To be known before anything is built and run.
+    // Checked before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
     let side = workspace::prepare_one(
@@ -158,14 +158,14 @@ fn programs<'a>(
     }
 }
 
-/// What is recorded of one program.
+/// The recording of one program.
 #[derive(Default)]
 struct ProgramRecord {
     /// What each run reported.
     runs: Vec<Vec<Reading>>,
-    /// The benchmarks that the warm-up showed.
+    /// The benchmarks found in the warm-up.
     names: Vec<Option<String>>,
-    /// The values that are known without a run.
+    /// Values that are known without a run.
     exact: Vec<(Metric, f64)>,
     /// How a run failed.
     error: Option<String>,
@@ -174,12 +174,11 @@ struct ProgramRecord {
 }
 
 impl ProgramRecord {
-    /// Runs a program unmeasured, and finds out which benchmarks it has and what they
-    /// measure; also returns what the user should know of that.
+    /// Runs a program unmeasured, to find out which benchmarks it has and what they
+    /// measure; also returns what the user should know about that.
     ///
     /// # Errors
-    /// When there is no benchmark, unless that may be, or none of the metrics that are to
-    /// decide.
+    /// If there is no benchmark, unless that is allowed, or none of the gating metrics.
     fn warm_up(
         program: &mut OneSided<'_>,
         may_be_empty: bool,
@@ -202,7 +201,7 @@ impl ProgramRecord {
         Ok((record, notices))
     }
 
-    /// Runs the program once. A run that fails ends this record, but not the others.
+    /// Runs the program once. A failed run ends this recording, but not the others.
     fn run(&mut self, program: &mut OneSided<'_>, context: Context<'_>) -> Result<(), Error> {
         let error = match program.run(context) {
             Ok(readings) => {
@@ -224,8 +223,8 @@ impl ProgramRecord {
         Ok(())
     }
 
-    /// The results of the program's benchmarks. `failed` is that of one that failed; those
-    /// that every run reported have their values in its place.
+    /// The results of the program's benchmarks. `failed` is the result of a failed one;
+    /// benchmarks that every run reported get their values instead.
     fn results(&self, benchmark: &Benchmark, failed: &StoredResult) -> Vec<StoredResult> {
         if self.is_empty {
             return Vec::new();
@@ -259,7 +258,7 @@ impl ProgramRecord {
         results
     }
 
-    /// The values of all runs and those that are known without one, metric by metric.
+    /// The values of all runs, and those known without a run, metric by metric.
     fn metrics(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<StoredMetric> {
         let mut values: Vec<(Metric, Vec<f64>)> = Vec::new();
         for name in runs.first().map(Values::metrics).unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! Takes the notes to a remote and brings them from there, with the installed git, which
-//! knows the user's credentials.
+//! Pushes the notes to a remote and pulls them from there, with the installed git, which
+//! has the user's credentials.
 
 use std::ffi::OsString;
 
@@ -9,22 +9,22 @@ use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
 use crate::workspace::{Captured, Request, Tools};
 
-/// How often a push begins again before it gives up.
+/// The number of attempts of a push.
 const ATTEMPTS: u32 = 50;
 
 /// What a push did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// What came from the remote.
+    /// What was merged from the remote.
     pub merged: Merged,
-    /// Whether the remote took something.
+    /// Whether something was pushed.
     pub is_pushed: bool,
 }
 
-/// Brings the notes of a remote: each commit gets the lines of both.
+/// Pulls the notes of a remote: each commit gets the lines of both sides.
 ///
 /// # Errors
-/// When the remote can't be read or the notes can't be written.
+/// If the remote can't be read or the notes can't be written.
 pub fn pull(request: &Request, remote: &str, context: Context<'_>) -> Result<Merged, Error> {
     let repo = Repo::discover(&request.folder)?;
     let remote = Remote::new(&repo, request, remote, context)?;
@@ -32,11 +32,11 @@ pub fn pull(request: &Request, remote: &str, context: Context<'_>) -> Result<Mer
     Ok(merged)
 }
 
-/// Merges the notes of a remote and takes the result there; begins again when somebody
-/// else was first.
+/// Merges the notes of a remote and pushes the result; starts again if another push
+/// came first.
 ///
 /// # Errors
-/// When the remote can't be read or written.
+/// If the remote can't be read or written.
 pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pushed, Error> {
     let repo = Repo::discover(&request.folder)?;
     let remote = Remote::new(&repo, request, remote, context)?;
@@ -53,7 +53,7 @@ pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pus
         let Err(error) = remote.push(&ours) else {
             return Ok(Pushed { merged, is_pushed: true });
         };
-        // Somebody else was first, or is pushing right now. A push that is refused for
+        // Another push came first, or is under way. A push that was refused for
         // another reason would be refused again.
         let is_locked = error.child_output().is_some_and(|output| output.contains("lock"));
         if attempt == ATTEMPTS || !is_locked && remote.tip()? == theirs {
@@ -64,12 +64,12 @@ pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pus
     }
 }
 
-/// A remote and the git that talks to it.
+/// A remote, and the git that accesses it.
 struct Remote<'a> {
     repo: &'a Repo,
     name: &'a str,
     tools: Tools<'a>,
-    /// Kept as long as the tools print into it.
+    /// Kept while the tools print into it.
     _scratch: tempfile::TempDir,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Remote<'a> {
         name: &'a str,
         context: Context<'a>,
     ) -> Result<Self, Error> {
-        // Git would take it for an option.
+        // Git would treat it as an option.
         if name.is_empty() || name.starts_with('-') {
             return Err(Kind::RemoteName(name.to_owned()).into());
         }
@@ -92,7 +92,7 @@ impl<'a> Remote<'a> {
         Ok(Remote { repo, name, tools, _scratch: scratch })
     }
 
-    /// Runs git to `verb` the notes; returns what it prints.
+    /// Runs git to `verb` the notes; returns its output.
     fn git(&self, verb: &'static str, args: &[&str]) -> Result<String, Error> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let command = self.tools.command("git", args, self.repo.root(), None);
@@ -131,7 +131,7 @@ impl<'a> Remote<'a> {
 
     fn push(&self, commit: &str) -> Result<(), Error> {
         let refspec = format!("{commit}:{REFERENCE}");
-        // The pre-push hook gates code, and notes are none.
+        // The pre-push hook is about code, which notes are not.
         let options = ["--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
         self.git("push", &[&["push"], &options[..], &["--", self.name, &refspec]].concat())?;
         Ok(())

@@ -1,17 +1,17 @@
-//! Puts a table into `Cargo.toml` and leaves everything else in it as it is.
+//! Adds a table to `Cargo.toml` and leaves everything else unchanged.
 
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::TableOwner;
 
-/// What is written above a new table.
+/// The comment above a new table.
 const COMMENT: &str = "# What `cargo cbdr compare` runs, and how much slower it may get.\n";
 
 /// The text of a manifest with a new table `[OWNER.metadata.cbdr]`.
 ///
 /// # Errors
-/// When the text is no manifest with such an owner, or has the table already; in words.
+/// If the text is not a manifest with such an owner, or already has the table: a message.
 pub(super) fn with_table(
     text: &str,
     owner: TableOwner,
@@ -24,7 +24,7 @@ pub(super) fn with_table(
     let owned = owned.ok_or_else(|| format!("it has no [{owner}]"))?;
     let metadata = owned.entry("metadata").or_insert_with(|| {
         let mut table = Table::new();
-        // It needs no header: the table in it has one.
+        // It needs no header, since the table in it has one.
         table.set_implicit(true);
         Item::Table(table)
     });
@@ -47,12 +47,12 @@ pub(super) fn with_table(
     };
     metadata.insert("cbdr", item);
     let edited = document.to_string();
-    // A file whose lines all end as Windows has them keeps such lines.
+    // A file with Windows line endings throughout keeps them.
     let is_windows = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
     Ok(if is_windows { edited.replace('\n', "\r\n") } else { edited })
 }
 
-/// Named benchmarks are tables of their own, and all else is a value.
+/// Named benchmarks become tables of their own, everything else a value.
 fn item(key: &str, value: Value) -> Item {
     match value {
         Value::InlineTable(benchmarks) if key == "benchmarks" => {
@@ -81,7 +81,7 @@ fn value(json: &Json) -> Value {
             Value::InlineTable(set.map(|(key, json)| (key, value(json))).collect())
         }
         Json::String(text) => Value::from(text.as_str()),
-        // TOML has no such thing, and no layer sets it.
+        // TOML has no null, and no layer sets it.
         Json::Null => Value::from(""),
     }
 }

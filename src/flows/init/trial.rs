@@ -1,4 +1,4 @@
-//! Benchmarks tried against themselves: how long a run takes, which of them are quiet, and
+//! Compares benchmarks with themselves: how long a run takes, which of them are quiet, and
 //! which metric and threshold the noise allows.
 
 use std::time::{Duration, Instant};
@@ -20,43 +20,44 @@ use crate::stats::empirical::{nearest, sorted};
 use crate::stats::estimator::Levels;
 use crate::workspace::{self, Request};
 
-/// How many pairs are enough: more of them say little more of the noise.
+/// The maximum number of pairs: more would show little more of the noise.
 const ENOUGH: u64 = 20;
 
-/// How many pairs tell something of the noise.
+/// The minimum number of pairs for an estimate of the noise.
 const LEAST_KNOWN: usize = 3;
 
-/// For how many pairs there is to be time.
+/// The number of pairs for which there should be time.
 const USEFUL: f64 = 8.0;
 
-/// With how many pairs a reach is worked out; with more, it shrinks with their root.
+/// The maximum number of pairs for which a reach is computed; with more, it shrinks with their
+/// square root.
 const MOST_PAIRS: u64 = 500;
 
-/// By which factor a threshold exceeds what the noise allows: the trial is short, and
-/// other hours are noisier.
+/// The factor by which a threshold exceeds what the noise allows, since the trial is
+/// short and the machine may be noisier later.
 const MARGIN: f64 = 1.25;
 
-/// The thresholds that are suggested, fractions. A gate that lets more pass is none.
+/// The thresholds to suggest, fractions. A gate that allows more would be useless.
 const THRESHOLDS: [f64; 4] = [THRESHOLD.0, 0.03, 0.05, 0.1];
 
-/// The metrics that are tried where none is named, by preference: what the mean sees comes
-/// before what is blind to slow iterations.
+/// The metrics to try if none is named, in order of preference: the mean comes before
+/// those that ignore slow iterations.
 const METRICS: [&str; 3] = ["wall_time", "median_time", "min_time"];
 
-/// How much of the time limit the least sampling may take, so that most verdicts need not
-/// come at once.
+/// The fraction of the time limit that the minimum sampling may take, so that there is
+/// time for verdicts that need more.
 const LEAST_SHARE: f64 = 0.5;
 
-/// What a trial showed.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The targets, or the command, that were tried.
     pub tried: Vec<Tried>,
-    /// The metrics that could decide about all that is chosen, the best one first.
+    /// The metrics that could decide for all chosen targets, the best one first.
     pub metrics: Vec<TriedMetric>,
-    /// Whether the first of them has to be named, since another one decides where none is.
+    /// Whether the first of them has to be named, since it is not the default.
     pub is_unusual: bool,
-    /// How long the least sampling takes that can decide, seconds.
+    /// How long the minimum sampling for a verdict takes, seconds.
     pub least: f64,
     /// How long sampling may take, seconds.
     pub limit: f64,
@@ -69,15 +70,15 @@ pub struct Tried {
     pub name: String,
     /// The name of its package.
     pub package: String,
-    /// The target; none of a command.
+    /// The target; `None` for a command.
     pub target: Option<Target>,
-    /// How its runs were called and read.
+    /// The harness by which its runs were called and parsed.
     pub harness: Dialect,
-    /// How many runs were measured.
+    /// The number of measured runs.
     pub runs: usize,
-    /// How long a run took, including its start: the median, seconds.
+    /// The median time of a run, including its start, seconds.
     pub run: f64,
-    /// How many benchmarks a run has.
+    /// The number of benchmarks in a run.
     pub benchmarks: usize,
     /// Whether it is chosen, and if not, why.
     pub standing: Standing,
@@ -86,17 +87,17 @@ pub struct Tried {
 /// Whether a target is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
-    /// It is.
+    /// It is chosen.
     Chosen,
-    /// At its noise the time limit tells nothing from the largest threshold that is
-    /// suggested: how far a change has to be from it, a fraction; none if no change could
-    /// be.
+    /// Too noisy: within the time limit, hardly any change can be distinguished from the
+    /// largest suggested threshold. How far a change has to be from it, a fraction;
+    /// `None` if no change would do.
     Noisy(Option<f64>),
-    /// The least sampling that can decide takes too much of the time limit, seconds.
+    /// The minimum sampling for a verdict takes too much of the time limit, seconds.
     Slow(f64),
     /// It has no benchmark.
     Empty,
-    /// Its run failed, or did not measure what decides.
+    /// Its run failed, or did not measure the metric that decides.
     Failed(String),
 }
 
@@ -105,23 +106,23 @@ pub enum Standing {
 pub struct TriedMetric {
     /// Its name.
     pub name: String,
-    /// How far from the threshold nine of ten benchmarks have to be to be decided within
-    /// the limit, a fraction. None if that is not known.
+    /// How far from the threshold the changes of nine in ten benchmarks have to be for a
+    /// verdict within the limit, a fraction. `None` if unknown.
     pub reach: Option<f64>,
-    /// The threshold that fits, a fraction: the smallest one without a reach, the largest
-    /// one if none fits.
+    /// The suitable threshold, a fraction: the smallest one if there is no reach, the
+    /// largest one if none is suitable.
     pub threshold: f64,
 }
 
 impl TriedMetric {
-    /// Whether most changes can be told from the threshold in time.
+    /// Whether most changes can be distinguished from the threshold in time.
     fn decides(&self, threshold: f64) -> bool {
         self.reach.is_some_and(|reach| MARGIN * reach <= threshold)
     }
 }
 
 impl Trial {
-    /// The targets that are chosen; at least one.
+    /// The chosen targets; at least one.
     pub fn chosen(&self) -> impl Iterator<Item = &Tried> {
         self.tried.iter().filter(|tried| tried.standing == Standing::Chosen)
     }
@@ -131,18 +132,18 @@ impl Trial {
         &self.metrics[0]
     }
 
-    /// How many benchmarks are chosen.
+    /// The number of chosen benchmarks.
     pub fn benchmarks(&self) -> usize {
         self.chosen().map(|tried| tried.benchmarks).sum()
     }
 }
 
-/// Builds the head of a request and runs all targets that it can mean against themselves,
-/// for `time` at most but at least a pair of runs of each. Chooses those that are quiet and
-/// short enough.
+/// Builds the head of a request and compares all targets that it may select with
+/// themselves, for at most `time` but at least one pair of runs each. Chooses those that
+/// are quiet and short enough.
 ///
 /// # Errors
-/// When nothing builds or runs, or measures anything that gates.
+/// If nothing builds, runs, or measures anything that gates.
 pub fn try_out(
     request: &Request,
     time: Duration,
@@ -166,7 +167,8 @@ pub fn try_out(
             on_event(Event::WarmingUp(&program.execution.benchmark.name));
             all.push(Samples::warm_up(program, is_alone, context)?);
         }
-        // Each has a part of the time, so that a slow one does not take it from the others.
+        // Each gets an equal part of the time, so that a slow one does not use up that of the
+        // others.
         let share = time.as_secs_f64() / programs.len() as f64;
         for pair in 0..ENOUGH {
             for (program, samples) in programs.iter_mut().zip(&mut all) {
@@ -192,17 +194,17 @@ pub fn try_out(
     }
 }
 
-/// What the trial of one target showed.
+/// The trial of one target.
 struct Samples {
-    /// As far as it is known before the choice.
+    /// The result, as known before the choice.
     tried: Tried,
-    /// The benchmarks that it has.
+    /// Its benchmarks.
     names: Vec<Option<String>>,
     /// The metrics that could decide, by preference, each with the pairs of each benchmark.
     metrics: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
-    /// How long each run took of the program, or of each benchmark alone, seconds.
+    /// The time of each run of the program, or of each benchmark alone, seconds.
     seconds: Vec<Vec<f64>>,
-    /// Which of them are run no more.
+    /// Which of them no longer run.
     is_done: Vec<bool>,
     failed: Option<String>,
 }
@@ -260,7 +262,8 @@ impl Samples {
         Ok(samples)
     }
 
-    /// What came of something that may go wrong, unless it is about the only program.
+    /// The value of a result, or `None` after a noted error. An error of the only program is
+    /// returned.
     fn check<T>(&mut self, is_alone: bool, came: Result<T, Error>) -> Result<Option<T>, Error> {
         match came {
             Ok(came) => Ok(Some(came)),
@@ -304,7 +307,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Takes what two runs reported.
+    /// Adds what two runs reported.
     fn push(&mut self, one: &[Reading], other: &[Reading]) {
         for (metric, pairs) in &mut self.metrics {
             for (name, pairs) in self.names.iter().zip(pairs) {
@@ -334,9 +337,9 @@ impl Samples {
         self.seconds.iter().flatten().sum()
     }
 
-    /// After the first pair of each benchmark, leaves so many of them that there is time
-    /// for enough pairs of the others, `share` seconds in all: every second one, every
-    /// third.
+    /// After the first pair of each benchmark, keeps only every second or every third
+    /// one, and so on, so that there is time for enough pairs of these within `share`
+    /// seconds.
     fn thin_out(&mut self, share: f64) {
         let rounds = share / self.spent();
         let every = (USEFUL / rounds).ceil().clamp(1.0, self.seconds.len().max(1) as f64);
@@ -346,18 +349,18 @@ impl Samples {
     }
 }
 
-/// What a choice goes by.
+/// The rules of a choice.
 struct Rules<'a> {
     policy: &'a Policy,
     /// How long sampling may take, seconds.
     limit: f64,
-    /// The threshold that the user has set.
+    /// The threshold set by the user.
     given: Option<f64>,
 }
 
 impl Rules<'_> {
-    /// Chooses targets: all that are quiet and short enough; of those that together take
-    /// too long, the ones with the most benchmarks in their time.
+    /// Chooses all targets that are quiet and short enough; if they take too long
+    /// together, those with the most benchmarks per time.
     fn choose(&self, samples: &[Samples]) -> Trial {
         let mut tried: Vec<Tried> = samples.iter().map(|one| one.tried.clone()).collect();
         for (one, tried) in samples.iter().zip(&mut tried) {
@@ -371,8 +374,8 @@ impl Rules<'_> {
         };
         let of =
             |chosen: &[usize]| -> Vec<&Samples> { chosen.iter().map(|at| &samples[*at]).collect() };
-        // The noisy ones are left where the others have most of the benchmarks: a gate over
-        // little is worth less than one that is often open.
+        // Noisy ones are left out if the others have most of the benchmarks. A gate over
+        // few benchmarks would be worth less than one that is often undecided.
         let count = |of: &dyn Fn(&Tried) -> bool| -> usize {
             tried.iter().filter(|tried| of(tried)).map(|tried| tried.benchmarks).sum()
         };
@@ -388,7 +391,7 @@ impl Rules<'_> {
             tried[at].standing = standing;
         }
         if chosen(&tried).is_empty() {
-            // Better one that often ends as inconclusive than none.
+            // One that often ends inconclusive is better than none.
             let quality = |at: &usize| match tried[*at].standing {
                 Standing::Noisy(reach) => reach.unwrap_or(f64::MAX),
                 _ => f64::INFINITY,
@@ -410,9 +413,9 @@ impl Rules<'_> {
         Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
     }
 
-    /// Which of several targets is to be left so that the others decide in time, and why:
-    /// the one with the fewest benchmarks for its time where the least sampling takes too
-    /// long, else the noisiest one, if the others have most of `all` benchmarks.
+    /// Which of several targets to leave out so that the others reach verdicts in time,
+    /// and why: the one with the fewest benchmarks per time if the minimum sampling takes
+    /// too long; else the noisiest one, if the others have most of `all` benchmarks.
     fn to_be_left(&self, samples: &[&Samples], all: usize) -> Option<(usize, Standing)> {
         if samples.len() < 2 {
             return None;
@@ -441,12 +444,12 @@ impl Rules<'_> {
         (2 * rest >= all).then_some((noisiest, standing))
     }
 
-    /// The largest threshold that comes into question.
+    /// The largest acceptable threshold.
     fn largest(&self) -> f64 {
         self.given.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1])
     }
 
-    /// How a target stands by itself.
+    /// The standing of a single target.
     fn standing(&self, one: &Samples) -> Standing {
         if let Some(why) = &one.failed {
             return Standing::Failed(why.clone());
@@ -468,7 +471,7 @@ impl Rules<'_> {
         Levels::new(self.policy.confidence, benchmarks)
     }
 
-    /// How long the least sampling takes that can decide about all of these, seconds.
+    /// How long the minimum sampling for verdicts on all of these takes, seconds.
     fn least(&self, samples: &[&Samples]) -> f64 {
         let levels = self.levels(samples);
         let least = |one: &&Samples| {
@@ -480,10 +483,10 @@ impl Rules<'_> {
         samples.iter().map(least).sum()
     }
 
-    /// How well each metric decides that all of these targets measure, if they share the
+    /// How well each metric that all of these targets measure decides if they share the
     /// time limit, the best one first: the one with the smallest threshold that decides in
-    /// time; of equal ones, the one that is preferred. Where none decides, it is the one
-    /// that comes nearest.
+    /// time; among equal ones, the preferred one. If none decides, the one that comes
+    /// closest.
     fn compare_metrics(&self, samples: &[&Samples]) -> Vec<TriedMetric> {
         let run: f64 = samples.iter().map(|one| one.run_seconds()).sum();
         let pairs = (self.limit / (2.0 * run)) as u64;
@@ -512,7 +515,7 @@ impl Rules<'_> {
                 false => (1, metric.reach.unwrap_or(f64::INFINITY)),
             }
         };
-        // A stable sort: otherwise the preference stands.
+        // A stable sort, which otherwise keeps the order of preference.
         metrics.sort_by(|one, other| {
             let (one, other) = (key(one), key(other));
             one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
@@ -520,8 +523,8 @@ impl Rules<'_> {
         metrics
     }
 
-    /// How far from the threshold a change has to be to be decided within `pairs` pairs, of
-    /// which `known` shows what they are like.
+    /// How far from the threshold a change has to be for a verdict within `pairs` pairs
+    /// that are like the `known` ones.
     fn reach(
         &self,
         metric: &Metric,
@@ -530,8 +533,8 @@ impl Rules<'_> {
         levels: Levels,
     ) -> Option<f64> {
         let mut test = MetricTest::new(metric.clone(), None, self.policy.estimator, levels);
-        // Both ways round, since neither is more true. Otherwise what chance puts on one
-        // side would pass for a change.
+        // In both directions, since neither is the right one. Otherwise a difference by
+        // chance would look like a change.
         let both = known.iter().flat_map(|[one, other]| [[one, other], [other, one]]);
         for (number, [base, head]) in both.cycle().take(pairs.min(MOST_PAIRS) as usize).enumerate()
         {
@@ -541,19 +544,19 @@ impl Rules<'_> {
     }
 }
 
-/// Whether there are pairs enough to know the noise of some benchmark.
+/// Whether there are enough pairs to know the noise of at least one benchmark.
 fn is_known(one: &Samples) -> bool {
     one.metrics.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
 }
 
-/// What nine of ten reach, if that is known.
+/// The reach of nine in ten, if known.
 fn of_nine_in_ten(reaches: Vec<Option<f64>>) -> Option<f64> {
     let all = sorted(reaches.into_iter().map(|reach| reach.unwrap_or(f64::INFINITY)));
     let rank = (all.len() * 9).div_ceil(10).checked_sub(1)?;
     all.get(rank).copied().filter(|reach| reach.is_finite())
 }
 
-/// The smallest of the suggested thresholds from which no change at all is far enough.
+/// The smallest of the suggested thresholds at which an unchanged benchmark is far enough away.
 fn fitting(reach: Option<f64>) -> f64 {
     let Some(reach) = reach else { return THRESHOLDS[0] };
     let fits = THRESHOLDS.into_iter().find(|threshold| *threshold >= MARGIN * reach);
@@ -599,7 +602,7 @@ mod tests {
         Rules { policy: &policy(), limit, given }.choose(samples)
     }
 
-    /// Ten pairs of two benchmarks, in runs of so many seconds, with this noise of each
+    /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
     /// metric.
     fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> Samples {
         let metrics = noise.iter().map(|(metric, noise)| {
@@ -644,14 +647,14 @@ mod tests {
         let trial = choose(&[noisy()], 300.0, None);
         assert_eq!((&*trial.metric().name, trial.is_unusual), ("min_time", true));
         assert!(trial.metrics[1].threshold > trial.metric().threshold, "{trial:?}");
-        // With a threshold of the user's, it is the first one that decides at that.
+        // With a threshold set by the user, it is the first one that decides at that threshold.
         let trial = choose(
             &[samples("", 0.1, &[("wall_time", 0.3), ("min_time", 0.001)])],
             300.0,
             Some(0.3),
         );
         assert_eq!(trial.metric().name, "wall_time");
-        // Another target that does not measure it is never gated on it.
+        // A target that does not measure a metric is never gated on it.
         let other = samples("other", 0.1, &[("wall_time", 0.001)]);
         let trial = choose(&[noisy(), other], 300.0, None);
         assert_eq!(trial.metrics.len(), 1);
@@ -685,19 +688,19 @@ mod tests {
         assert!(matches!(said[1], Standing::Slow(seconds) if *seconds > 150.0), "{said:?}");
         assert_eq!(said[2..4], [&Standing::Empty, &Standing::Failed("it died".to_owned())]);
         assert_eq!(said[4], &Standing::Chosen);
-        // Of two that do not fit together, the one with less for its time is left.
+        // If two do not fit together, the one with fewer benchmarks per time is left out.
         let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
         let more = Samples { names: vec![None, None, None], ..half() };
         let trial = choose(&[half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
-        // Where the noisy one has most of them, it stays.
+        // If the noisy one has most of the benchmarks, it stays.
         let most = Samples {
             names: vec![None, None, None],
             ..samples("most", 0.1, &[("wall_time", 60.0)])
         };
         let trial = choose(&[good(), most], 300.0, None);
         assert_eq!(standings(&trial), [&Standing::Chosen, &Standing::Chosen]);
-        // Rather the least bad than none.
+        // The least bad one is better than none.
         let trial = choose(&[slow(), noisy()], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
     }

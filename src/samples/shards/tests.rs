@@ -3,7 +3,7 @@ use crate::model::metric::Units;
 use crate::samples::companion::ExactMetric;
 use crate::samples::{Analysis, Flow, Spec};
 
-/// Rows of so many pairs, of which the head takes `factor` times as long, on a
+/// Rows of this many pairs whose head takes `factor` times as long, on a
 /// machine that takes `level` for a run.
 fn rows(pairs: u32, level: f64, factor: f64, salt: u32) -> String {
     let mut text = "benchmark,t\n".to_owned();
@@ -173,7 +173,7 @@ fn several_benchmarks_share_the_alarms_and_known_answers_count() {
     };
     let parts = |size: f64| -> Vec<Part> {
         let one = |number: u64| {
-            // Not the same rows twice.
+            // So that no two shards have the same rows.
             let mut part = part(number, 2, &text(1.0 + 0.001 * number as f64));
             let of_both = ["a", "b"].map(|name| gate(name, 0.05));
             part.companion.gates = serde_json::from_value(json!(of_both)).unwrap();

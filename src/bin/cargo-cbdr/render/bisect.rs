@@ -66,7 +66,7 @@ pub(crate) fn tried(step: &BisectStep) -> String {
     let mut tried = step.outcome.name().to_owned();
     if let Some(measured) = &step.measured {
         let change = measured.change.map_or("?".to_owned(), text::percent);
-        let interval = text::interval(measured.lower, measured.upper);
+        let interval = text::bounds(measured.lower, measured.upper);
         let pairs = text::count(measured.pairs, "pair");
         let time = text::seconds(measured.seconds);
         tried += &format!(", {change} {interval}, {pairs}, {time}");

@@ -66,8 +66,9 @@ const MINOR: u8 = 4;
 /// The least width of the first column while a minor column is shown.
 const LONG: usize = 24;
 
-/// The least width of the first column while another column could leave.
-const SHORT: usize = 18;
+/// The least width of the first column while another column could leave. With it, a change,
+/// its interval and a verdict fit 60 columns.
+const SHORT: usize = 15;
 
 /// The least width of the first column.
 const SHORTEST: usize = 8;
@@ -292,9 +293,20 @@ mod tests {
         );
         assert_eq!(first(56), "  a::very::long…_a_benchmark  10.00 ms  11.00 ms  +10.0%");
         assert_eq!(first(50), "  a::very::lon…a_benchmark  10.0 → 11.0 ms  +10.0%");
-        assert_eq!(first(44), "  a::very::…enchmark  10.0 → 11.0 ms  +10.0%");
+        assert_eq!(first(41), "  a::very…nchmark  10.0 → 11.0 ms  +10.0%");
         assert_eq!(first(40), "  a::very::long::…of_a_benchmark  +10.0%");
         assert_eq!(first(12), "  a::v…ark  +10.0%");
+        let columns = [
+            Column::text("benchmark"),
+            Column::numbers("change"),
+            Column::numbers("interval").leaves(1),
+            Column::text("verdict"),
+        ];
+        let row = [NAMES[0], "+20.0%", "[+17.4%,  +21.3%]", "no regression"].map(str::to_owned);
+        let mut out = Vec::new();
+        print_within(Some(60), &mut out, &columns, std::iter::once((row, None))).unwrap();
+        let line = String::from_utf8(out).unwrap().lines().nth(1).unwrap().to_owned();
+        assert_eq!(line, "  a::very:…nchmark  +20.0%  [+17.4%,  +21.3%]  no regression");
         for most in 20..90 {
             for line in printed(Some(most)) {
                 assert!(line.chars().count() <= most, "{most}: {line}");

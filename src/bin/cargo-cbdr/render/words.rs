@@ -151,7 +151,7 @@ pub(crate) fn brief(outcome: &Outcome) -> String {
     let change = |metric: &MetricResult| {
         let summary = &metric.summary;
         let change = summary.change.map_or("?".to_owned(), text::percent);
-        format!("{} {change} {}", line(&metric.name), text::interval(summary.lower, summary.upper))
+        format!("{} {change} {}", line(&metric.name), text::bounds(summary.lower, summary.upper))
     };
     let changes: Vec<String> = outcome.gates().map(|(_, metric)| change(metric)).collect();
     let verdict = text::verdict(outcome.verdict.unwrap_or(Verdict::Inconclusive));

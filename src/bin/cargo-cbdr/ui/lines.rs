@@ -143,7 +143,7 @@ impl Columns {
             change(metric)
         );
         if self.interval > 0 {
-            line += &format!(" {:^INTERVAL$}", interval(metric));
+            line += &format!(" {:^INTERVAL$}", bounds(metric));
         }
         if self.scale > 0 {
             line += &format!(" {}", scale(metric, self.scale, self.reach));
@@ -265,6 +265,11 @@ fn interval(metric: &MetricResult) -> String {
     text::interval(metric.summary.lower, metric.summary.upper)
 }
 
+/// The interval, to be put right after the change.
+fn bounds(metric: &MetricResult) -> String {
+    text::bounds(metric.summary.lower, metric.summary.upper)
+}
+
 /// What stands behind the interval: pairs, the time spent, and the time left or the verdict.
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
@@ -295,7 +300,7 @@ fn live_line(snapshot: &Snapshot, gating: GatingMetric<'_>, width: usize) -> Str
     let name = text::line(&name(snapshot, gating));
     let change = change(metric);
     let tail = tail(snapshot, gating);
-    let interval = interval(metric);
+    let interval = bounds(metric);
     // Two blanks before, one between the parts, none at the right edge.
     let taken = |parts: &[&str]| parts.iter().map(|part| part.chars().count() + 1).sum::<usize>();
     let style = style(metric);

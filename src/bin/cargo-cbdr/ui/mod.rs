@@ -253,12 +253,15 @@ impl Ui {
             Event::AllMeasured { benchmark, why } => {
                 self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
             }
-            Event::Watching { benchmark, benchmarks } => {
+            Event::WarmUpRun { side, place, previous_seconds } => {
                 if self.is_live() {
-                    let line = format!(
-                        "  looking for benchmarks that run changed code: {benchmark} of {benchmarks}"
-                    );
-                    self.live.show(vec![line]);
+                    let line = text::warm_up_run(*side, *place, *previous_seconds);
+                    self.live.show(vec![format!("  {line}")]);
+                }
+            }
+            Event::Watching { program, place } => {
+                if self.is_live() {
+                    self.live.show(vec![format!("  {}", text::watching(program, *place))]);
                 }
             }
             Event::Explaining { benchmark, evidence } => match evidence {

@@ -9,7 +9,7 @@ use cargo_cbdr::model::outcome::{Removed, Verdict};
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::TAIL;
 
-use super::text::{self, count, interval, line, list, percent, roughly};
+use super::text::{self, bounds, count, line, list, percent, roughly};
 
 /// What Welch's and Fieller's intervals are good for.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
@@ -156,7 +156,7 @@ fn remark(remark: &Remark) -> String {
             let built = format!(
                 "as built {} {}",
                 shown(as_built.change),
-                interval(as_built.lower, as_built.upper)
+                bounds(as_built.lower, as_built.upper)
             );
             if over.number == 0 {
                 return format!(
@@ -165,7 +165,7 @@ fn remark(remark: &Remark) -> String {
                 );
             }
             let change = shown(over.summary.change);
-            let ends = interval(over.summary.lower, over.summary.upper);
+            let ends = bounds(over.summary.lower, over.summary.upper);
             let end = match over.verdict {
                 Verdict::NoRegression => "placement, not your change",
                 _ => "it may be placement; a longer `--time-limit` would decide",

@@ -5,6 +5,7 @@ use cargo_cbdr::model::layouts::Placing;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
 use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::stats::estimator::stretched;
 use cargo_cbdr::workspace::git::abbreviated;
 
@@ -93,6 +94,13 @@ pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     }
 }
 
+/// An interval right after its change: a single end gets brackets, since `+22% ≥ +15%` would read
+/// as a comparison of the two.
+pub(crate) fn bounds(lower: Option<f64>, upper: Option<f64>) -> String {
+    let interval = interval(lower, upper);
+    if interval.starts_with(['≥', '≤']) { format!("[{interval}]") } else { interval }
+}
+
 /// A verdict as a person says it.
 pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -123,6 +131,27 @@ pub(crate) fn seconds(seconds: f64) -> String {
         s if s < 120.0 => format!("{s:.0}s"),
         s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
         s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+/// Which of the unmeasured runs begins: `run 2 of 2, head; run 1 took 25s`.
+pub(crate) fn warm_up_run(
+    side: Side,
+    (number, runs): (usize, usize),
+    previous_seconds: Option<f64>,
+) -> String {
+    let previous = previous_seconds
+        .map_or_else(String::new, |time| format!("; run {} took {}", number - 1, seconds(time)));
+    format!("run {number} of {runs}, {side}{previous}")
+}
+
+/// What is being traced: all benchmarks of a program, or one of several.
+pub(crate) fn watching(program: &str, place: Option<(usize, usize)>) -> String {
+    match place {
+        None => format!("checking whether `{program}` runs changed code"),
+        Some((number, of)) => {
+            format!("checking which benchmarks of `{program}` run changed code: {number} of {of}")
+        }
     }
 }
 
@@ -278,9 +307,9 @@ pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult) -> Strin
     let on_average = if average.is_some() { " on average" } else { "" };
     let metric = average.as_ref().unwrap_or(metric);
     let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let bounds = bounds(metric.summary.lower, metric.summary.upper);
     let (name, metric) = (&benchmark.name, &metric.name);
-    format!("{name}: {metric} {change} {interval}{on_average}, {}", count(benchmark.pairs, "pair"))
+    format!("{name}: {metric} {change} {bounds}{on_average}, {}", count(benchmark.pairs, "pair"))
 }
 
 /// A percentage without the noise of its last digits.
@@ -326,13 +355,13 @@ pub(crate) fn sample_line(
     rows: Option<u64>,
 ) -> String {
     let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let interval = interval(metric.summary.lower, metric.summary.upper);
+    let bounds = bounds(metric.summary.lower, metric.summary.upper);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
     let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
-    format!("  {name} {} {change} {interval}; {rows}{verdict}", line(&metric.name))
+    format!("  {name} {} {change} {bounds}; {rows}{verdict}", line(&metric.name))
 }
 
 #[cfg(test)]
@@ -353,6 +382,17 @@ mod tests {
         for (fraction, expected) in table {
             assert_eq!(percent(fraction), expected);
         }
+    }
+
+    #[test]
+    fn what_runs_before_sampling_is_named_with_the_time_that_it_takes() {
+        assert_eq!(warm_up_run(Side::Base, (1, 2), None), "run 1 of 2, base");
+        assert_eq!(warm_up_run(Side::Head, (2, 2), Some(24.6)), "run 2 of 2, head; run 1 took 25s");
+        assert_eq!(watching("parse", None), "checking whether `parse` runs changed code");
+        assert_eq!(
+            watching("parse", Some((3, 14))),
+            "checking which benchmarks of `parse` run changed code: 3 of 14"
+        );
     }
 
     #[test]
@@ -431,6 +471,8 @@ mod tests {
     fn no_end_of_an_interval_is_an_infinity() {
         assert_eq!(interval(Some(-0.01), Some(0.2)), "[-1.00%, +20.0%]");
         assert_eq!(interval(Some(0.086), None), "≥ +8.60%");
+        assert_eq!(bounds(Some(0.086), None), "[≥ +8.60%]");
+        assert_eq!(bounds(Some(0.01), Some(0.02)), "[+1.00%, +2.00%]");
         assert_eq!(interval(Some(f64::NEG_INFINITY), Some(0.02)), "≤ +2.00%");
         assert_eq!(interval(None, Some(f64::INFINITY)), "not yet bounded");
     }
