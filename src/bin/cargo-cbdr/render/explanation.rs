@@ -1,4 +1,4 @@
-//! Why a benchmark has regressed, as a table of functions, for all formats.
+//! Why a benchmark regressed, as a table of functions, for all formats.
 
 use cargo_cbdr::model::explanation::{CountedFunction, Explanation};
 use cargo_cbdr::model::metric::Unit;
@@ -6,7 +6,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 
 use crate::ui::text;
 
-/// How many functions are named before the rest is only counted.
+/// The number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
 /// The headings of the table.
@@ -35,7 +35,7 @@ pub(crate) fn table(explanation: &Explanation) -> Table {
         );
         return Table { title, rows: Vec::new(), rest: None };
     }
-    // The totals hold what differs from run to run.
+    // The totals include what differs from run to run.
     let sum = |side: Side| functions.iter().map(|function| function.instructions[side]).sum();
     let (before, after): (u64, u64) = (sum(Side::Base), sum(Side::Head));
     let more = if after < before { "fewer" } else { "more" };

@@ -14,21 +14,21 @@ use super::words::{self, Commit, PROMISE};
 use crate::ui::notices::notice;
 use crate::ui::{grouped, text};
 
-/// The invisible first line of every comment, by which a bot finds the one that it
-/// is to update.
+/// The invisible first line of every comment, by which a bot finds the one to
+/// update.
 const MARKER: &str = "<!-- cargo-cbdr -->";
 
-/// GitHub takes no longer comment, in bytes that are no fewer than its characters.
+/// The maximum length of a comment on GitHub, which counts characters; bytes are at least as many.
 const LONGEST: usize = 65_000;
 
-/// How much of everything there is at most.
+/// The maximum amount of everything.
 #[derive(Clone, Copy)]
 struct Limits {
     /// Rows of the tables, lines of the scale and notices.
     rows: usize,
     lines: usize,
     notices: usize,
-    /// Letters of a name, and of a sentence or the call.
+    /// Characters of a name, and of a sentence or the command.
     name: usize,
     text: usize,
 }
