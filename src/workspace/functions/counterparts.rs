@@ -1,17 +1,17 @@
-//! Which functions of the two sides are each other's although linkers know them by different
-//! names.
+//! Which functions of the two sides correspond to each other although their mangled names
+//! differ.
 //!
-//! A hash in the name of a function stands for its package's version and path, and for those
-//! of the packages that this depends on. Where such a thing changes, all names do. Functions
-//! that people write alike are told apart by what they do, since a generic function is
-//! written the same whatever it was made for: first by their own bytes and relocations, then
-//! by what these refer to, and so on until nothing more is told apart (partition refinement:
-//! R. Paige and R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16,
-//! 1987). Functions may refer to each other in circles. Those that differ are paired by who
-//! refers to them: what two paired functions call at the same place is a pair, too.
+//! A hash in the name of a function depends on its package's version and path, and on those
+//! of its dependencies. If one of these changes, all names do. Functions with the same
+//! demangled name are distinguished by what they do, since instances of a generic function
+//! may have the same one: first by their own bytes and relocations, then by what these refer
+//! to, and so on until nothing more can be distinguished (partition refinement: R. Paige and
+//! R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16, 1987).
+//! Functions may refer to each other in cycles. Those that differ are paired by what refers
+//! to them: what two paired functions call at the same place is a pair, too.
 //!
-//! What is found here is compared like any functions of one name, with all that the names
-//! mean. So a wrong guess makes functions differ that do not, and never the reverse.
+//! Pairs found here are compared like any functions with the same name. So a wrong guess
+//! makes equal functions differ, and never the reverse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,10 +20,10 @@ use super::comparison::{Meaning, Objects, Place, Renamed};
 use super::object_file::shown;
 use crate::model::side::{Pair, Side};
 
-/// How often functions are paired that differ, at most.
+/// The maximum number of rounds of pairing functions that differ.
 const MOST_PASSES: usize = 20;
 
-/// The most constants of a function that are searched for what they refer to.
+/// The maximum number of constants of a function whose references are searched.
 const MOST_CONSTANTS: usize = 1000;
 
 /// Names for the functions that have other names on the other side, each shared with their

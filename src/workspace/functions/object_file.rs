@@ -1,4 +1,4 @@
-//! An object file of ELF: its functions and constants, and what they refer to.
+//! An ELF object file: its functions and constants, and what they refer to.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,26 +19,26 @@ use crate::workspace::identical::place;
 const LOCATION: u64 = 24;
 const LENGTH: Range<usize> = 8..16;
 const PLACE: Range<usize> = 16..24;
-/// How the name of a source ends.
+/// The suffix of the name of a source.
 const SOURCE: &str = ".rs";
 
-/// How the names of sections begin that programs run or read though nothing refers to them.
+/// Prefixes of sections that programs run or read although nothing refers to them.
 const ROOTS: [&str; 7] =
     [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".init", ".fini"];
 
 /// How rustc names constants that several object files share.
 const NUMBERED: &str = "anon.";
 
-/// How the names of constants and variables begin that the compiler numbers.
+/// The prefix of the names of constants and variables that the compiler numbers.
 const MADE: [&str; 2] = [NUMBERED, ".L"];
 
-/// How the names of sections begin that say where functions go on when they unwind.
+/// The prefix of sections that define where functions continue when they unwind.
 const UNWINDING: &str = ".gcc_except_table";
 
-/// How the names of sections begin that a program only writes to while it is loaded.
+/// The prefix of sections that are only written to while a program is loaded.
 const WRITTEN_ONCE: &str = ".data.rel.ro";
 
-/// The longest gap between two functions that is padding at most, bytes.
+/// The maximum gap between two functions that can be padding, bytes.
 const PADDING: u64 = 63;
 
 /// A part of an object file.
@@ -64,7 +64,7 @@ impl Piece {
 /// A function or a constant that has a name.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// The name as linkers know it.
+    /// The mangled name.
     pub(super) name: String,
     pub(super) piece: Piece,
     /// Whether no other object file can refer to it.
@@ -79,12 +79,12 @@ pub(super) type Variable = (SectionIndex, u64);
 /// What a relocation points to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target<'d> {
-    /// So many bytes behind the beginning of something that has a name.
+    /// This many bytes after the beginning of something that has a name.
     Name(String, i64),
-    /// So many bytes behind the beginning of a part of the same file.
+    /// This many bytes after the beginning of a part of the same file.
     Piece(Piece, i64),
-    /// So many bytes behind the beginning of one entry in a section whose entries linkers
-    /// merge.
+    /// This many bytes after the beginning of one entry in a section whose entries
+    /// linkers merge.
     Entry(&'d [u8], i64),
 }
 
