@@ -1,4 +1,4 @@
-//! Comparisons of executables whose placement makes a difference of its own.
+//! Comparisons of executables whose placement causes a difference.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Which changes a metric does not see: recorded runs, with a change of shape planted
-//! into the samples of the head.
+//! Which changes a metric misses: recorded runs, with a change of shape planted into
+//! the samples of the head.
 
 use cargo_cbdr::stats::empirical::{nearest, sorted};
 use cargo_cbdr::stats::estimator::{Decision, Running};

@@ -1,5 +1,5 @@
-//! `action.yml`: its scripts, run as a GitHub runner runs them, with stand-ins for what
-//! would need the network.
+//! `action.yml`: its scripts, run as a GitHub runner runs them, with substitutes for
+//! what would need the network.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

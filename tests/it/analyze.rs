@@ -1,4 +1,4 @@
-//! What samples show, and that it is what a comparison would have said.
+//! The results of samples, which are those that a comparison would have had.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The commit that brought a regression is found, whatever lies between.
+//! The commit that introduced a regression is found, whatever the commits in between.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Why a benchmark has regressed: the function that executes more instructions is named.
+//! Why a benchmark regressed: the function that executes more instructions is named.
 
 use crate::meter::has_valgrind;
 use serde_json::Value;

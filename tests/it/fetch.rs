@@ -1,4 +1,4 @@
-//! `compare --fetch`: what a clone lacks comes from its remote, and no more.
+//! `compare --fetch`: what a clone lacks is fetched from its remote, and nothing else.
 
 use std::path::{Path, PathBuf};
 

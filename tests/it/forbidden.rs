@@ -1,5 +1,6 @@
-//! What a machine can refuse: room, files, rights, the time of day. A clear
-//! error or correct work, and never a pass for want of anything.
+//! What a machine can refuse: disk space, files, permissions, the time of day.
+//! The result is a clear error or correct work, but never a pass because
+//! something is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Harnesses that are told by their executables: what each reports, and what is said where
-//! there is nothing to report or where the sides differ.
+//! Harnesses that are detected in executables: what each reports, and the messages if
+//! there is nothing to report or the sides differ.
 
 use serde_json::{Value, json};
 

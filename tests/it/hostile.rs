@@ -1,5 +1,5 @@
-//! Names, texts and numbers of a stranger, in every place that takes any,
-//! through every way out: they are shown, and say nothing of their own.
+//! Hostile names, texts and numbers, in every input and every output: they are
+//! displayed, but never interpreted.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A regression has to be one wherever the code lies: the executables as they were built
-//! are asked first, and other layouts of them have the last word.
+//! A regression has to be one regardless of code placement: the executables as built are
+//! tested first, and other layouts of them decide.
 
 use std::path::Path;
 use std::process::Command;

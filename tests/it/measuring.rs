@@ -1,4 +1,4 @@
-//! How runs are made and what surrounds them.
+//! How runs are made, and in which surroundings.
 
 use std::collections::BTreeSet;
 

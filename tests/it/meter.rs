@@ -1,4 +1,4 @@
-//! Numbers from other sources than the clock, and the messages where there are none.
+//! Values from sources other than the clock, and the messages if there are none.
 
 use std::path::PathBuf;
 

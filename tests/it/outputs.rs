@@ -1,6 +1,5 @@
-//! Files that a command writes: what was there stays until there is something
-//! to put in its place, and no sample is lost, neither of today nor of
-//! yesterday.
+//! Files that a command writes: an existing file stays until it can be
+//! replaced, and no sample is lost, neither new ones nor earlier ones.
 //!
 //! The benchmark is a shell script that counts its runs in `$NOTES/runs`.
 

@@ -1,5 +1,4 @@
-//! Pictures: in the terminal, as a specification, as a page that needs nothing
-//! else.
+//! Charts: in the terminal, as a specification, and as a self-contained page.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A branch cannot change what is measured, or how it is judged, without a word.
+//! A branch cannot change unnoticed what is measured, or what decides.
 
 use serde_json::{Value, json};
 

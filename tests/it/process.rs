@@ -1,9 +1,8 @@
-//! However a comparison ends, nothing is left running and nothing that was measured
-//! is lost.
+//! However a comparison ends, no process keeps running and no sample is lost.
 //!
-//! The benchmarks are shell scripts that leave notes in the folder `$NOTES`.
-//! That variable is also how their processes are found: every one of them,
-//! the tool's own included, has it in its environment.
+//! The benchmarks are shell scripts that write notes into the folder `$NOTES`.
+//! Their processes are found by that variable: all of them, including the
+//! tool's own, have it in their environment.
 
 #![allow(clippy::unwrap_used)]
 

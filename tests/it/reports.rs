@@ -1,5 +1,5 @@
-//! The formats for other programs: what each of them needs is there, and what
-//! comes from outside cannot speak in them.
+//! The formats for other programs: they contain what each of these needs, and
+//! external text can't inject anything.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The study of what a verdict about a suite costs: its figures against closed forms, and
-//! the pages that show them.
+//! The study of the cost of a verdict about a suite: its figures compared with closed
+//! forms, and the pages that show them.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/run-metrics/costs.rs"]

@@ -1,4 +1,4 @@
-//! Both sides do the same work, or it is said.
+//! Both sides do the same work, or there is a warning.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which bench targets run where nothing is named, and what a filter means of them.
+//! Which bench targets run by default, and what a filter selects of them.
 
 use serde_json::Value;
 

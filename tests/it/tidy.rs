@@ -1,5 +1,5 @@
-//! The house guards itself: the walls of the map in `lib.rs`, by reading our
-//! own sources.
+//! The repository checks itself: the boundaries of the map in `lib.rs`, by
+//! reading its own sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What must never happen: one side taken for the other, other surroundings,
-//! a trace in the user's repository.
+//! What must never happen: one side measured as the other, different
+//! surroundings, a change in the user's repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Benchmarks that run no code that differs between the sides need no runs, and no other
-//! benchmark is taken for one.
+//! benchmark is mistaken for one.
 
 use serde_json::Value;
 

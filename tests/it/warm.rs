@@ -1,10 +1,10 @@
 //! A comparison that finds its builds, invocations and worktrees in the cache
-//! sees what a comparison on an empty cache would see.
+//! has the same result as with an empty cache.
 //!
 //! Each change of the tables below is made between two comparisons. A third
-//! one, with the same cache path but nothing in it, says what is right: which
-//! programs are run (every byte of them), how, and what lies around them. To
-//! add a change, add a line.
+//! one, with an empty cache at the same path, determines what is right: which
+//! programs are run (every byte of them), how, and what is around them. To add
+//! a change, add a line.
 
 use std::collections::{BTreeMap, hash_map::DefaultHasher};
 use std::ffi::OsString;
