@@ -201,7 +201,7 @@ fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
         && Oid::hash_file(ObjectType::Blob, file).is_ok_and(|id| id == blob)
 }
 
-/// What a pointer says of the file that it stands for.
+/// What a pointer contains about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     /// The SHA-256 of that file, in hexadecimal.

@@ -86,8 +86,8 @@ impl Inputs {
         Ok(true)
     }
 
-    /// Whether something has changed that cargo takes for what it was: a library, or
-    /// a file that is no newer than `built`, the end of the build that read it. Cargo
+    /// Whether something has changed that cargo considers unchanged: a library, or a
+    /// file that is no newer than `built`, the end of the build that read it. Cargo
     /// compares times, not contents.
     ///
     /// # Errors
