@@ -185,7 +185,7 @@ pub fn hits(iterations: f64, probability: f64, random: &mut Random) -> f64 {
     }
 }
 
-/// Of many comparisons, how many said what.
+/// The number of comparisons with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Said {
     pub comparisons: u32,

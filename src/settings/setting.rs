@@ -297,7 +297,7 @@ macro_rules! settings {
                 flags
             }
 
-            /// What the flags of some groups say.
+            /// The values of the flags of some groups.
             fn given(groups: u8, matches: &ArgMatches) -> Self {
                 let given = |group| groups & group != 0;
                 $table { $($field: given($group).then(|| Setting::given(matches, $key)).flatten()),+ }

@@ -39,8 +39,8 @@ pub struct Point {
     pub value: f64,
 }
 
-/// The value that stands for the repetitions of a result: the best of them; `None` of
-/// no repetition.
+/// The value of a result with several repetitions: the best of them; `None` if there
+/// are none.
 pub fn best(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {

@@ -18,7 +18,7 @@ use crate::support::{Cbdr, Ran, Random, Repo, skipped};
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What the files hold before the command is called.
+/// The content of the files before the command is called.
 const YESTERDAY: &str = "benchmark,wall_time\nbase,1\nhead,1\n";
 
 /// Counts the run; the number of the run is then `$run`.
@@ -79,7 +79,7 @@ impl World {
         whole_rows(&self.read(name))
     }
 
-    /// Every file in the folder of the outputs, with what it holds.
+    /// Every file in the folder of the outputs, with its content.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let entry = |entry: std::io::Result<std::fs::DirEntry>| {
             let path = entry.unwrap().path();
@@ -343,7 +343,7 @@ fn a_pipe_is_written_to_once_somebody_reads_it() {
         let (status, said) = end(child);
         assert!(status.success(), "{said}");
         assert!(text.starts_with("benchmark,") || text.contains("</html>"), "{text}");
-        // A signal is heeded while nobody does.
+        // A signal is handled while there is no reader.
         let mut child = start(world.compare("").args([option]).args([&pipe]));
         until("that the signals are caught", || {
             assert!(child.try_wait().unwrap().is_none());

@@ -212,7 +212,7 @@ fn estimate(line: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// Whether what is measured is time, as far as the text tells.
+/// Whether time is measured, judging by the text.
 fn is_time(printed: &str) -> bool {
     let first = printed.lines().find_map(estimate);
     first.is_none_or(|(_, number, unit)| seconds(number, unit).is_some())

@@ -172,8 +172,8 @@ impl<'a, 'd> Comparison<'a, 'd> {
         names
     }
 
-    /// Whether each of the one is the same as each of the others, of which there are some:
-    /// what refers to one of them by name may mean any of them.
+    /// Whether each of the base's is the same as each of the head's, and there are some: a
+    /// reference by name may mean any of them.
     fn are_all_same(&mut self, base: &[Place], head: &[Place]) -> bool {
         !base.is_empty()
             && !head.is_empty()
@@ -216,7 +216,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
         differs.map(|name| format!("the variable `{name}`"))
     }
 
-    /// Whether each of the one has one that is the same among the others.
+    /// Whether each of the base's has an equal one among the head's.
     fn are_same(&mut self, base: Vec<Place>, mut head: Vec<Place>) -> bool {
         base.len() == head.len()
             && base.into_iter().all(|one| {
@@ -248,8 +248,8 @@ impl<'a, 'd> Comparison<'a, 'd> {
         true
     }
 
-    /// Whether two places hold no variables, or ones of the same names that can be each
-    /// other's; `assumed` are those that are from now on.
+    /// Whether two places have no variables, or ones with the same names that can
+    /// correspond; `assumed` are those that do from now on.
     fn are_no_other_variables(
         &self,
         (base, head): (Place, Place),
@@ -288,7 +288,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
         })
     }
 
-    /// The parts that have to be the same, too, for two to be; `None` if they differ.
+    /// The parts that also have to be the same for two parts to be the same; `None` if they differ.
     fn depends_on(&self, places: (Place, Place)) -> Option<Vec<(Place, Place)>> {
         let base = self.sides.base.content(places.0)?;
         let head = self.sides.head.content(places.1)?;
