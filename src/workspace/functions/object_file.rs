@@ -448,7 +448,7 @@ fn data_from<'d>(
     section.data().ok()?.get(usize::try_from(at).ok()?..)
 }
 
-/// A string of characters of `size` bytes, up to the terminating zero.
+/// The bytes of a string up to its terminating zero, with `size` bytes per character.
 fn up_to_zero(data: &[u8], size: usize) -> Option<&[u8]> {
     let zero = data.chunks_exact(size.max(1)).position(|one| one.iter().all(|byte| *byte == 0))?;
     data.get(..zero * size.max(1))
