@@ -1,13 +1,13 @@
-//! What a comparison costs that goes on for a day: the loop, with a simulated child
-//! whose change lies at the threshold, so that no verdict ever comes.
+//! The cost of a comparison that runs for a day: the loop, with a simulated child whose change
+//! equals the threshold, so that there is never a verdict.
 //!
 //! ```text
 //! cargo run --release --example long-run                  # robust, 50 million pairs
 //! cargo run --release --example long-run -- median 10     # another estimator, 10 million
 //! ```
 //!
-//! Prints after 50 and 3000 pairs, 100,000, and 1, 2, 5, 10, 20 and 50 million the most memory
-//! that there ever was, the time of a pair since the line before, and that of a look: the
+//! After 50, 3000 and 100,000 pairs, and 1, 2, 5, 10, 20 and 50 million, it prints the peak
+//! memory so far, the time per pair since the previous line, and the time of a look: the
 //! bounds and the forecast, as the live line shows them. Memory on Linux only.
 
 #![allow(clippy::print_stdout, missing_docs)]

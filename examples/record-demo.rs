@@ -1,11 +1,11 @@
-//! Records `cargo cbdr demo` in a terminal and prints it as a moving SVG.
+//! Records `cargo cbdr demo` in a terminal and prints it as an animated SVG.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example record-demo > docs/demo.svg
 //! ```
 //!
-//! What is shown is what the program printed, when it printed it; only pauses of more than a
-//! second and a half are cut short. Needs `script` of util-linux.
+//! It shows what the program printed, and when; only pauses of more than a second and a half
+//! are shortened. It needs `script` from util-linux.
 
 #![allow(clippy::print_stdout, missing_docs)]
 

@@ -18,19 +18,19 @@ use crate::{samples, settings};
 #[error(transparent)]
 pub struct Error(Box<Kind>);
 
-/// The reason that a tool printed.
+/// The reason printed by a tool.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Cause(String);
 
 impl Cause {
-    /// `None` where the tool printed nothing.
+    /// `None` if the tool printed nothing.
     pub(crate) fn of(text: String) -> Option<Self> {
         (!text.is_empty()).then_some(Cause(text))
     }
 }
 
-/// Something could not be done with a file or folder.
+/// An operation on a file or folder failed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {verb} `{}`", .path.display())]
 pub struct FileError {
@@ -271,7 +271,7 @@ impl Error {
 }
 
 impl Kind {
-    /// The hint that follows from what the kind holds, without a look at the causes.
+    /// The hint that follows from the kind, regardless of the causes.
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Kind::Git(error) => return error.hint(),
@@ -341,7 +341,7 @@ impl Kind {
         Some(hint.to_owned())
     }
 
-    /// What to do where neither the kind nor the system's error has a hint of its own.
+    /// What to do if neither the kind nor the system's error has a hint of its own.
     fn next_step(&self) -> Option<&'static str> {
         Some(match self {
             Kind::Git(_) => "check whether `git status` and `git fsck` report a problem here",
@@ -350,9 +350,9 @@ impl Kind {
             Kind::Settings(_) => {
                 "correct it; docs/configuration.md lists the keys, `--help` the options"
             }
-            // They name the file, the line and the column.
+            // These errors name the file, the line and the column.
             Kind::Analysis(_) => return None,
-            // Nobody is told what to do after an interrupt; the others have a hint each.
+            // There is no hint after an interrupt; the others have one each.
             Kind::Process(RunError::Interrupted)
             | Kind::Output { .. }
             | Kind::NoFilter(_)
@@ -446,8 +446,7 @@ impl Kind {
     }
 }
 
-/// What to do about an error of the system's that tells of something that the machine has
-/// run out of, or does not allow more of.
+/// What to do about a system error that reports an exhausted resource, or a limit.
 fn shortage_hint(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -465,7 +464,7 @@ fn shortage_hint(error: &io::Error) -> Option<&'static str> {
 
 const NO_MEMORY: &str = "free some memory, or raise the limit (`ulimit -v`)";
 
-/// The words in which this system tells of each shortage, as programs in other
+/// The messages of this system for each shortage, as programs in other
 /// languages print them, with the hint.
 static SHORTAGES: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
     let with_words = |error: io::Error| {
@@ -476,18 +475,18 @@ static SHORTAGES: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
     (1..=LARGEST_ERRNO).map(io::Error::from_raw_os_error).filter_map(with_words).collect()
 });
 
-/// The largest number of an error that some Unix has.
+/// The largest error number of any Unix.
 const LARGEST_ERRNO: i32 = 133;
 
-/// What to do about a shortage that a program's text tells of: in the system's words, or
-/// in those with which Rust ends a program that gets no memory.
+/// What to do about a shortage that a program's text reports: in the system's words, or
+/// in those of a Rust program that gets no memory.
 pub(crate) fn shortage_in_text(text: &str) -> Option<&'static str> {
     let known = SHORTAGES.iter().find(|(words, _)| text.contains(words)).map(|(_, hint)| *hint);
     known.or_else(|| text.contains("memory allocation of").then_some(NO_MEMORY))
 }
 
-/// What to do about a shortage that an error or one of its causes tells of. The
-/// text counts where the cause is another program's or library's.
+/// What to do about a shortage that an error or one of its causes reports. The
+/// text counts if the cause is in another program or library.
 pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -513,7 +512,7 @@ fn longer_limit(needed: Duration, benchmarks: usize) -> String {
     }
 }
 
-/// Of how many benchmarks the pairs are.
+/// The number of benchmarks that need the pairs.
 fn of_each(benchmarks: usize) -> String {
     match benchmarks {
         1 => String::new(),
@@ -521,7 +520,7 @@ fn of_each(benchmarks: usize) -> String {
     }
 }
 
-/// What takes longest, where one pair of it takes seconds.
+/// The benchmark that takes longest, if a pair of it takes seconds.
 fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
     match pair.as_secs() {
         0 => String::new(),
@@ -529,27 +528,27 @@ fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
     }
 }
 
-/// The processors that there are to choose from.
+/// The available processors.
 fn processors() -> String {
     let cpus = process::allowed_cpus();
     let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
     format!("this process may use the processors {cpus}")
 }
 
-/// Whether a program's output says that the address it wanted is in use: in the
+/// Whether a program's output reports that its address is in use: in the
 /// system's words (EADDRINUSE), or in those of a language's library.
 fn is_port_taken(stderr: &str) -> bool {
     ["Address already in use", "AddrInUse", "EADDRINUSE"].iter().any(|words| stderr.contains(words))
 }
 
 /// The hint for a metric that is not among `there`: the name of a metric that it
-/// resembles, also of one that has to be asked for; else the names of those there are.
+/// resembles, including those that have to be requested; else the existing names.
 fn no_metric(metric: &str, there: &[String], words: &str) -> String {
     let others: Vec<String> = meter::all().map(|metric| metric.name).collect();
     let near = |names: &[String]| {
         settings::error::nearest(metric, names.iter().map(String::as_str)).map(str::to_owned)
     };
-    // What resembles a letter or two resembles many.
+    // A text of one or two letters resembles many names.
     let nearest = near(there).or_else(|| near(&others).filter(|_| metric.len() > 3));
     match nearest {
         Some(nearest) if nearest != metric => format!("did you mean `{nearest}`?"),

@@ -1,5 +1,5 @@
-//! The rule that the default estimator went by before it bet: the average of the evidence of
-//! the mean and of that of the signs, with the same guard. No theorem stands behind it.
+//! The rule of the default estimator before it used bets: the average of the evidence of the
+//! mean and of the signs, with the same guard. There is no theorem behind it.
 
 use cargo_cbdr::stats::estimator::Decision;
 use statrs::function::beta::ln_beta;

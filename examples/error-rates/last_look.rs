@@ -1,5 +1,5 @@
-//! A last look: a part of the error of an all-clear is kept for one test of all pairs at the
-//! end, of which the number is fixed beforehand. It was tried, and `compare` does not do it.
+//! A last look: part of the error of an all-clear is reserved for one test of all pairs at
+//! the end, whose number is fixed beforehand. This was tried, but `compare` does not do it.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Comparisons of executables whose placement makes a difference of its own.
+//! Comparisons of executables whose placement causes a difference.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ const LINKS: f64 = 0.3;
 /// How many units over layouts there may be.
 const UNITS: u32 = 200;
 
-/// Standard deviations of what comes of a layout, and of a run.
+/// The standard deviations of the effects of a layout and of a run.
 const OF_LAYOUTS: [f64; 4] = [0.0, 0.005, 0.02, 0.1];
 const OF_RUNS: [f64; 2] = [0.01, 0.05];
 
@@ -117,7 +117,7 @@ impl Cell {
     }
 }
 
-/// What came of the executables as built.
+/// The result of the executables as built.
 #[derive(Clone, Copy)]
 enum AsBuilt {
     Decided(Decision),

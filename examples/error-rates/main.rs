@@ -1,5 +1,5 @@
-//! How often a verdict is wrong and how many pairs it takes, by our rules and by the
-//! usual practice, on simulated and on recorded noise.
+//! How often a verdict is wrong, and how many pairs it takes, by our rules and by the usual
+//! practice, on simulated and on recorded noise.
 //!
 //! ```text
 //! cargo run --release --example error-rates                # all tables, minutes
@@ -11,8 +11,8 @@
 //! cargo run --release --example error-rates -- --last-look # the last one alone
 //! ```
 //!
-//! The output of the first command is `docs/error-rates.md`. Each table is the same when
-//! it is made alone.
+//! The output of the first command is `docs/error-rates.md`. Each table is the same if it is
+//! printed alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 

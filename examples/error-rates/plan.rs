@@ -1,4 +1,4 @@
-//! What is simulated, and how it is spread over threads.
+//! What is simulated, and how it is distributed over threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Suites: many benchmarks that share the error of an alarm.
+//! Suites: many benchmarks that share the probability of a false alarm.
 
 use std::fmt::Write;
 

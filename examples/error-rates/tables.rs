@@ -321,7 +321,7 @@ fn exact(out: &mut String, horizon: u64) {
     );
 }
 
-/// Where the promise does not hold.
+/// Cases in which the promise does not hold.
 pub fn broken<C: Simulated>(out: &mut String, results: &Results<C>) {
     let broken = results.broken();
     let _ = writeln!(

@@ -1,9 +1,9 @@
 //! Differences of `+1` or `-1` with equal probability: the hardest noise, computed
 //! exactly.
 //!
-//! The sum of such differences says everything about them. So the probability that a
-//! rule ever decides wrongly follows from the distribution of the sum over the paths
-//! that are not decided yet.
+//! The sum of such differences is all that matters. So the probability that a rule
+//! ever decides wrongly follows from the distribution of the sum over the undecided
+//! paths.
 
 /// The exact probability that fair signs decide on the positive side within `pairs`,
 /// if a sum of at least `boundary(n)` on either side decides after `n` signs. The

@@ -1,4 +1,4 @@
-//! How much the placement of code does to the benchmarks of a suite, from the samples of
+//! The effect of code placement on the benchmarks of a suite, from the samples of
 //! comparisons of one source with itself over layouts.
 //!
 //! ```text
@@ -6,9 +6,10 @@
 //! cargo run --release --example layout-noise -- work.csv
 //! ```
 //!
-//! With a threshold that is too small to be decided all layouts are sampled; their rows are
-//! in `work.layouts.csv`. *slow / fast* are the layouts at a tenth from either end. The
-//! folder `work` beside this file is a suite of small workloads of well-known crates.
+//! With a threshold that is too small for a verdict, all layouts are sampled; their rows
+//! are in `work.layouts.csv`. *slow / fast* are the 90th and the 10th percentile of the
+//! layouts. The folder `work` next to this file is a suite of small workloads of well-known
+//! crates.
 
 #![allow(clippy::print_stdout, missing_docs)]
 

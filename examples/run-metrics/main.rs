@@ -1,14 +1,14 @@
-//! What a verdict about a benchmark of a suite costs, by the length of a run and by what
-//! is made of its samples, and which changes each such metric does not see.
+//! The cost of a verdict about a benchmark of a suite, by the length of a run and by the metric
+//! computed from its samples, and which changes each such metric misses.
 //!
 //! ```text
 //! cargo run --release --example run-metrics -- record --load NAME --seconds S OUT.csv EXECUTABLE...
 //! cargo run --release --example run-metrics -- study FILE.csv...
 //! ```
 //!
-//! The first records pairs of runs of criterion executables against themselves, as
-//! `cargo bench --no-run` leaves them. The second prints `docs/run-metrics.md` from such
-//! recordings; with the same files it prints the same again.
+//! The first command records pairs of runs of criterion executables against themselves, as built by
+//! `cargo bench --no-run`. The second one prints `docs/run-metrics.md` from such recordings; its
+//! output depends on the files only.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What can be made of the samples of a run.
+//! The metrics that can be computed from the samples of a run.
 
 use cargo_cbdr::stats::empirical::sorted;
 

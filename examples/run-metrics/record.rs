@@ -62,7 +62,7 @@ impl<'a> Suite<'a> {
         for executable in executables {
             let executable = std::path::absolute(executable)?;
             let names = suite.list(&executable)?;
-            // A name that holds the time can't be asked for.
+            // A name that contains the time can't be requested.
             let again = suite.list(&executable)?;
             for name in names.into_iter().filter(|name| again.contains(name)) {
                 // Rows know a benchmark by its name.

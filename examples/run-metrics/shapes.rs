@@ -1,5 +1,5 @@
-//! Which changes a metric does not see: recorded runs, with a change of shape planted
-//! into the samples of the head.
+//! Which changes a metric misses: recorded runs, with a change of shape planted into
+//! the samples of the head.
 
 use cargo_cbdr::stats::empirical::{nearest, sorted};
 use cargo_cbdr::stats::estimator::{Decision, Running};
@@ -185,7 +185,7 @@ pub fn hits(iterations: f64, probability: f64, random: &mut Random) -> f64 {
     }
 }
 
-/// Of many comparisons, how many said what.
+/// The number of comparisons with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Said {
     pub comparisons: u32,

@@ -1,4 +1,4 @@
-//! What there is to say of a metric's result.
+//! Remarks on a metric's result.
 
 use crate::model::layouts::Placing;
 use crate::model::notice::{Notice, Remark};

@@ -1,17 +1,18 @@
-//! Who goes first in each pair.
+//! Which side goes first in each pair.
 //!
-//! The seed tosses a coin for each pair, so nobody can foresee the order without it. The
-//! evidence rests on that: given all that was measured before, base and head are as likely
-//! to have swapped their places in a pair as not. In blocks of two pairs, one in each order,
-//! the second order would follow from the first, and noise by which a fast run tends to
-//! follow a slow one would add up: 5.7 % instead of 5 % wrong verdicts on recorded timings.
+//! The seed tosses a coin for each pair, so the order is unpredictable without it. The
+//! evidence depends on that: given all earlier measurements, base and head are equally
+//! likely to come first in a pair. In blocks of two pairs, one in each order, the second
+//! order would follow from the first, and noise by which a fast run tends to follow a slow
+//! one would add up: 5.7 % instead of 5 % wrong verdicts on recorded timings.
 
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 
 impl Shard {
-    /// The seed of the shard's order, below 2^53, from that of the whole: the
-    /// orders of the shards of one seed are independent of each other.
+    /// The seed of the shard's order, below 2^53, derived from that of the
+    /// whole comparison: the orders of shards with the same seed are
+    /// independent of each other.
     pub(crate) fn seed(self, seed: u64) -> u64 {
         scramble(scramble(seed) ^ self.number) >> 11
     }
@@ -44,12 +45,12 @@ impl Schedule {
 
 /// The order of rounds in which each of several labels runs once.
 ///
-/// The first round has the order in which the labels were given, so that who
-/// reads the rows meets them in it; the others are shuffled by the seed. Two
-/// labels go in blocks of two rounds, as the sides of a comparison do. More of
-/// them go in blocks of as many rounds as there are labels: a Latin square
-/// with its rounds, its slots and its labels shuffled, so that after every
-/// block each label has had each slot equally often.
+/// The first round has the order in which the labels were given, so that the
+/// rows begin with it; the others are shuffled by the seed. Two labels run in
+/// blocks of two rounds, like the sides of a comparison. More than two run in
+/// blocks of as many rounds as there are labels: a Latin square with shuffled
+/// rounds, slots and labels, so that after every block each label has had each
+/// slot equally often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rounds {
     schedule: Schedule,
@@ -97,8 +98,8 @@ fn permutation(count: usize, state: &mut u64) -> Vec<usize> {
 }
 
 /// The output function of SplitMix64 (Steele, Lea and Flood, *Fast splittable
-/// pseudorandom number generators*, OOPSLA 2014). Written out, not taken from
-/// a crate, because a seed in a report must give the same order for ever.
+/// pseudorandom number generators*, OOPSLA 2014). Written out instead of using
+/// a crate, because a seed in a report must always give the same order.
 fn scramble(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -118,13 +119,13 @@ mod tests {
         assert_eq!(seeds.len(), 99);
         assert_eq!(of(1).pair_seed(3), of(1).pair_seed(3));
         assert_ne!(of(1).pair_seed(3), of(2).pair_seed(3));
-        // Whoever repeats a comparison by its seed gets the same lots, for ever.
+        // Repeating a comparison with its seed always gives the same order.
         assert_eq!([0, 1, 2].map(|pair| of(42).pair_seed(pair) % 1000), PINNED_LOTS);
     }
 
     #[test]
     fn no_order_follows_from_the_ones_before() {
-        // How often two neighbours in four pairs have which orders, over many seeds.
+        // How often two neighbours in four pairs have each combination of orders, over many seeds.
         let mut counts = [0; 16];
         for seed in 0..16_000 {
             let schedule = Schedule::new(seed, 3);

@@ -1,5 +1,5 @@
-//! The test of one metric of one benchmark, from its first pair to its verdict. A
-//! comparison that is running and an analysis of its samples share it.
+//! The test of one metric of one benchmark, from its first pair to its verdict,
+//! for running comparisons and for analyses of samples.
 
 use super::layouts::looks_slower;
 use crate::model::estimator::Estimator;
@@ -11,27 +11,27 @@ use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::NoiseShape;
 
-/// After this many pairs without a verdict the other estimators are dropped: together
-/// they cost several times as much as the one that decides.
+/// After this many pairs without a verdict, the other estimators are dropped, since
+/// together they cost several times as much as the one that decides.
 const MOST_PAIRS_OF_OTHERS: u64 = 100_000;
 
 /// With fewer pairs than this, an estimator that needs half of them is not worth a
 /// notice.
 const LEAST_PAIRS_OF_NOTICE: u64 = 30;
 
-/// A warning is given up after this many times the pairs of the verdict.
+/// The test for a warning is given up after this many times the pairs of the verdict.
 const WARNING_PATIENCE: u64 = 4;
 
 /// Whether the change is beyond the warning level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
-    /// Not asked: there is no verdict yet, or the estimate is below the level.
+    /// Not tested: there is no verdict yet, or the estimate is below the level.
     No,
-    /// Not known yet. The verdict came after this many pairs.
+    /// Undecided. The verdict was reached after this many pairs.
     Open(u64),
     /// It is.
     Given,
-    /// It is not, or more pairs would be needed than it is worth.
+    /// It is not, or deciding it would need too many pairs.
     Withdrawn,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct MetricTest {
     gate: Option<Gate>,
     running: Running,
     shape: NoiseShape,
-    /// Once it is known, no further pair is taken unless a warning is open.
+    /// Once it is known, no further pairs are needed unless a warning is undecided.
     verdict: Option<Verdict>,
-    /// Whether it is given up in favour of another way of asking.
+    /// Whether it is replaced by another test.
     is_set_aside: bool,
     warning: Warning,
-    /// Other estimators with the pairs that each needed for a verdict: the mean, which
-    /// is always shown, and all of them if the metric gates.
+    /// Other estimators, with the number of pairs that each needed for a verdict: the
+    /// mean, which is always shown, and all of them if the metric gates.
     others: Vec<(Running, Option<u64>)>,
 }
 
@@ -69,7 +69,7 @@ impl MetricTest {
             limits.flatten().for_each(|limit| running.watch(limit));
             running
         };
-        // `Min` takes minima, from which the others would estimate something else.
+        // `Min` gets minima, from which the others would estimate something else.
         let comparable = |other: &Estimator| {
             (gate.is_some() || *other == Estimator::Mean)
                 && *other != estimator
@@ -117,8 +117,8 @@ impl MetricTest {
         all.find(|running| running.estimator() == Estimator::Mean).map(Running::summary)
     }
 
-    /// The result when sampling is over: also with findings about the noise, and with
-    /// another estimator that would have needed less than half of the pairs.
+    /// The result at the end of sampling: also with findings about the noise, and
+    /// with another estimator that would have needed less than half of the pairs.
     pub(crate) fn end(&self) -> MetricResult {
         let mut findings = self.gate.as_ref().map(|_| self.shape.findings()).unwrap_or_default();
         findings.retain(|finding| finding.matters_to(self.running.estimator()));
@@ -129,8 +129,8 @@ impl MetricTest {
         MetricResult { findings, earlier, ..self.result() }
     }
 
-    /// Raises the level of an alarm, if the test is undecided. Returns the verdict that this
-    /// brings, if it does.
+    /// Raises the level of an alarm, if the test is undecided. Returns the verdict, if that
+    /// decides it.
     pub(crate) fn relax(&mut self, levels: Levels) -> Option<Verdict> {
         let gate = self.gate.as_ref().filter(|_| self.verdict.is_none() && !self.is_set_aside)?;
         self.running.relax(levels);
@@ -149,7 +149,7 @@ impl MetricTest {
         self.verdict
     }
 
-    /// How many pairs it has.
+    /// The number of its pairs.
     pub(super) fn pairs(&self) -> u64 {
         self.running.pairs()
     }
@@ -165,24 +165,24 @@ impl MetricTest {
         is_undecided && !self.is_set_aside || matches!(self.warning, Warning::Open(_))
     }
 
-    /// Whether it is open and looks slower for long (see [`looks_slower`]).
+    /// Whether it is undecided and has looked slower for long (see [`looks_slower`]).
     pub(super) fn looks_slower(&self, least: u64) -> bool {
         let is_open = self.verdict.is_none() && !self.is_set_aside;
         let threshold = self.threshold().filter(|_| is_open);
         threshold.is_some_and(|threshold| looks_slower(&self.running, threshold, least))
     }
 
-    /// Takes no further pairs: it is asked about in another way, and has no verdict here.
+    /// Ends the test without a verdict, because another test replaces it.
     pub(super) fn set_aside(&mut self) {
         self.is_set_aside = true;
     }
 
-    /// Whether it was given up in favour of another way of asking.
+    /// Whether it was replaced by another test.
     pub(crate) fn is_set_aside(&self) -> bool {
         self.is_set_aside
     }
 
-    /// Takes a pair, of which `first` ran first. Does nothing once the test is decided:
+    /// Adds a pair in which `first` ran first. Does nothing once the test is decided:
     /// its result is that of the pairs that decided it.
     pub(crate) fn push(&mut self, base: f64, head: f64, first: Side) {
         if (self.verdict.is_some() || self.is_set_aside) && !self.is_open() {
@@ -233,7 +233,7 @@ impl MetricTest {
             self.others.retain(|(other, needed)| is_mean(other) || needed.is_some());
         }
         let limit = self.threshold();
-        // Exact enough to tell half of the pairs.
+        // Exact enough to recognise half of the pairs.
         let looks = pairs.is_multiple_of((pairs / 128).max(1));
         for (other, needed) in &mut self.others {
             if needed.is_none() || is_mean(other) {
@@ -245,10 +245,10 @@ impl MetricTest {
         }
     }
 
-    /// How far from the threshold a change has to be, as a fraction, to be told from it
+    /// How far from the threshold a change has to be, as a fraction, for a verdict
     /// within `pairs` pairs at this noise: half the width of the interval by then, which
-    /// shrinks with the root of the pairs (in truth a little slower, by the logarithm).
-    /// `None` if that can't be told.
+    /// shrinks with the square root of the pairs (actually a little slower, by a
+    /// logarithm). `None` if unknown.
     pub(crate) fn reach(&self, pairs: u64) -> Option<f64> {
         let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
         let half = 0.5 * (upper? - lower?);
@@ -256,7 +256,7 @@ impl MetricTest {
         (shrunk > 0.0 && shrunk.is_finite()).then_some(shrunk)
     }
 
-    /// When the verdict is to be expected; never without a threshold.
+    /// When the verdict is expected; never without a threshold.
     pub(crate) fn forecast(&self) -> Forecast {
         let limit = match (self.warning, &self.gate) {
             (Warning::Open(_), Some(gate)) => gate.warn,
@@ -266,9 +266,9 @@ impl MetricTest {
     }
 }
 
-/// The estimator of a metric, given the one that was asked for. A simulated count has
-/// no slow tails, so the robust estimator's guard against them would only cost pairs:
-/// such a metric is decided by its mean.
+/// The estimator of a metric, given the requested one. A simulated count has no slow
+/// tails, so the robust estimator's guard against them would only cost pairs: such a
+/// metric is decided by its mean.
 pub(crate) fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
     match asked {
         Estimator::Robust if metric.is_simulated() => Estimator::Mean,

@@ -1,48 +1,49 @@
-//! How long a run of a benchmark is to be: the length with which a verdict costs the
+//! How long a run of a benchmark should be: the length with which a verdict takes the
 //! least time.
 //!
-//! A verdict costs the seconds of a pair times the pairs that it needs, and these are in
-//! proportion to the variance of the logarithm of head/base. Longer runs average over
-//! more iterations, but their two members are further apart, and more of what disturbs
-//! the machine falls into them. Which of it wins depends on the benchmark and on the
-//! machine, so a few pairs of each length are tried. They decide nothing else.
+//! A verdict takes the time of a pair multiplied by the number of pairs, which is
+//! proportional to the variance of the logarithm of head/base. Longer runs average over
+//! more iterations, but the two runs of a pair are further apart, and include more
+//! disturbances of the machine. Which effect prevails depends on the benchmark and on
+//! the machine, so a few pairs of each length are tried. They decide nothing else.
 
 use std::time::Duration;
 
 use crate::model::run_length::RunLength;
 use crate::stats::empirical::{median, sorted};
 
-/// The lengths that are tried, milliseconds. Which come, depends on those before.
+/// The lengths to try, milliseconds. Each depends on the results of those before.
 const LENGTHS: [u64; 5] = [1, 3, 10, 30, 100];
 
-/// How many pairs of each length are tried.
+/// The number of pairs to try for each length.
 const PAIRS: usize = 8;
 
-/// A length that is so many times as dear as the best one ends the trial: longer ones
-/// would be dearer still. Chance alone often makes a factor of 2 with so few pairs.
+/// A length that costs this many times as much as the best one ends the trial, since
+/// longer ones would cost even more. Chance alone often causes a factor of 2 with so
+/// few pairs.
 const CLEARLY: f64 = 3.0;
 
-/// The part of the time until the verdicts that the trial of one more length may take.
+/// The fraction of the time until the verdicts that the trial of another length may take.
 const STAKE: f64 = 0.5;
 
-/// Pairs that a verdict needs, for each variance of as much as the square of the
-/// threshold, where nothing has changed: see `docs/error-rates.md`.
+/// The number of pairs for a verdict if nothing has changed, for a variance
+/// equal to the square of the threshold: see `docs/error-rates.md`.
 const PAIRS_PER_VARIANCE: f64 = 9.0;
 
-/// The part of the absolute deviations that counts, the smaller ones: a quarter of the
-/// pairs may be disturbed.
+/// The fraction of the absolute deviations that counts, the smaller ones: a quarter of
+/// the pairs may be disturbed.
 const CALM: f64 = 0.75;
 
 /// The mean of the smaller three quarters of the absolute deviations of a standard normal
 /// variable: 2/0.75 (f(0) - f(q)) with the density f and its quantile q at 0.875.
 const CALM_MEAN: f64 = 0.5149;
 
-/// What is asked of one metric of one benchmark.
+/// The test of one metric of one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Question {
     /// The largest change that passes, a fraction.
     pub(crate) threshold: f64,
-    /// The least number of pairs with which it can be decided.
+    /// The minimum number of pairs for a verdict.
     pub(crate) least: u64,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Length {
 }
 
 /// The trial of the lengths for one group of benchmarks. The caller measures a pair of
-/// the [next](Trial::next) length and [pushes](Trial::push) what it showed.
+/// the [next](Trial::next) length and [pushes](Trial::push) the result.
 #[derive(Debug)]
 pub(crate) struct Trial {
     questions: Vec<Question>,
@@ -79,13 +80,13 @@ impl Trial {
         Trial { questions, tried: vec![first], is_over: false }
     }
 
-    /// The length of the next pair; none once it is clear which one is the best.
+    /// The length of the next pair; `None` once the best one is known.
     pub(crate) fn next(&self) -> Option<Duration> {
         let length = LENGTHS.get(self.tried.len() - 1).filter(|_| !self.is_over)?;
         Some(Duration::from_millis(*length))
     }
 
-    /// Takes a pair of the next length: how long it took, and head/base for each question.
+    /// Adds a pair of the next length: its time, and head/base for each question.
     pub(crate) fn push(&mut self, seconds: f64, ratios: &[f64]) {
         let Some(attempt) = self.tried.last_mut() else { return };
         attempt.seconds.push(seconds);
@@ -105,7 +106,7 @@ impl Trial {
         else {
             return;
         };
-        // A pair of the next length takes at most so many times as long.
+        // A pair of the next length takes at most this many times as long.
         let factor = LENGTHS
             .get(self.tried.len())
             .map(|next| *next as f64 / LENGTHS[self.tried.len() - 1] as f64);
@@ -118,7 +119,7 @@ impl Trial {
         }
     }
 
-    /// The best of the lengths that were tried; none without a whole attempt.
+    /// The best of the lengths that were tried; `None` without a complete attempt.
     pub(crate) fn best(&self) -> Option<Length> {
         let whole = self.tried.iter().zip(LENGTHS).filter(|(one, _)| one.seconds.len() == PAIRS);
         let cost = |one: &Attempt| one.cost(&self.questions);
@@ -139,7 +140,7 @@ impl Attempt {
         median(&sorted(self.seconds.iter().copied())).unwrap_or(f64::INFINITY)
     }
 
-    /// How many pairs each question is expected to need.
+    /// The expected number of pairs for each question.
     fn pairs<'a>(&'a self, questions: &'a [Question]) -> impl Iterator<Item = f64> + 'a {
         self.logarithms.iter().zip(questions).map(|(logarithms, question)| {
             let deviation = deviation(logarithms);
@@ -147,13 +148,13 @@ impl Attempt {
         })
     }
 
-    /// Whether every question is answered with the least number of pairs, so that longer
+    /// Whether the minimum number of pairs is enough for every question, so that longer
     /// runs would gain nothing.
     fn is_least(&self, questions: &[Question]) -> bool {
         self.pairs(questions).zip(questions).all(|(pairs, one)| pairs <= one.least as f64)
     }
 
-    /// Seconds until all questions are answered.
+    /// The time until all verdicts, seconds.
     fn cost(&self, questions: &[Question]) -> f64 {
         let pairs = self.pairs(questions).zip(questions);
         let pairs = pairs.map(|(pairs, one)| pairs.max(one.least as f64)).fold(1.0, f64::max);
@@ -161,8 +162,8 @@ impl Attempt {
     }
 }
 
-/// The standard deviation of normal noise that is as wide in its middle: what disturbs a
-/// quarter of the pairs does not count. Infinite if a value is none.
+/// The standard deviation of normal noise with the same central part: disturbances of a
+/// quarter of the pairs do not count. Infinite if a value is not a number.
 fn deviation(values: &[f64]) -> f64 {
     if values.iter().any(|value| !value.is_finite()) {
         return f64::INFINITY;
@@ -180,7 +181,7 @@ mod tests {
 
     const QUESTION: Question = Question { threshold: 0.02, least: 14 };
 
-    /// Tries runs with a start-up of 5 ms and this noise of a pair. Returns the length,
+    /// Tries runs with a start-up of 5 ms and this noise per pair. Returns the length,
     /// and the lengths of all pairs.
     fn choose(seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
         let mut random = TestNoise::seeded(seed);
@@ -203,8 +204,8 @@ mod tests {
         assert_eq!(tried, [1; PAIRS]);
     }
 
-    /// How much dearer the lengths that are chosen make a verdict than the best one, on
-    /// average, and the lengths.
+    /// By how much the chosen lengths make a verdict more expensive than the best one,
+    /// on average, and the lengths.
     fn regret(noise: impl Fn(f64) -> f64) -> (f64, Vec<u128>) {
         let cost = |time: f64| (5.0 + 1.5 * time) * noise(time).powi(2);
         let best = LENGTHS.map(|time| cost(time as f64)).into_iter().fold(f64::MAX, f64::min);
@@ -251,7 +252,7 @@ mod tests {
         }
         assert_eq!(trial.next(), Some(Duration::from_millis(3)));
         assert!(trial.best().is_some());
-        // From zero to something has no logarithm: it stays undecided, and ends.
+        // From zero to something, there is no logarithm: it stays undecided, and ends.
         let mut zero = Trial::new(vec![QUESTION]);
         while zero.next().is_some() {
             zero.push(0.01, &[f64::INFINITY]);

@@ -1,8 +1,8 @@
-//! Runs the program of a benchmark, again and again.
+//! Runs the program of a benchmark repeatedly.
 //!
-//! A run is one process of one side ([`SideProgram`]). A measurement is as many runs as
-//! the clock and the estimator need, of every kind ([`Pass`]) that the metrics need. It
-//! ends with readings or with a [`Stop`].
+//! A run is one process of one side ([`SideProgram`]). A measurement consists of as
+//! many runs as the clock and the estimator need, of every kind ([`Pass`]) that the
+//! metrics need. It returns readings or a [`Stop`].
 
 mod fold;
 mod hooks;
@@ -67,11 +67,11 @@ pub struct Context<'a> {
 /// Why a measurement has no values.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The deadline came first, and the run was ended.
+    /// The deadline was reached, and the run was stopped.
     OutOfTime,
-    /// A signal came first, and the run was ended.
+    /// A signal arrived, and the run was stopped.
     Interrupted,
-    /// The program failed, or its run could not be made or read.
+    /// The program failed, could not be run, or its output could not be read.
     Error(Error),
 }
 
@@ -100,38 +100,38 @@ impl Stop {
 /// How many plain runs make a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// How many means the best is taken of.
+    /// The number of means of which the best is used.
     best_of: u32,
-    /// How many runs make a mean.
+    /// The number of runs per mean.
     repetitions: u32,
 }
 
 impl Effort {
-    /// How many runs that are in all.
+    /// The total number of runs.
     pub(crate) fn runs(self) -> u32 {
         self.repetitions.saturating_mul(self.best_of)
     }
 }
 
-/// How a benchmark is measured: what its sides have in common, and what their runs
-/// left to say.
+/// How a benchmark is measured: what its sides have in common, and notices about
+/// their runs.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     pub(crate) benchmark: &'a Benchmark,
-    /// Where its numbers come from.
+    /// The sources of its values.
     pub(crate) meters: Meters,
-    /// The kinds of runs whose metrics are no longer of interest.
+    /// The kinds of runs whose metrics are no longer needed.
     pub(crate) done: Vec<Pass>,
     /// How many plain runs make a measurement.
     repetitions: u32,
-    /// How many processes its runs left behind so far.
+    /// The number of processes that its runs have left behind so far.
     pub(crate) left_behind: u64,
-    /// What the user should know of its runs and has not been shown yet.
+    /// Notices about its runs that have not been shown yet.
     pub(crate) notices: Vec<RunNotice>,
 }
 
 impl<'a> Execution<'a> {
-    /// Finds out whether this machine can measure what is asked of it; `program` is that
+    /// Determines whether this machine can measure what is requested; `program` is that
     /// of the head.
     pub(crate) fn new(benchmark: &'a Benchmark, program: &SideProgram) -> Result<Self, Error> {
         // A program that reports benchmarks has no metrics of its own.
@@ -160,11 +160,11 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Takes out the metrics that this machine does not have and that are not among
-    /// those `reported`: of what is only shown as notices.
+    /// Removes the metrics that this machine lacks and that are not `reported`;
+    /// returns notices about those that do not gate.
     ///
     /// # Errors
-    /// When one of them gates.
+    /// If one of them gates.
     pub(crate) fn take_refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         for refusal in self.meters.take_refused() {
@@ -181,20 +181,20 @@ impl<'a> Execution<'a> {
         Ok(notices)
     }
 
-    /// Whether all that decides is known without a run.
+    /// Whether all gating metrics are known without a run.
     pub(crate) fn needs_no_run(&self) -> bool {
         self.benchmark.gates.iter().all(|gate| meter::needs_no_run(&gate.metric))
     }
 
-    /// How many unmeasured runs of each of these programs come first: at least one if
-    /// only a run reports which benchmarks there are.
+    /// The number of unmeasured runs of each of these programs at the beginning: at
+    /// least one if only a run shows which benchmarks exist.
     pub(crate) fn warmup<'p>(&self, programs: impl IntoIterator<Item = &'p SideProgram>) -> u32 {
         let reports = |program: &SideProgram| program.harness.dialect != Dialect::Plain;
         self.benchmark.warmup.max(u32::from(programs.into_iter().any(reports)))
     }
 
-    /// Runs a program once, with all benchmarks that match the filter, each of which is
-    /// measured for so long if the harness can be told.
+    /// Runs a program once, with all benchmarks that match the filter, each measured
+    /// for `length` if that can be set.
     pub(crate) fn run_all(
         &mut self,
         program: &mut SideProgram,
@@ -215,7 +215,7 @@ impl<'a> Execution<'a> {
         self.measure(program, Effort { best_of: 1, repetitions: 1 }, None, context)
     }
 
-    /// Leaves out all kinds of runs but the plain one from now on.
+    /// Omits all kinds of runs except the plain one from now on.
     pub(crate) fn only_plain_runs(&mut self) {
         let slow = self.meters.passes().into_iter().filter(|pass| *pass != Pass::Plain);
         self.done = slow.collect();
@@ -228,7 +228,7 @@ impl<'a> Execution<'a> {
 
     /// Measures a program with the benchmarks that are selected: the best of several means
     /// of several plain runs, and one run of every other kind. A run may take as long as the
-    /// benchmark's timeout says; running into the deadline is no failure.
+    /// benchmark's timeout; reaching the deadline is not a failure.
     pub(crate) fn measure(
         &mut self,
         program: &mut SideProgram,
@@ -258,7 +258,7 @@ impl<'a> Execution<'a> {
         Ok(measured)
     }
 
-    /// Runs a program once, with the benchmarks that it is to run.
+    /// Runs a program once, with the benchmarks that it should run.
     fn run(
         &mut self,
         pass: Pass,
@@ -273,8 +273,9 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Runs a program once, with the benchmarks that are selected, and watches what it does;
-    /// or remembers that. `None` where it can't be watched, or not until the deadline.
+    /// Runs a program once, with the benchmarks that are selected, and traces what it does,
+    /// unless that is already known. `None` if it can't be traced, or not before the
+    /// deadline.
     pub(crate) fn watch(
         &mut self,
         program: &mut SideProgram,
@@ -291,7 +292,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts the instructions
-    /// of its functions. `None` where that can't be, or not until the deadline.
+    /// of its functions. `None` if that is impossible, or not finished before the deadline.
     pub(crate) fn profile(
         &mut self,
         program: &mut SideProgram,
@@ -363,8 +364,8 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Runs a program once, and gives what was measured from outside. What it reports is
-    /// not read.
+    /// Runs a program once, and returns what was measured from outside. Its output is
+    /// not parsed.
     fn run_process(
         &mut self,
         pass: Pass,
@@ -399,9 +400,9 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
     }
 }
 
-/// Which of the metrics that are measured gate. If nobody named any, another may stand in
-/// for the usual one. `names` are those of the benchmark that measures them, beside its
-/// program's; waivers may use any of them.
+/// Which of the measured metrics gate. If none was named, another one may replace the
+/// default. `names` are those of the benchmark, besides its program's; waivers may use
+/// any of them.
 pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
     let stand_in = stand_in(measured).filter(|_| benchmark.stands_in);
     let gates = benchmark.gates.iter().map(|gate| match stand_in {
@@ -412,7 +413,7 @@ pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) 
     gates.map(|gate| waived(benchmark, gate, names)).collect()
 }
 
-/// A gate with the waiver for it, if there is one.
+/// A gate with its waiver, if any.
 pub(crate) fn waived(benchmark: &Benchmark, gate: Gate, names: &[&str]) -> Gate {
     let names = [names, &[benchmark.name.as_str()]].concat();
     let mut waivers = benchmark.waivers.iter();

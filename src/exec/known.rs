@@ -1,5 +1,5 @@
-//! Answers of other days, in a file of the cache. They save time and decide nothing: who
-//! reads a wrong one measures a little longer.
+//! Earlier results, in a file of the cache. They save time but decide nothing: with a
+//! wrong one, measuring only takes a little longer.
 
 use std::path::{Path, PathBuf};
 
@@ -7,30 +7,30 @@ use crate::exec::machine;
 use crate::exec::process::tick;
 use crate::exec::system::digest;
 
-/// How many answers a file keeps.
+/// The maximum number of results in a file.
 const KEPT: usize = 200;
 
-/// One answer in a file of them, a line each: the key and the answer.
+/// One result in a file, with one line each: the key and the result.
 pub(crate) struct Known {
     path: PathBuf,
     key: String,
 }
 
 impl Known {
-    /// The answer for `parts`, on this machine, in the file `path`.
+    /// The result for `parts`, on this machine, in the file `path`.
     pub(crate) fn new(path: &Path, parts: &[&str]) -> Self {
         let text = format!("{}\n{}\n{}", machine::identity(), tick(), parts.join("\n"));
         Known { path: path.to_owned(), key: digest(text.as_bytes()) }
     }
 
-    /// The answer, if it is known.
+    /// The result, if it is known.
     pub(crate) fn read(&self) -> Option<String> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let found = text.lines().rev().find_map(|line| line.strip_prefix(&self.key))?;
         Some(found.trim().to_owned())
     }
 
-    /// Keeps an answer without line ends; that it can't be kept is no trouble.
+    /// Stores a result without line breaks; errors are ignored.
     pub(crate) fn write(&self, answer: &str) {
         if self.read().as_deref() == Some(answer) {
             return;

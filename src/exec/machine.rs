@@ -1,5 +1,5 @@
-//! Facts about this machine, from `/proc` and `/sys` on Linux. What they do not
-//! tell (on other systems, or in a container) is `None`.
+//! Properties of this machine, from `/proc` and `/sys` on Linux. What is
+//! unknown (on other systems, or in a container) is `None`.
 
 mod cpuinfo;
 mod description;
@@ -11,7 +11,7 @@ pub use description::{Description, describe, host};
 
 use crate::exec::process::ticks::Ticks;
 
-/// What matters to measurements.
+/// The properties that matter to measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The processor.
@@ -30,7 +30,7 @@ pub struct Machine {
     pub smt: Option<bool>,
     /// How far address spaces are randomised: 0 not at all, 2 fully.
     pub randomisation: Option<u64>,
-    /// Who may use performance counters: everybody at -1, at 2 everybody for their
+    /// Who may use performance counters: at -1 everybody, at 2 everybody for their
     /// own code in user mode, at 3 or more nobody without the capability.
     pub perf_event_paranoid: Option<i64>,
     /// The source of the monotonic clock, such as `tsc`.
@@ -43,7 +43,7 @@ pub struct Machine {
     pub on_battery: Option<bool>,
     /// Memory, bytes.
     pub memory: Option<u64>,
-    /// What its control groups allow.
+    /// The limits of its control groups.
     pub limits: CgroupLimits,
 }
 
@@ -65,14 +65,14 @@ pub struct Processor {
 /// The limits of this process's control group and of all groups above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CgroupLimits {
-    /// The time of how many processors it may use before it is suspended.
+    /// The number of processors whose time it may use before it is suspended.
     pub processors: Option<f64>,
     /// Memory, bytes.
     pub memory: Option<u64>,
 }
 
 impl Machine {
-    /// Reads the facts below `root`, which is `/` except in tests.
+    /// Reads the properties below `root`, which is `/` except in tests.
     pub fn read(root: &Path) -> Self {
         let files = SystemFiles(root);
         let cpu = "sys/devices/system/cpu";
@@ -114,7 +114,7 @@ impl SystemFiles<'_> {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// What follows the first `name` and its colon or equals sign in a file.
+    /// The text after the first `name` and its colon or equals sign in a file.
     fn field(&self, path: &str, name: &str) -> Option<String> {
         self.text(path)?.lines().find_map(|line| {
             let (key, value) = line.split_once([':', '='])?;
@@ -173,7 +173,7 @@ impl SystemFiles<'_> {
         known
     }
 
-    /// The least limits of this process's group and the groups above it.
+    /// The smallest limits of this process's group and the groups above it.
     fn limits(&self) -> CgroupLimits {
         let groups = self.text("proc/self/cgroup").unwrap_or_default();
         let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or("");
@@ -206,7 +206,7 @@ fn least<N>(one: Option<N>, other: Option<N>, min: fn(N, N) -> N) -> Option<N> {
     }
 }
 
-/// How many numbers are in a list such as `0-3,8`.
+/// The number of numbers in a list such as `0-3,8`.
 fn count(list: &str) -> Option<u64> {
     let size = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -247,7 +247,7 @@ fn processor(info: &CpuInfo) -> Processor {
 /// its architecture, and on Linux its model and instruction sets.
 ///
 /// # Errors
-/// When it can't be read now, though it is there.
+/// If it exists but can't be read.
 pub(crate) fn processor_features() -> std::io::Result<String> {
     const NAMES: [&str; 13] = [
         "vendor_id",

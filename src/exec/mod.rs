@@ -1,4 +1,4 @@
-//! Runs programs and reads what they measured.
+//! Runs programs and parses their results.
 
 pub mod execution;
 pub mod harness;

@@ -1,7 +1,7 @@
-//! Differences among systems that std leaves to its callers: the bytes of a path,
-//! links, permissions. Also files that are replaced as a whole ([`Place`]).
-//! What a system does not have is `None` or an error, never a guess. (Processes
-//! are in [`crate::exec::process`].)
+//! Differences between operating systems that std leaves to its callers: the
+//! bytes of a path, links, permissions. Also files that are replaced as a whole
+//! ([`Place`]). What a system does not have is `None` or an error, never a guess.
+//! (Processes are in [`crate::exec::process`].)
 
 mod digest;
 mod place;
@@ -17,20 +17,20 @@ pub use digest::digest;
 pub use digest::{digest_file, hex};
 pub use place::{Place, Staged};
 
-/// A number that nobody knows beforehand.
+/// An unpredictable number.
 pub fn random() -> u64 {
     // The standard library's keys come from the system's random numbers.
     RandomState::new().build_hasher().finish()
 }
 
-/// Whether executables here are ELF files, linked by a program that is called as GNU's
-/// linker is, and `/bin/sh` runs scripts.
+/// Whether executables are ELF files, linked by a program with the interface of GNU's
+/// linker, and `/bin/sh` runs scripts.
 pub(crate) const LINKS_AS_GNU: bool = cfg!(target_os = "linux");
 
 /// The environment variable with the user's home folder.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
-/// Whether a line of text ends with a line feed alone, as git has it.
+/// Whether lines of text end with a line feed only, as in git.
 pub(crate) const HAS_PLAIN_LINE_ENDS: bool = cfg!(unix);
 
 /// A path as git writes it: as its bytes, on Windows as UTF-8 with slashes.
@@ -71,11 +71,11 @@ pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
     text.to_string_lossy().replace(old, new).into()
 }
 
-/// Makes a symbolic link at `at` that leads to `to`.
+/// Creates a symbolic link at `at` that points to `to`.
 ///
 /// # Errors
-/// When the system refuses it, as Windows does unless the user has the right (as in
-/// Developer Mode).
+/// If the system does not allow it, such as Windows without the permission (granted
+/// in Developer Mode).
 pub(crate) fn link(to: &Path, at: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -90,8 +90,8 @@ pub(crate) fn link(to: &Path, at: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes or changes the link to a folder at `at`, in one step except on Windows,
-/// where there is no link for a moment.
+/// Creates or changes the link to a folder at `at`, atomically except on
+/// Windows, where there is no link for a moment.
 ///
 /// # Errors
 /// As [`link`].
@@ -113,7 +113,7 @@ fn remove_link(at: &Path) {
     }
 }
 
-/// The permission bits of a file; `None` where files have none.
+/// The permission bits of a file; `None` if files have none.
 pub(crate) fn mode(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -126,7 +126,7 @@ pub(crate) fn mode(file: &Metadata) -> Option<u32> {
     }
 }
 
-/// The number of the user who owns a file; `None` where users have no number.
+/// The user id of a file's owner; `None` if users have no ids.
 pub(crate) fn owner(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -139,15 +139,15 @@ pub(crate) fn owner(file: &Metadata) -> Option<u32> {
     }
 }
 
-/// Whether a path stays below `root`: it has no `..`, and no folder on the way to it
-/// is a link.
+/// Whether a path stays below `root`: it has no `..`, and none of its folders is a
+/// link.
 pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let mut folders = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
     is_plain && folders.all(|part| !root.join(part).is_symlink())
 }
 
-/// What git's index recognises an unchanged file by.
+/// The stamp by which git's index recognises an unchanged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stamp {
     /// The lower bits of its inode number.
@@ -158,7 +158,7 @@ pub(crate) struct Stamp {
     pub(crate) changed: (i32, u32),
 }
 
-/// The stamp of a file; `None` where std does not tell it.
+/// The stamp of a file; `None` if std does not have it.
 pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
     #[cfg(unix)]
     {
@@ -176,7 +176,7 @@ pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
     }
 }
 
-/// Whether a file is a named pipe, the opening of which waits for its other end.
+/// Whether a file is a named pipe; opening it would block until its other end is opened.
 pub fn is_pipe(file: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -189,12 +189,12 @@ pub fn is_pipe(file: &Metadata) -> bool {
     }
 }
 
-/// Whether its owner may execute a file; `None` where files have no permissions.
+/// Whether its owner may execute a file; `None` if files have no permissions.
 pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
     mode(file).map(|mode| mode & 0o100 != 0)
 }
 
-/// The permissions with these bits; `None` where files have none.
+/// The permissions with these bits; `None` if files have none.
 pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
     #[cfg(unix)]
     {
@@ -207,10 +207,10 @@ pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
     }
 }
 
-/// Removes a file or folder by `how`, a function that does; it may be gone already.
+/// Removes a file or folder by the function `how`; it may already be gone.
 ///
 /// # Errors
-/// When the system refuses it.
+/// If the system does not allow it.
 pub(crate) fn remove_by(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     match how(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -218,11 +218,11 @@ pub(crate) fn remove_by(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> i
     }
 }
 
-/// Makes a folder and the missing ones above it, for the user alone where folders
-/// have permissions.
+/// Creates a folder and its missing parents, accessible to the user only if
+/// folders have permissions.
 ///
 /// # Errors
-/// When the system refuses it.
+/// If the system does not allow it.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -233,7 +233,7 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
 /// Sets when a file was last changed, even if it may not be written to.
 ///
 /// # Errors
-/// When the file belongs to another user or does not exist.
+/// If the file belongs to another user or does not exist.
 pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -247,11 +247,11 @@ pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     options.open(path)?.set_modified(time)
 }
 
-/// The absolute path without links, in a spelling that other programs understand:
-/// on Windows `C:\a`, where std has `\\?\C:\a`.
+/// The absolute path without links, in a form that other programs understand: on
+/// Windows `C:\a`, where std has `\\?\C:\a`.
 ///
 /// # Errors
-/// When `path` does not exist.
+/// If `path` does not exist.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }

@@ -275,7 +275,7 @@ mod tests {
         let noise = |size: f64| {
             let mut test = NoiseTest::new(&request, 0, 1);
             for pair in 0..40 {
-                // A fixed pattern whose halves differ.
+                // Fixed patterns with periods of 8 and 5 pairs, so that they never line up.
                 let one = [1.0, -1.0, 0.5, -0.5, 0.2, -0.2, 1.5, -1.5][pair % 8] * size;
                 let other = [0.7, -0.7, -1.2, 1.2, 0.1][pair % 5] * size;
                 let walls = Pair { base: 0.1 + 0.1 * one, head: 0.1 + 0.1 * other };

@@ -223,7 +223,7 @@ pub enum Notice {
         /// The first line where they don't.
         line: u64,
     },
-    /// A notice about the tables that all shards of a comparison have in common.
+    /// A sentence about the tables, from the companions of the shards.
     OfShards {
         /// The sentence.
         text: String,

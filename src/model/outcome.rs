@@ -108,7 +108,7 @@ pub enum StoppedBy {
     NoBaseline,
 }
 
-/// How the two sides stand in one benchmark, or in one metric of it.
+/// Which sides have a benchmark, or a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -118,7 +118,7 @@ pub enum Status {
     New,
     /// Only the base has it.
     Removed,
-    /// Both have it, and do the same in it: nothing was measured.
+    /// Both have it, and the change does not affect it: nothing was measured.
     Unaffected,
 }
 
@@ -126,17 +126,17 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// By the rule of `compare`: valid however often it is looked at.
+    /// By the rule of `compare`, valid however often the result is looked at.
     Sequential,
-    /// By Student's and Fieller's intervals of pairs: valid for one look.
+    /// By Student's and Fieller's intervals for pairs, valid for a single look.
     Paired,
-    /// By Welch's and Fieller's intervals: valid for one look.
+    /// By Welch's and Fieller's intervals, valid for a single look.
     Welch,
-    /// By BenchmarkTools' judgement, which promises nothing.
+    /// By BenchmarkTools' judgement, without any guarantee.
     Judge,
 }
 
-/// BenchmarkTools' word on a ratio of two estimates.
+/// BenchmarkTools' judgement of a ratio of two estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
@@ -153,28 +153,28 @@ pub enum Judgement {
 pub struct Removed {
     /// The benchmark.
     pub benchmark: String,
-    /// The metric of it; none where the whole benchmark is gone.
+    /// Its metric; `None` if the whole benchmark was removed.
     pub metric: Option<String>,
 }
 
-/// What the pairs so far say. Nothing in it is NaN.
+/// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many pairs there were.
+    /// The number of pairs.
     #[serde(skip)]
     pub pairs: u64,
     /// The base's estimate, in the metric's unit: its mean, geometric mean or median.
     pub base: Option<f64>,
     /// The head's estimate, in the metric's unit.
     pub head: Option<f64>,
-    /// The change, head/base - 1, as a fraction. None of a base of zero (but zero to
-    /// zero is 0). The median's is that of the pairs' changes.
+    /// The change, head/base - 1, as a fraction. `None` for a base of zero (but zero
+    /// to zero is 0). For the median, the median of the pairs' changes.
     pub change: Option<f64>,
-    /// The lower bound of the change; none where there is none yet. It is
-    /// infinite where the base is zero and the head is not, in so many pairs
-    /// that this is no accident.
+    /// The lower bound of the change; `None` if there is none yet. It is
+    /// infinite if the base is zero and the head is not, in so many pairs that
+    /// this can't be chance.
     pub lower: Option<f64>,
-    /// The upper bound of the change; none where there is none yet.
+    /// The upper bound of the change; `None` if there is none yet.
     pub upper: Option<f64>,
 }
 
@@ -214,59 +214,57 @@ pub struct MetricResult {
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
-    /// Whether it decides, which it does where it has a threshold; of a removed
-    /// one, whether it would on the base.
+    /// Whether it gates, which it does if it has a threshold; for a removed
+    /// metric, whether it gates on the base.
     pub gates: bool,
-    /// The numbers: estimates in the metric's unit, the change and its bounds
-    /// as fractions. Of a gating metric they are those of the pair that
-    /// decided it.
+    /// The estimates in the metric's unit; the change and its bounds as
+    /// fractions. For a gating metric, those at the pair that decided it.
     #[serde(flatten)]
     pub summary: Summary,
     /// The largest change for the worse that passes, a fraction.
     pub threshold: Option<f64>,
-    /// The verdict, where the metric gates and this is not a shard.
+    /// The verdict, if the metric gates and this is not a shard.
     pub verdict: Option<Verdict>,
-    /// What was found over layouts, where that was asked; the other numbers are those of
-    /// the executables as built.
+    /// The result over layouts, if it was tested; the other numbers are those of the
+    /// executables as built.
     #[serde(skip)]
     pub layouts: Option<OverLayouts>,
-    /// Whether the change passes, and is beyond the warning level.
+    /// Whether the change passes, but is beyond the warning level.
     pub warned: bool,
     /// The waiver that the threshold comes from.
     pub(crate) waiver: Option<Waived>,
-    /// The plain mean's numbers of the same pairs, whichever the estimator; none of
-    /// minima.
+    /// The estimates by the plain mean of the same pairs, whatever the estimator;
+    /// `None` for minima.
     pub mean: Option<Summary>,
-    /// The difference of the means, of samples that are looked at once.
+    /// The difference of the means, for samples and a single look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<MeanDifference>,
-    /// BenchmarkTools' word, where that decides.
+    /// BenchmarkTools' judgement, if it decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
-    /// How many tests shared the error of an alarm when it was decided: fewer than there are
-    /// where regressions were found before.
+    /// The number of tests that shared the probability of a false alarm when it was decided:
+    /// fewer than all if regressions were found before.
     #[serde(skip)]
     pub shared_by: usize,
-    /// The change of the typical run, where a slow tail made the estimate.
+    /// The change of the typical run, if the estimate comes from a slow tail.
     #[serde(skip)]
     pub overruled: Option<f64>,
-    /// How many pairs have exactly the threshold's change and count for neither
-    /// side.
+    /// The number of pairs with exactly the change of the threshold, which
+    /// count for neither side.
     #[serde(skip)]
     pub(crate) ties: u64,
-    /// What about the noise matters, where the metric gates; none before the
-    /// end of the sampling.
+    /// Properties of the noise that matter, if the metric gates; none before
+    /// the end of sampling.
     #[serde(skip)]
     pub(crate) findings: Vec<Finding>,
-    /// Another estimator that would have needed less than half of the pairs
-    /// for its verdict, and how many.
+    /// Another estimator that would have needed less than half of the pairs for
+    /// its verdict, and the number of pairs.
     #[serde(skip)]
     pub(crate) earlier: Option<(Estimator, u64)>,
 }
 
 impl MetricResult {
-    /// The result of a metric that both sides measure, with nothing more to say
-    /// of it.
+    /// The result of a metric that both sides measure, without further details.
     pub fn new(
         metric: Metric,
         threshold: Option<f64>,
@@ -297,7 +295,7 @@ impl MetricResult {
         }
     }
 
-    /// The same result of a metric that gates, whose verdict is given elsewhere.
+    /// The same result for a metric that gates, but whose verdict is reached elsewhere.
     #[must_use]
     pub(crate) fn gated(self, gate: &Gate) -> Self {
         let threshold = Some(gate.limit());
@@ -318,8 +316,8 @@ impl MetricResult {
         self.gates && self.status == Status::Compared
     }
 
-    /// The change beyond which the metric has regressed, where it gates: the
-    /// threshold, or the fall that it allows where higher is better.
+    /// The change beyond which the metric is a regression, if it gates: the
+    /// threshold, or the decrease that it allows if higher is better.
     pub fn limit(&self) -> Option<f64> {
         Some(self.better.limit(self.threshold?))
     }
@@ -332,29 +330,29 @@ pub struct BenchmarkResult {
     pub name: String,
     /// Whether both sides have it.
     pub status: Status,
-    /// How many whole pairs were measured.
+    /// The number of complete pairs.
     pub pairs: u64,
-    /// How long a run measured it, seconds, where that could be chosen.
+    /// How long a run measured it, seconds, if that could be set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measurement_time: Option<f64>,
-    /// The labels of its sides, of samples.
+    /// The labels of its sides, for samples.
     #[serde(flatten)]
     pub labels: Option<Pair<String>>,
-    /// How they were compared, of samples.
+    /// How they were compared, for samples.
     #[serde(rename = "rule", skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// Its metrics.
     pub metrics: Vec<MetricResult>,
-    /// The names of those that were asked for besides the ones that gate.
+    /// The names of requested metrics that do not gate.
     #[serde(skip)]
     pub shown: Vec<String>,
-    /// What was found of some of them over layouts, by their names.
+    /// The results of some of them over layouts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layouts: BTreeMap<String, OverLayouts>,
 }
 
 impl BenchmarkResult {
-    /// A benchmark of which nothing was measured.
+    /// A benchmark without measurements.
     pub fn new(name: &str, status: Status) -> Self {
         let (name, metrics, layouts) = (name.to_owned(), Vec::new(), BTreeMap::new());
         BenchmarkResult {
@@ -370,16 +368,16 @@ impl BenchmarkResult {
         }
     }
 
-    /// Whether a metric of it has regressed.
+    /// Whether one of its metrics regressed.
     pub(crate) fn has_regressed(&self) -> bool {
         self.metrics.iter().any(|metric| metric.verdict == Some(Verdict::Regression))
     }
 }
 
-/// What the sampling of all benchmarks gave.
+/// The result of sampling all benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// The benchmarks, in the order in which they were asked for.
+    /// The benchmarks, in the order of the plan.
     pub benchmarks: Vec<BenchmarkResult>,
     /// Why it stopped.
     pub(crate) stopped_by: StoppedBy,
@@ -407,7 +405,7 @@ impl Sampled {
         metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
     }
 
-    /// Whole pairs of all benchmarks.
+    /// The complete pairs of all benchmarks.
     pub(crate) fn pairs(&self) -> u64 {
         self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()
     }
@@ -456,7 +454,7 @@ pub struct Outcome {
     /// The compiler of the head, if something was built; `None` for samples.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub toolchain: Option<Option<String>>,
-    /// What decided.
+    /// The policy that decided.
     #[serde(flatten)]
     pub policy: Policy,
     /// The seed of the order, for a shard that of the whole comparison; `None` for samples.
@@ -481,7 +479,7 @@ pub struct Outcome {
     /// The verdict is then a regression, although no metric has this verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likely_slower: Option<String>,
-    /// What gates on the base and is not measured on the head.
+    /// What gates on the base but is not measured on the head.
     pub removed: Vec<Removed>,
     /// Why benchmarks regressed, the largest regression first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -545,7 +543,7 @@ impl Outcome {
         self.metrics().filter(|(_, metric)| metric.decides())
     }
 
-    /// Whole pairs of all benchmarks.
+    /// The complete pairs of all benchmarks.
     pub fn pairs(&self) -> u64 {
         self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()
     }

@@ -136,7 +136,7 @@ pub enum Error {
         .place.file, .place.line
     )]
     NoLabels {
-        /// Where it stands.
+        /// Its position.
         place: Position,
         /// The name of the column.
         found: String,
@@ -144,7 +144,7 @@ pub enum Error {
     /// A row can't be parsed.
     #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
     Row {
-        /// Where it stands.
+        /// Its position.
         place: Position,
         /// Its column, counted from 1.
         column: usize,
@@ -190,7 +190,7 @@ pub enum Error {
     /// No column has the name of the metric.
     #[error("there is no column `{metric}`")]
     NoMetric {
-        /// What was asked for.
+        /// The requested metric.
         metric: String,
         /// What there is.
         metrics: Vec<String>,
@@ -209,7 +209,7 @@ pub enum Error {
         .place.file, .place.line
     )]
     Late {
-        /// Where it stands.
+        /// Its position.
         place: Position,
         /// The label.
         label: String,

@@ -1,4 +1,4 @@
-//! Which package and which target a table can mean.
+//! Which package and which target a table selects.
 
 use std::path::Path;
 
@@ -6,24 +6,23 @@ use super::error::{Error, instead_of};
 use super::table::Table;
 use crate::model::target::{Package, Target, TargetKind};
 
-/// The packages that a table can mean.
+/// The packages from which a table can choose.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice<'a> {
     /// The packages of the workspace.
     pub(crate) packages: &'a [Package],
-    /// The package of the folder in which we were called.
+    /// The package of the folder in which the program was called.
     pub(crate) here: Option<&'a Package>,
     /// The root of the workspace.
     pub(crate) root: &'a Path,
 }
 
 impl<'a> Choice<'a> {
-    /// The package of a table: the one that it names; else the one around us,
-    /// unless only another one has the target; else the only one that can be
-    /// meant.
+    /// The package of a table: the one that it names; else the current one,
+    /// unless only another one has the target; else the only possible one.
     ///
     /// # Errors
-    /// When it names none that exists, or none and there are several.
+    /// If the named package does not exist, or none is named and there are several.
     pub(crate) fn package(&self, table: &Table) -> Result<&'a Package, Error> {
         if let Some(name) = &table.package {
             return self.named(name);
@@ -57,11 +56,11 @@ impl<'a> Choice<'a> {
     }
 
     /// The packages whose bench targets all run for a table that names no target: the one
-    /// that it names; else those that `cargo bench` takes in this folder, and at the
-    /// workspace's root, where these have no bench target, all that have one.
+    /// that it names; else those that `cargo bench` would select in this folder; and if
+    /// these have no bench target, at the workspace's root, all that have one.
     ///
     /// # Errors
-    /// When it names a package that does not exist.
+    /// If it names a package that does not exist.
     pub(crate) fn packages_with_benches(&self, table: &Table) -> Result<Vec<&'a Package>, Error> {
         let has_benches = |package: &&Package| package.benches().next().is_some();
         let all = || self.packages.iter().filter(has_benches);
@@ -90,7 +89,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The target that a table names, or the only one that it can mean in `package`.
+/// The target that a table names, or the only possible one in `package`.
 pub(super) fn target(
     table: &Table,
     package: &Package,

@@ -15,7 +15,7 @@ pub enum Error {
         /// The key that it resembles, or all of them.
         hint: String,
     },
-    /// A key whose value is of another type.
+    /// A key has a value of the wrong type.
     #[error("bad value in [{table}]: {why}")]
     BadType {
         /// The table.
@@ -26,7 +26,7 @@ pub enum Error {
     /// Two keys that exclude each other.
     #[error("[{0}] sets more than one of `bench`, `bin`, `example` and `command`")]
     TwoTargets(String),
-    /// A value that can't be understood.
+    /// A value can't be parsed.
     #[error("bad {what} `{value}`: {why}")]
     Bad {
         /// The setting.
@@ -54,12 +54,12 @@ pub enum Error {
         /// What it has.
         hint: String,
     },
-    /// Nothing says what to run.
+    /// It is not clear what to run.
     #[error("no benchmark is chosen: {found}")]
     Undecided {
-        /// What could be meant.
+        /// What could be run.
         found: String,
-        /// What to type.
+        /// The option to use.
         hint: String,
     },
     /// An error of the tables of one side.
@@ -70,7 +70,7 @@ pub enum Error {
         /// What is wrong there.
         error: Box<Error>,
     },
-    /// Settings of which a comparison has one, given differently.
+    /// The benchmarks differ in a setting that a comparison has only once.
     #[error("the benchmarks set `{0}` differently, but a comparison has only one")]
     Disagree(String),
 }
@@ -84,7 +84,7 @@ impl Error {
         Error::Bad { what, value: value.into(), why: why.into() }
     }
 
-    /// The same, said of a side.
+    /// The same error, attributed to a side.
     pub(super) fn of(self, side: Side) -> Self {
         match self {
             error @ Error::Bad { .. } => Error::OfSide { side, error: Box::new(error) },
@@ -119,7 +119,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     (best.0 > 0.75).then_some(best.1)
 }
 
-/// The hint to a word that is none of `names`: the nearest of them, else `otherwise`.
+/// The hint for a word that is not among `names`: the nearest of them, else `otherwise`.
 pub(super) fn instead_of<'a>(
     word: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -1,13 +1,13 @@
-//! The settings: flags and tables in `Cargo.toml`, in layers, to plain checked
-//! data.
+//! The settings: flags and tables in `Cargo.toml`, resolved layer by layer into
+//! plain, validated data.
 //!
 //! - `setting`: what a setting is, and the macro that declares one.
-//! - [`values`]: what their texts can mean.
+//! - [`values`]: how their texts are parsed.
 //! - [`table`]: the declarations, and a layer of them.
-//! - [`choice`]: which package and target a layer means.
+//! - [`choice`]: which package and target a layer selects.
 //! - [`mod@error`]: what can be wrong with them.
-//! - [`options`]: what a table comes to, checked.
-//! - `policy`: the tables of both sides and the flags, as layers.
+//! - [`options`]: the validated content of a table.
+//! - `policy`: the layers of flags and the tables of both sides.
 
 pub mod choice;
 pub mod error;

@@ -1,4 +1,4 @@
-//! From the words of flags and tables to plain checked data.
+//! Turns the texts of flags and tables into plain, validated data.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use crate::model::outcome::{Limits, Policy};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Package, Target};
 
-/// How many measurements `min` takes the least of, where nothing else is said.
+/// The default number of measurements of which `min` uses the smallest.
 const MIN_OF: u32 = 5;
 
 /// Where a benchmark comes from.
@@ -35,8 +35,8 @@ pub(crate) enum Subject {
     },
 }
 
-/// A benchmark to compare. What is written down beside its samples is what
-/// shapes a run; what decides and what is shown stands elsewhere.
+/// A benchmark to compare. The serialized part describes how it is run; what
+/// decides and what is shown is stored elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// Its name in the outputs.
@@ -46,12 +46,12 @@ pub struct Benchmark {
     /// What is run.
     #[serde(rename = "run")]
     pub(crate) subject: Subject,
-    /// Whether nobody named it: a target of those that run where nothing is named.
+    /// Whether it was not named: one of the targets that run by default.
     #[serde(skip)]
     pub(crate) is_found: bool,
-    /// With which arguments.
+    /// Its arguments.
     pub(crate) args: Vec<String>,
-    /// How its runs are called and read; else what its executable shows.
+    /// The harness by which it is called and parsed; if `None`, it is detected in the executable.
     pub(crate) harness: Option<Dialect>,
     /// The metrics that gate.
     #[serde(skip)]
@@ -59,64 +59,63 @@ pub struct Benchmark {
     /// Slowdowns that are accepted today.
     #[serde(skip)]
     pub(crate) waivers: Vec<Waiver>,
-    /// Those whose last day is over.
+    /// Accepted slowdowns that have expired.
     #[serde(skip)]
     pub(crate) expired: Vec<Waiver>,
-    /// Whether nobody named them, so that the only metric that there is may
-    /// stand in for the usual one.
+    /// Whether they were not named, so that the only metric may replace the
+    /// default.
     #[serde(skip)]
     pub(crate) stands_in: bool,
-    /// Units and directions that are not the usual ones.
+    /// Units and directions that differ from the defaults.
     #[serde(skip)]
     pub(crate) units: Units,
-    /// The metrics that are measured and shown besides.
+    /// Other metrics that are measured and shown.
     #[serde(skip)]
     pub(crate) shown: Vec<String>,
-    /// How many runs of each side come first, unmeasured.
+    /// The number of unmeasured runs of each side at the beginning.
     pub(crate) warmup: u32,
-    /// How long one run may take.
+    /// The maximum time of a run.
     #[serde(skip)]
     pub(crate) run_timeout: Duration,
-    /// How its runs are made and what surrounds them.
+    /// How its runs are made, and in which surroundings.
     pub(crate) measuring: Measuring,
 }
 
 impl Benchmark {
-    /// The metrics that are asked for by name.
+    /// The metrics that are requested by name.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &String> {
         self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
     }
 }
 
-/// How runs are made and what surrounds them.
+/// How runs are made, and in which surroundings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measuring {
-    /// How many runs make a measurement.
+    /// The number of runs per measurement.
     pub(crate) repetitions: Repetitions,
-    /// Of how many measurements the least is taken; 1 but for the estimator
-    /// `min`.
+    /// The number of measurements of which the smallest is used; 1 except for
+    /// the estimator `min`.
     pub(crate) min_of: u32,
     /// Whether addresses are the same in every run.
     pub(crate) fixed_addresses: bool,
-    /// The processor to run on. Where and beside what a run takes place depends on
-    /// the machine, and is not written down.
+    /// The processor to run on. It depends on the machine, and is not serialized.
     #[serde(skip)]
     pub(crate) cpu: Option<u16>,
-    /// How much nicer than its parent a run is.
+    /// The niceness that is added to a run.
     #[serde(skip)]
     pub(crate) nice: i8,
-    /// The file that standard input comes from, from the package's folder.
+    /// The file for standard input, relative to the package's folder.
     pub(crate) stdin: Option<PathBuf>,
     /// The page cache before each run.
     pub(crate) page_cache: PageCache,
-    /// What is warmed or cooled beside the executable and the input, from the
+    /// Other files to load into or drop from the page cache, relative to the
     /// package's folder.
     pub(crate) page_cache_files: Vec<PathBuf>,
     /// The words of the commands around runs.
     pub(crate) hooks: Hooks,
     /// Whether the sides' standard outputs are compared.
     pub(crate) check_output: bool,
-    /// Whose benchmark sources both sides have; else each has its own.
+    /// Whose benchmark sources both sides use; if `None`, each uses its own.
     pub(crate) bench_from: Option<Side>,
 }
 
@@ -131,11 +130,11 @@ pub(crate) struct Hooks {
     pub(crate) cleanup: Option<Vec<String>>,
 }
 
-/// What a table's benchmark is called in the outputs, its package, and what is run.
-/// `key` is the name of a named benchmark; another is called after its target.
+/// The name of a table's benchmark in the outputs, its package, and what is run.
+/// `key` is the name of a named benchmark; others are named after their target.
 ///
 /// # Errors
-/// When a name leads nowhere, or is none.
+/// If a name does not exist or is invalid.
 pub(super) fn identity<'a>(
     key: Option<&str>,
     table: &Table,
@@ -173,11 +172,11 @@ pub(super) fn identity<'a>(
     }
 }
 
-/// Checks one benchmark's table. `key` is the name of a named benchmark, else it
-/// is called after its target.
+/// Validates one benchmark's table. `key` is the name of a named benchmark;
+/// others are named after their target.
 ///
 /// # Errors
-/// When a value can't be understood or a name leads nowhere.
+/// If a value can't be parsed or a name does not exist.
 pub(crate) fn benchmark(
     key: Option<&str>,
     table: &Table,
@@ -204,11 +203,11 @@ pub(crate) fn benchmark(
     })
 }
 
-/// Checks the values of a layer, as far as they can be understood without the
-/// others and the workspace.
+/// Validates the values of a layer, as far as possible without the others and
+/// the workspace.
 ///
 /// # Errors
-/// When one of them can't.
+/// If one of them is invalid.
 pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
     limits(table)?;
@@ -225,10 +224,10 @@ pub fn check(table: &Table) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a comparison has one of.
+/// The settings that a comparison has only once.
 ///
 /// # Errors
-/// When a value can't be understood.
+/// If a value can't be parsed.
 pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
     let policy = Policy {
         confidence: table.confidence()?.0,
@@ -248,7 +247,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
 /// How long one run may take.
 ///
 /// # Errors
-/// When it is no time.
+/// If it is not a time.
 pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
     Ok(table.run_timeout()?.0)
 }
@@ -256,8 +255,8 @@ pub fn run_timeout(table: &Table) -> Result<Duration, Error> {
 /// The metrics that gate.
 ///
 /// # Errors
-/// When a threshold is no percentage, or of a metric that does not gate; when the
-/// warning level is not below the thresholds.
+/// If a threshold is not a percentage or belongs to a metric that does not gate,
+/// or if the warning level is not below the thresholds.
 pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
     let common = table.threshold()?;
     let own = table.thresholds()?.unwrap_or_default();
@@ -287,11 +286,11 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
     Ok(gates)
 }
 
-/// The waivers of a table that count on the day of `now`, and those that have
+/// The waivers of a table that are valid at the time `now`, and those that have
 /// expired.
 ///
 /// # Errors
-/// When a ceiling is no percentage, a day no day, or a reason empty.
+/// If a ceiling is not a percentage, a date is invalid, or a reason is empty.
 fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>), Error> {
     let (mut valid, mut expired) = (Vec::new(), Vec::new());
     for given in table.waivers.iter().flatten() {
@@ -315,7 +314,7 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
     Ok((valid, expired))
 }
 
-/// Units and directions. What is left open is as of a metric of that name.
+/// Units and directions. What is not given is that of the metric with this name.
 fn units(table: &Table) -> Result<Units, Error> {
     let unit = |(name, written): (&String, &WrittenUnit)| {
         let usual = Metric::named(name);
@@ -334,7 +333,7 @@ fn units(table: &Table) -> Result<Units, Error> {
 /// How runs are made and what surrounds them.
 ///
 /// # Errors
-/// When a value can't be understood, or two don't go together.
+/// If a value can't be parsed, or two are incompatible.
 fn measuring(table: &Table) -> Result<Measuring, Error> {
     let measuring = measuring_alone(table)?;
     if measuring.min_of > 1 && table.estimator()? != Estimator::Min {
@@ -349,7 +348,7 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
     Ok(measuring)
 }
 
-/// The same of a layer, whose values need not go together.
+/// The same for a layer, whose values need not be compatible.
 fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
     if table.min_of == Some(0) {
         return Err(Error::bad("min-of", "0", "it is at least 1"));

@@ -18,10 +18,10 @@ use crate::model::side::Side;
 /// The keys that a target chosen by a flag overrides, all of them at once.
 const TARGETS: [&str; 5] = ["bench", "bin", "example", "command", "benchmarks"];
 
-/// The keys of which a flag overrides a part: those of single metrics.
+/// The keys that a flag overrides in part: those of single metrics.
 const BY_METRIC: [&str; 2] = ["thresholds", "units"];
 
-/// What the tables and flags of a comparison come to.
+/// The settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     /// What is compared.
@@ -32,37 +32,37 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
 }
 
-/// The settings, with what there is to say of the tables that they come from.
+/// The settings, with notices about the tables from which they come.
 pub(crate) struct Resolved {
     pub(crate) settings: Settings,
-    /// Benchmarks that gate on the base and are not among the head's.
+    /// Benchmarks that gate on the base but that the head lacks.
     pub(crate) removed: Vec<Removed>,
     pub(crate) notices: Vec<Notice>,
 }
 
-/// The table of one side, and what it can mean there.
+/// The table of one side, and the packages to which it applies.
 pub(crate) struct SideTable<'a> {
     pub(crate) choice: Choice<'a>,
     pub(crate) table: Option<Table>,
 }
 
-/// A benchmark that a side's table asks for.
+/// A benchmark of a side's table.
 struct AskedBenchmark {
     of: TableOf,
-    /// Its name in the outputs; none where its target can't be told.
+    /// Its name in the outputs; `None` if its target is not known.
     name: Option<String>,
 }
 
-/// What a benchmark is asked for with.
+/// The settings of a benchmark.
 #[derive(Default)]
 struct TableOf {
-    /// The name that it has in the table, if it has one.
+    /// Its name in the table, if any.
     key: Option<String>,
     /// All of its keys, with those that it inherits.
     table: Table,
-    /// Whether it runs because nothing is named.
+    /// Whether it runs by default.
     is_found: bool,
-    /// Whether its package has a table of its own, beside that of the side.
+    /// Whether its package has a table of its own, in addition to that of the side.
     has_own: bool,
 }
 
@@ -80,7 +80,7 @@ impl AskedBenchmark {
             asked.of.is_found.then(|| (package.clone(), bench.clone()))
         };
         match (&self.name, &other.name) {
-            // Which names are told apart by their packages depends on the others.
+            // Whether a name includes its package depends on the others.
             _ if target(self).is_some() && target(self) == target(other) => true,
             (Some(name), Some(other)) => name == other,
             _ => self.of.key == other.of.key,
@@ -93,7 +93,7 @@ impl<'a> SideTable<'a> {
     /// of the workspace, whose metadata is given.
     ///
     /// # Errors
-    /// When one of them is not what it may be.
+    /// If one of them is invalid.
     pub(crate) fn read(
         workspace: &Value,
         choice: Choice<'a>,
@@ -112,9 +112,9 @@ impl<'a> SideTable<'a> {
         Ok(SideTable { choice, table })
     }
 
-    /// The benchmarks that the table asks for: the named ones, else that of the target that
-    /// it names, else all bench targets of the packages that can be meant, else the only
-    /// target of another kind.
+    /// The benchmarks of the table: the named ones, else that of the target that it names,
+    /// else all bench targets of the possible packages, else the only target of another
+    /// kind.
     fn benchmarks(&self, flags: &Table) -> Result<Vec<AskedBenchmark>, Error> {
         let table = self.table.clone().unwrap_or_default();
         let is_chosen = flags.targets() > 0;
@@ -133,7 +133,7 @@ impl<'a> SideTable<'a> {
             AskedBenchmark { of, name: identity.ok().map(|(name, ..)| name) }
         };
         let mut asked: Vec<AskedBenchmark> = tables.into_iter().map(asked).collect();
-        // Benchmarks of one name are of different packages.
+        // Benchmarks with the same name are in different packages.
         let names: Vec<_> = asked.iter().map(|asked| asked.name.clone()).collect();
         for AskedBenchmark { of, name } in &mut asked {
             let is_shared = names.iter().filter(|other| *other == name).count() > 1;
@@ -145,14 +145,14 @@ impl<'a> SideTable<'a> {
         Ok(asked)
     }
 
-    /// The tables of the benchmarks of one that names no target: the bench targets of the
-    /// packages that can be meant, each under the table of its package.
+    /// The tables of the benchmarks, if no target is named: the bench targets of the
+    /// possible packages, each with the table of its package.
     fn found(&self, flags: &Table, table: &Table) -> Result<Vec<TableOf>, Error> {
         let asked = flags.clone().over(table.clone());
         if asked.targets() > 0 {
             return Ok(Vec::new());
         }
-        // A package that does not exist is told of where its target is looked for.
+        // A package that does not exist is reported when its target is searched for.
         let packages = self.choice.packages_with_benches(&asked).unwrap_or_default();
         let chosen = self.choice.package(&asked).ok().map(|package| &package.name);
         let mut found = Vec::new();
@@ -181,13 +181,13 @@ impl<'a> SideTable<'a> {
     }
 }
 
-/// Lays the layers over each other: flags, then what decides from the table of
-/// `policy_from`, then the head's table. Where the base has no table, the head's
-/// decides; where only the base has one, it still decides.
+/// Merges the layers: flags, then what decides from the table of `policy_from`,
+/// then the head's table. If the base has no table, the head's decides; if only
+/// the base has one, it still decides.
 ///
 /// # Errors
-/// When a value can't be understood, a name leads nowhere, or benchmarks disagree
-/// on what a comparison has one of.
+/// If a value can't be parsed, a name does not exist, or benchmarks differ in a
+/// setting that a comparison has only once.
 pub(crate) fn resolve(
     flags: &Table,
     head: &SideTable<'_>,
@@ -201,7 +201,7 @@ pub(crate) fn resolve(
     let mut tables: Vec<Table> = Vec::new();
     for asked in &head_asked {
         let mut table = asked.of.table.clone();
-        // Also where the base decides: it would be in force once the head is merged.
+        // Also if the base decides, since it would be in force once the head is merged.
         let own = flags.clone().over(table.clone());
         let check = |table: &Table| {
             let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice);
@@ -248,8 +248,8 @@ pub(crate) fn resolve(
     notices.extend(required_notices(&tables, &benchmarks));
     notices.extend(waiver_notices(&tables, base_table, &benchmarks));
     let mut removed = Vec::new();
-    // Without a table nobody asked for the base's only target by name: that the head runs
-    // another one is said as a difference of settings.
+    // Without a table, the base's only target was not requested by name: if the head runs
+    // another one, that is reported as a difference of settings.
     if flags.targets() == 0 {
         let counts = |asked: &AskedBenchmark| {
             base_table.is_some() || asked.of.has_own || base_asked.len() > 1
@@ -284,8 +284,8 @@ fn policy_of(
     }
 }
 
-/// Demands that all benchmarks have the same of what a comparison has one of, and
-/// that no metric has two units: samples have one column for it.
+/// Checks that all benchmarks agree on the settings that a comparison has only
+/// once, and that no metric has two units, since samples have one column for it.
 fn check_agreement(tables: &[Table]) -> Result<(), Error> {
     let (first, others) = tables.split_first().expect("a comparison has a benchmark");
     for other in others {
@@ -303,14 +303,14 @@ fn check_agreement(tables: &[Table]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a flag of this call says what a key of the tables would.
+/// Whether a flag overrides a key of the tables.
 fn is_overridden(flags: &Table, key: &str) -> bool {
     let is_target = flags.targets() > 0 && TARGETS.contains(&key);
     let is_set = || flags.entries().iter().any(|(set, _)| *set == key);
     is_target || !BY_METRIC.contains(&key) && is_set()
 }
 
-/// How the sides' tables differ in what is run, but for what the flags say.
+/// How the sides' tables differ in what is run, apart from what the flags override.
 fn run_differs(
     flags: &Table,
     (head, head_asked): (&SideTable<'_>, &[AskedBenchmark]),
@@ -331,8 +331,8 @@ fn run_differs(
     };
     let [head_table, base_table] = [head, base].map(|side| side.table.clone().unwrap_or_default());
     let mut whole_table = differences(&head_table, &base_table);
-    // The named benchmarks are compared one by one, by their own keys; here it is
-    // which there are.
+    // The named benchmarks are compared one by one, by their own keys; here, only
+    // their names are.
     for found in whole_table.iter_mut().filter(|found| found.key.name == "benchmarks") {
         (found.own, found.other) = (names(&head_table), names(&base_table));
     }

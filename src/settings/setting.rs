@@ -1,5 +1,5 @@
-//! What a setting is: declared once, it is a flag, a key of the tables, a layer's
-//! value and what that means.
+//! What a setting is: declared once, it becomes a flag, a key of the tables, a
+//! value in a layer, and its parsed meaning.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::Error;
 
-/// What a key does, which says whose table it is taken from and what is told where
-/// the sides set it differently.
+/// The role of a key, which determines from whose table it is used, and what is
+/// reported if the sides differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It decides about a benchmark: the base's counts.
+    /// It decides about a benchmark: the base's value is used.
     Gates,
-    /// It decides, and a comparison has one of it: the base's counts.
+    /// It decides, and a comparison has it only once: the base's value is used.
     Judges,
-    /// It says which benchmarks run: the head's counts.
+    /// It selects which benchmarks run: the head's value is used.
     Selects,
-    /// It shapes how benchmarks are built and run: the head's counts.
+    /// It affects how benchmarks are built and run: the head's value is used.
     Shapes,
     /// It changes neither runs nor verdicts, or has a notice of its own.
     Informs,
 }
 
 impl Role {
-    /// Whether it is taken from the base, so that a branch can't loosen its own
+    /// Whether the base's value is used, so that a branch can't loosen its own
     /// gate.
     pub(super) fn is_policy(self) -> bool {
         matches!(self, Role::Gates | Role::Judges)
@@ -43,31 +43,31 @@ pub(super) struct TableKey {
     pub(super) role: Role,
 }
 
-/// A setting as a layer has it.
+/// A setting as stored in a layer.
 pub(crate) trait Setting: Clone + Send + Sync + 'static {
-    /// What it means.
+    /// The parsed value.
     type Value;
 
-    /// What it means, if anything; `key` is what an error calls it.
+    /// The parsed value, if it is set; `key` is its name in errors.
     fn read(&self, key: &'static str) -> Result<Self::Value, Error>;
 
-    /// This layer's over a lower one's.
+    /// This layer's value, merged over a lower one's.
     fn over(self, _low: Self) -> Self {
         self
     }
 
-    /// Its flag, with what the type says of it.
+    /// Its flag, with the properties of its type.
     fn arg(arg: Arg) -> Arg {
         arg
     }
 
-    /// What the flag says, if it is given.
+    /// The value of the flag, if it is given.
     fn given(matches: &ArgMatches, flag: &str) -> Option<Self> {
         matches.get_one(flag).cloned()
     }
 }
 
-/// Settings that mean what they are; what is special of them follows the type.
+/// Settings without parsing; their special properties follow the type.
 macro_rules! plain {
     ($($type:ty { $($special:item)* })+) => { $(
         impl Setting for $type {
@@ -132,12 +132,12 @@ impl<T: Meaning> Setting for Written<T> {
     }
 }
 
-/// What a text can mean, or the reason why it means nothing.
+/// A type that is parsed from a text, with a reason if that fails.
 pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
-    /// What stands for it in the help: a kind of value, or the words, between bars.
+    /// Its placeholder in the help: a kind of value, or the words, separated by bars.
     const VALUE_NAME: &'static str;
 
-    /// Whether a table may also give it as a number.
+    /// Whether it may also be a number in a table.
     const IS_NUMBER: bool = false;
 
     /// The words for it that a shell offers.
@@ -147,8 +147,8 @@ pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
     }
 }
 
-/// A value as it is written. What it means is asked when it counts, so that a value
-/// that a higher layer replaces is never an error.
+/// A value as it is written. It is parsed when it is used, so that a value that a
+/// higher layer overrides is never an error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written<T> {
     text: String,
@@ -156,7 +156,7 @@ pub struct Written<T> {
 }
 
 impl<T> Written<T> {
-    /// As `value` is shown.
+    /// `value`, as it is displayed.
     pub fn new(value: impl Display) -> Self {
         Written { text: value.to_string(), meaning: PhantomData }
     }
@@ -171,7 +171,7 @@ impl<T: Meaning> Written<T> {
     /// What it means.
     ///
     /// # Errors
-    /// When it means nothing; `what` is what the error calls it.
+    /// If it can't be parsed; `what` is its name in the error.
     pub fn read(&self, what: &'static str) -> Result<T, Error> {
         self.text.parse().map_err(|why: String| Error::bad(what, &self.text, why))
     }
@@ -219,7 +219,7 @@ impl<T: Meaning> ValueParserFactory for Written<T> {
     }
 }
 
-/// Takes any text from the command line, and knows the words that completions
+/// Accepts any text from the command line, and has the words that completions
 /// offer.
 #[derive(Clone, Debug)]
 pub struct WrittenParser<T>(PhantomData<T>);
@@ -245,12 +245,12 @@ impl<T: Meaning> TypedValueParser for WrittenParser<T> {
 }
 
 /// Declares settings: each once, with its help, key, role, type, default, and its
-/// flag: the group that it belongs to, its heading, and what else there is to it.
+/// flag with group, heading and other properties.
 ///
-/// What comes of it is a table as serde reads it, with a method for each setting
-/// that reads what it means, the flags for clap, the list of the keys, and how
-/// layers lie over each other. A setting without a default means an `Option`; a
-/// default ends up in the help.
+/// This generates a table for serde, with a method for each setting that returns
+/// the parsed value, the flags for clap, the list of the keys, and the merging of
+/// layers. A setting without a default returns an `Option`; a default is shown in
+/// the help.
 macro_rules! settings {
     ($(#[$about:meta])+ pub struct $table:ident { $(
         $(#[doc = $doc:literal])+
@@ -297,7 +297,7 @@ macro_rules! settings {
                 flags
             }
 
-            /// What the flags of some groups say.
+            /// The values of the flags of some groups.
             fn given(groups: u8, matches: &ArgMatches) -> Self {
                 let given = |group| groups & group != 0;
                 $table { $($field: given($group).then(|| Setting::given(matches, $key)).flatten()),+ }

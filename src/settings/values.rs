@@ -1,4 +1,4 @@
-//! What the texts of settings can mean, beside the words of [`crate::model`].
+//! The values of settings, besides the words of [`crate::model`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
 use crate::model::words::words;
 
-/// Texts that are called by name in the help, or by the words that there are.
+/// Texts with a placeholder in the help, or with a list of words.
 macro_rules! meanings {
     ($($type:ty: $name:literal),+ $(,)?) => {
         $(impl Meaning for $type {
@@ -34,7 +34,7 @@ meanings!(
     Words: "CMD",
 );
 
-/// Words that the help has a sentence about.
+/// Words that are explained by a sentence in the help.
 macro_rules! described {
     ($($type:ty),+) => {
         $(impl Meaning for $type {
@@ -51,7 +51,7 @@ described!(Estimator, Dialect);
 /// Address randomisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aslr {
-    /// As the system has it.
+    /// The system's default.
     On,
     /// Every run has the same addresses.
     Off,
@@ -62,18 +62,18 @@ words!(Aslr { On = "on", Off = "off" });
 /// Whose benchmark sources the two sides have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchFrom {
-    /// Each its own.
+    /// Each its own sources.
     Each,
-    /// Both the head's.
+    /// Both those of the head.
     Head,
-    /// Both the base's.
+    /// Both those of the base.
     Base,
 }
 
 words!(BenchFrom { Each = "each", Head = "head", Base = "base" });
 
 impl BenchFrom {
-    /// The one side whose sources both have.
+    /// The side whose sources both use, if any.
     pub(crate) fn side(self) -> Option<Side> {
         match self {
             BenchFrom::Each => None,
@@ -87,11 +87,11 @@ impl BenchFrom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PageCache {
-    /// Left as it is.
+    /// Not changed.
     Alone,
-    /// With the files in it.
+    /// With the files loaded into it.
     Warm,
-    /// Without them.
+    /// With the files dropped from it.
     Cold,
 }
 
@@ -107,13 +107,13 @@ impl FromStr for PageCache {
     }
 }
 
-/// How many runs make a measurement.
+/// The number of runs per measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repetitions {
-    /// As many as the clocks of the metrics that gate ask for.
+    /// As many as the clocks of the gating metrics need.
     Auto,
-    /// So many, at least 1.
+    /// This many, at least 1.
     Fixed(u32),
 }
 
@@ -151,7 +151,7 @@ impl Meaning for Layouts {
 /// Which toolchain builds the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toolchain {
-    /// Both the one that a side asks for.
+    /// Both that of one side.
     Of(Side),
     /// Each its own.
     Each,
@@ -193,7 +193,7 @@ fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A fraction that is written as a percentage of some range.
+/// A fraction that is written as a percentage, within limits.
 macro_rules! percentages {
     ($($(#[doc = $doc:literal])+ $type:ident: $fits:expr, $why:literal;)+) => { $(
         $(#[doc = $doc])+
@@ -220,16 +220,16 @@ macro_rules! percentages {
 percentages! {
     /// How much worse something may get, a fraction.
     Threshold: |it| *it >= 0.0, "it is 0% or more";
-    /// 1 minus the chance of a wrong verdict.
+    /// 1 minus the probability of a wrong verdict.
     Confidence: |it| *it > 0.5 && *it < 1.0, "it lies between 50% and 100%";
 }
 
-/// A time, longer than nothing.
+/// A time greater than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub Duration);
 
 impl Time {
-    /// So many minutes.
+    /// A number of minutes.
     pub(super) const fn minutes(minutes: u64) -> Self {
         Time(Duration::from_secs(60 * minutes))
     }

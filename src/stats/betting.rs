@@ -40,16 +40,16 @@
 //! - Waudby-Smith and Ramdas 2024, *Estimating means of bounded random variables by
 //!   betting*, J. R. Stat. Soc. B 86:1, for the mixture over bets.
 
-/// One way to bet.
+/// A way to bet.
 struct Bet {
     /// How steep it is: from effects that are small beside the noise to signs.
     slope: f64,
-    /// What part of its capital it puts at stake at most.
+    /// The largest part of its capital that it stakes.
     stake: f64,
-    /// Its part of the capital at the beginning where the aim is an alarm. Slowdowns may have
-    /// any size, so much of it bets on large ones.
+    /// Its part of the initial capital if the aim is an alarm. Slowdowns may have any size,
+    /// so much of the capital bets on large ones.
     alarm: f64,
-    /// The same for an all-clear, which mostly has to tell no change from the threshold.
+    /// The same for an all-clear, which mostly has to distinguish no change from the threshold.
     clear: f64,
 }
 
@@ -66,13 +66,13 @@ const BETS: [Bet; 8] = [
     Bet { slope: 4.0, stake: NEARLY_ALL, alarm: 0.25, clear: 0.05 },
 ];
 
-/// A stake that leaves something when it is lost.
+/// A stake that leaves something even if it is lost.
 const NEARLY_ALL: f64 = 0.9999;
 
-/// The sizes of so many of the latest pairs make the scale.
+/// The number of latest pairs whose sizes determine the scale.
 const RECENT: usize = 512;
 
-/// What a wager is to show.
+/// What a wager should show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// That the change is above the candidate.
@@ -99,7 +99,7 @@ pub(super) struct Wager {
     /// The median size, as of the latest renewal.
     scale: f64,
     pairs: usize,
-    /// The number of pairs before which the scale is not computed again.
+    /// The number of pairs until the scale is computed again.
     renewal: usize,
 }
 
@@ -157,8 +157,8 @@ impl Wager {
         self.needed.is_finite() && self.most >= self.needed * (1.0 - 1e-9)
     }
 
-    /// From now on a `level` is enough that is above the one before. The largest capital so far
-    /// counts: Ville's inequality is about it.
+    /// From now on, a larger `level` is enough. The largest capital so far counts: Ville's
+    /// inequality is about it.
     pub(super) fn relax(&mut self, level: f64) {
         self.needed = needed(level);
     }
@@ -168,13 +168,13 @@ impl Wager {
         self.capital
     }
 
-    /// How near it is to being won: the logarithm of the capital as a share of the one that
-    /// is needed, 1 if it is won, negative where capital was lost.
+    /// How close it is to being won: the logarithm of the capital, divided by that of the
+    /// required one: 1 if it is won, negative if capital was lost.
     pub(super) fn share(&self) -> f64 {
         self.capital.ln() / self.needed.ln()
     }
 
-    /// How the bets have fared, to be told how they would if all went on like this.
+    /// The results of the bets so far, to extrapolate them.
     pub(super) fn fared(&self) -> Fared {
         let before = self.aim.parts();
         let mut growths = [0.0; BETS.len()];
@@ -184,7 +184,7 @@ impl Wager {
         Fared { aim: self.aim, growths }
     }
 
-    /// The scale grows old for a twenty-fifth of the pairs, so that it costs little.
+    /// The scale is kept for a twenty-fifth of the pairs, so that it costs little.
     fn renew_scale(&mut self) {
         if self.pairs >= self.renewal {
             let mut sizes = self.sizes.clone();
@@ -198,7 +198,7 @@ impl Wager {
 }
 
 impl Aim {
-    /// The part of the capital that each bet has at the beginning.
+    /// The part of the initial capital of each bet.
     fn parts(self) -> [f64; BETS.len()] {
         BETS.map(|bet| if self == Aim::Above { bet.alarm } else { bet.clear })
     }
@@ -215,7 +215,7 @@ fn directed(value: f64, scale: f64) -> f64 {
     if value == 0.0 { 0.0 } else { (value / scale).tanh() }
 }
 
-/// What each bet of a wager made of its capital.
+/// What each bet of a wager has made of its capital.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fared {
     aim: Aim,
@@ -237,8 +237,8 @@ impl Fared {
     }
 }
 
-/// The least number of pairs with which a wager can be won at `level`; `None` if it never
-/// can.
+/// The minimum number of pairs with which a wager can be won at `level`; `None` if it
+/// never can.
 pub(super) fn least_pairs(aim: Aim, level: f64) -> Option<u64> {
     let mut wager = Wager::new(aim, level);
     let sure = if aim == Aim::Above { 1.0 } else { -1.0 };
@@ -261,7 +261,7 @@ pub(super) struct Guard {
     pairs: u32,
 }
 
-/// How steep the bets of the guard are: from a quarter of the mean to four times as much.
+/// The slopes of the guard's bets: from a quarter of the mean to four times as much.
 const GUARD_SLOPES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 
 impl Guard {

@@ -16,7 +16,7 @@ pub struct Family {
     confidence: f64,
     /// How many tests there are.
     tests: usize,
-    /// How many of them are found to be regressions.
+    /// How many of them were found to be regressions.
     found: usize,
     /// The sum of their evidence.
     evidence: f64,
@@ -24,34 +24,34 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family of so many tests, none of which has been weighed. The `confidence` is that no
-    /// alarm is wrong, between 0.5 and 1.
+    /// A family of this many tests, without evidence yet. The `confidence` is the probability
+    /// that no alarm is false, between 0.5 and 1.
     pub fn new(confidence: f64, tests: usize) -> Self {
         Family { confidence, tests, found: 0, evidence: 0.0, is_slower: false }
     }
 
-    /// The levels of each test that is open.
+    /// The levels of each undecided test.
     pub fn levels(&self) -> Levels {
         Levels::new(self.confidence, self.tests.saturating_sub(self.found))
     }
 
-    /// Takes note that so many tests are found to be regressions. If these are more than before,
-    /// the others may have these levels from now on.
+    /// Sets the number of tests that were found to be regressions. If it has increased, returns
+    /// the levels of the others from now on.
     pub fn found(&mut self, number: usize) -> Option<Levels> {
         let is_more = number > self.found;
         self.found = self.found.max(number);
         is_more.then(|| self.levels())
     }
 
-    /// Takes note that the evidence of some tests has changed from one sum to another; `before`
-    /// is 0 for new ones. See [`Running::evidence`](super::estimator::Running::evidence).
+    /// Updates the sum of the evidence after that of some tests has changed; `before` is 0 for
+    /// new ones. See [`Running::evidence`](super::estimator::Running::evidence).
     pub fn weigh(&mut self, before: f64, now: f64) {
         self.evidence += now - before;
         let needed = self.tests as f64 / (1.0 - self.confidence);
         self.is_slower |= self.evidence >= needed * (1.0 - 1e-9);
     }
 
-    /// Whether some of the tests is a regression, even if it is not known which.
+    /// Whether one of the tests is a regression, even if it is not known which.
     pub fn is_slower(&self) -> bool {
         self.is_slower
     }

@@ -1,5 +1,5 @@
 //! Intervals of the difference and of the ratio of two means, from pairs or from
-//! independent samples of a fixed size, for one look.
+//! independent samples of a fixed size, for a single look.
 //!
 //! Valid if the size of the samples does not depend on their values. While sampling
 //! goes on, use [`sequential`](super::sequential).

@@ -1,16 +1,16 @@
 //! Predicts how many pairs the verdict will need if the noise stays as it is.
 //!
-//! A plug-in estimate: the least number of pairs with which the effect seen so far
-//! would decide. It is a forecast and no promise, since the effect itself is uncertain,
-//! above all after few pairs.
+//! A plug-in estimate: the smallest number of pairs with which the effect so far would
+//! be decided. It is a forecast without guarantee, since the effect itself is
+//! uncertain, especially after few pairs.
 
 use super::estimator::{Prospect, Running, Signal};
 use super::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
-/// Nobody waits for more pairs.
+/// The largest number of pairs to forecast.
 const CAP: u64 = 10_000_000;
 
-/// Fewer pairs say too little of the noise.
+/// The number of pairs before a forecast: fewer show too little of the noise.
 const FEWEST: u64 = 3;
 
 /// When to expect the verdict.
@@ -20,7 +20,7 @@ pub(crate) enum Forecast {
     Pairs(u64),
     /// Not within ten million pairs: the change is too close to the threshold.
     Never,
-    /// There are too few pairs to say, or the estimate is undefined.
+    /// There are too few pairs for a forecast, or the estimate is undefined.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn pairs_to_verdict(running: &Running, threshold: f64) -> Forecast {
     total.map_or(Forecast::Never, Forecast::Pairs)
 }
 
-/// The number of pairs with which one question is expected to be answered.
+/// The expected number of pairs for one of the two tests.
 fn expected(prospect: &Prospect, pairs: u64) -> Option<u64> {
     let (level, fewest) = match above(prospect.signal) {
         true => (prospect.above, 0),
@@ -92,8 +92,8 @@ fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
     }
 }
 
-/// The least number from `start` up to the cap that `decides`. The evidence may fall at
-/// first, but once it rises, it goes on rising.
+/// The smallest number from `start` up to the cap that `decides`. The evidence may fall
+/// at first, but once it rises, it keeps rising.
 fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
     let mut below = start;
     let mut enough = start;

@@ -1,7 +1,7 @@
 //! BenchmarkTools' judgement: the ratio of two estimates against a tolerance.
 //!
-//! It has no interval, no evidence and no promise. It is for those who want the
-//! answer that BenchmarkTools gives.
+//! It has no interval, no evidence and no guarantee. It is for those who want
+//! BenchmarkTools' result.
 //!
 //! # Reference
 //!
@@ -14,8 +14,8 @@ pub fn ratio(base: f64, head: f64) -> f64 {
     if base == head { 1.0 } else { head / base }
 }
 
-/// Judges a ratio of which less is better. The tolerance is added and subtracted, so
-/// it reaches as far down as up.
+/// Judges a ratio where lower is better. The tolerance is added and subtracted, so
+/// it is symmetric about 1.
 pub fn judge(ratio: f64, tolerance: f64) -> Judgement {
     if ratio.is_nan() || ratio - tolerance > 1.0 {
         Judgement::Regression

@@ -39,8 +39,8 @@ pub struct Point {
     pub value: f64,
 }
 
-/// The value that stands for the repetitions of a result: the best of them; `None` of
-/// no repetition.
+/// The value of a result with several repetitions: the best of them; `None` if there
+/// are none.
 pub fn best(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {
@@ -49,7 +49,7 @@ pub fn best(values: &[f64], better: Better) -> Option<f64> {
     }
 }
 
-/// What the history before a result says about it.
+/// The statistics of a result, from the history before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointStatistics {
     /// The number of its segment: how many changes are at its commit or before.
@@ -146,9 +146,9 @@ fn last_places(kept: &[Included], window: usize) -> &[Included] {
     &kept[kept.len() - taken..]
 }
 
-/// What the history before each result says about it. The points are in the order of
-/// their places, as are the places of the changes. A window is `window` commits that
-/// have a result.
+/// The statistics of each result, from the history before it. The points are in the
+/// order of their places, as are the places of the changes. A window is `window`
+/// commits that have a result.
 pub fn point_statistics(points: &[Point], changes: &[u64], window: usize) -> Vec<PointStatistics> {
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
     let outliers = outliers(&values, window);

@@ -1,4 +1,4 @@
-//! Makes one sequence of the pairs of several machines, for one question.
+//! Merges the pairs of several machines into one sequence, for one test.
 //!
 //! Machines differ in speed and in noise, but the change, a factor, is the same on
 //! all of them. So at the true ratio `r` every difference `y - r x` is symmetric about
@@ -28,8 +28,8 @@
 
 use super::empirical::{lower_median, sorted};
 
-/// A machine's variance counts as if it had this many more values with the variance of
-/// the typical machine, since a few pairs say little of it.
+/// A machine's variance is estimated as if it had this many more values with the
+/// variance of the typical machine, since a few pairs show little of it.
 const PRIOR: f64 = 3.0;
 
 /// The order of the pairs: the number of the machine and the number of the pair, both

@@ -1,16 +1,16 @@
-//! What the measurements say: sums, intervals, evidence, verdicts.
+//! Statistics of the measurements: sums, intervals, evidence, verdicts.
 //!
 //! Everything here is pure: numbers in, numbers out, without files, clocks or
-//! randomness. No function returns NaN: an undefined result is `None` or a variant
-//! that says so.
+//! randomness. No function returns NaN: an undefined result is `None` or a variant of
+//! its own.
 //!
 //! # The story
 //!
-//! A comparison measures pairs of base and head. [`estimator::Running`] takes them
-//! one by one. After each pair it can tell how large the change is, between which
-//! bounds it lies, and whether that decides the question. The bounds are *anytime
-//! valid*: one may look after every pair and stop whenever one likes, and the
-//! probability of a wrong verdict still stays below the level.
+//! A comparison measures pairs of base and head, and adds them to
+//! [`estimator::Running`] one by one. After each pair, it can estimate the change, its
+//! bounds, and whether there is a verdict. The bounds are *anytime valid*: one may look
+//! after every pair and stop at any time, and the probability of a wrong verdict still
+//! stays below the level.
 //!
 //! - [`moments`] keeps running sums about the mean.
 //! - `betting` has the evidence of the default estimator, bets on the direction of each
@@ -23,16 +23,16 @@
 //!   means, of geometric means or of minima, the median of ratios, or the typical
 //!   change guarded by the mean.
 //! - [`family`] shares the error among the tests of a comparison.
-//! - [`machines`] makes one sequence of the pairs of several machines.
+//! - [`machines`] merges the pairs of several machines into one sequence.
 //! - `forecast` predicts how many pairs the verdict will need.
-//! - [`repetitions`] tells how often to repeat what is too short for its clock.
+//! - [`repetitions`] determines how often to repeat what is too short for its clock.
 //! - `shape` describes the noise where it matters: outliers, drift and the like.
 //!
-//! For samples of a fixed size that are looked at once, [`welch`] has the interval
-//! of the difference and [`ratio`] the interval of the ratio, by the quantiles of
+//! For samples of a fixed size and a single look, [`welch`] has the interval of the
+//! difference and [`ratio`] the interval of the ratio, by the quantiles of
 //! [`quantile`]; [`fixed`] uses both. [`empirical`] has medians and quantiles of
 //! observed values. [`judge`] is BenchmarkTools' judgement of two estimates.
-//! [`lookback`] tells whether a value fits the values of earlier commits.
+//! [`lookback`] tests whether a value fits the values of earlier commits.
 //!
 //! # Words
 //!

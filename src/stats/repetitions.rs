@@ -1,12 +1,12 @@
 //! How often to repeat a program that is too short for its clock within one
 //! measurement.
 //!
-//! A clock has a *precision*, its least step, and an *accuracy*, the time from which on
-//! its step no longer matters. Algorithm 1 times `i` executions in a row, for each `i`
-//! up to the quotient `j` of the two. It takes the least time of one execution that
-//! these show, and asks an oracle how many repetitions that time needs: `j` at the
-//! precision, 1 from the accuracy on. The oracle is the paper's logistic function, with
-//! the parameters of the clock. (BenchmarkTools' own table is for a clock of
+//! A clock has a *precision*, its smallest step, and an *accuracy*, the time from which
+//! on its step no longer matters. Algorithm 1 times `i` executions in a row, for each
+//! `i` up to the quotient `j` of the two. It uses the shortest time of one execution
+//! among these, and an oracle determines how many repetitions that time needs: `j` at
+//! the precision, 1 from the accuracy on. The oracle is the paper's logistic function,
+//! with the parameters of the clock. (BenchmarkTools' own table is for a clock of
 //! nanoseconds, for which every process is long enough.)
 //!
 //! # References
@@ -17,14 +17,14 @@
 /// The resolution of a clock, and from which time on it no longer matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
-    /// Its least step, seconds.
+    /// Its smallest step, seconds.
     pub precision: f64,
     /// The time for which an error of one step is small enough, seconds.
     pub accuracy: f64,
 }
 
 impl Clock {
-    /// How many steps make a time that it measures well enough: `j`, at least 1.
+    /// The number of steps in a time that it measures accurately enough: `j`, at least 1.
     pub(crate) fn steps(&self) -> u32 {
         let steps = (self.accuracy / self.precision).round();
         if steps >= 1.0 { steps.min(f64::from(u32::MAX)) as u32 } else { 1 }

@@ -1,4 +1,4 @@
-//! Builds the targets of one side and publishes what runs of them need.
+//! Builds the targets of one side, and publishes what their runs need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -30,7 +30,7 @@ use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, Linker, TargetCall};
 
-/// What cargo made of the targets of one side.
+/// The builds of the targets of one side.
 #[derive(Default)]
 pub(super) struct Artifacts {
     /// By the options they were built with.
@@ -43,11 +43,11 @@ pub(super) struct Artifacts {
 #[derive(Clone)]
 struct Failure {
     why: String,
-    /// Whether it is certain that no damaged folder is why.
+    /// Whether a damaged folder is certainly not the reason.
     is_proven: bool,
 }
 
-/// A target as both sides call it: the options and its label.
+/// A target as both sides identify it: the options and its label.
 type BuiltTarget = (BuildOptions, String);
 
 impl Artifacts {
@@ -56,8 +56,8 @@ impl Artifacts {
         self.built.values()
     }
 
-    /// Whether it is still to be proven that a target of the other side, which is built
-    /// here, does not build there.
+    /// Whether a target that failed on the other side was built here, so that the
+    /// failure there has to be proven.
     pub(super) fn casts_doubt_on(&self, other: &Artifacts) -> bool {
         other.failed.iter().any(|((options, label), failure)| {
             let artifact = self.built.get(options);
@@ -67,31 +67,31 @@ impl Artifacts {
     }
 }
 
-/// What becomes of targets that do not build because of the code.
+/// What to do with targets that do not build because of the code.
 #[derive(Clone, Copy)]
 pub(super) enum Failing<'a> {
-    /// They are noted, once it is certain that no damaged folder is why.
+    /// They are noted, once a damaged folder is excluded as the reason.
     Proven,
-    /// They are noted. Of those that were found, damage by earlier builds may be why.
+    /// They are noted. For targets that were not named, damage by earlier builds may be the reason.
     Noted,
-    /// They are noted where a target was found and does not build on the other side,
-    /// either; else they are an error.
+    /// They are noted if a target was not named and does not build on the other
+    /// side, either; otherwise they are an error.
     WithOther(&'a Artifacts),
-    /// They are noted where a target was found; else they are an error.
+    /// They are noted if a target was not named; otherwise they are an error.
     Found,
 }
 
-/// What is run of a benchmark on a side.
+/// What to run for a benchmark on a side.
 pub(super) struct Runnable {
     pub(super) program: Program,
-    /// What cargo built of it.
+    /// What cargo built for it.
     pub(super) artifact: Option<Artifact>,
 }
 
 /// Builds every target of one side, those with the same options together.
 ///
 /// # Errors
-/// [`Kind::Build`] when code does not build and that is an error; cargo has told why.
+/// [`Kind::Build`] if code does not build and that is an error; cargo has printed why.
 pub(super) fn build_targets(
     context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
@@ -135,7 +135,7 @@ pub(super) fn build_targets(
                 }
                 Err(error) => error,
             };
-            // Without those that fail for the same reason, the others may still build.
+            // Without targets that fail for the same reason, the others may still build.
             let failed = build.failed.take().filter(|_| is_the_codes(&error));
             let Some(failed) = failed else { return Err(error) };
             let (lost, rest): (Vec<_>, Vec<_>) =
@@ -161,9 +161,9 @@ pub(super) fn build_targets(
 /// A target that did not build.
 struct FailedTarget {
     target: PackageTarget,
-    /// Whether the library of its package is not there, either.
+    /// Whether the library of its package is missing, too.
     lacks_library: bool,
-    /// Whether that was in a folder that no earlier build can have damaged.
+    /// Whether it failed in a folder that no earlier build can have damaged.
     is_proven: bool,
 }
 
@@ -174,12 +174,12 @@ impl FailedTarget {
     }
 }
 
-/// Whether the code is why there is no build.
+/// Whether the code is the reason of a failed build.
 pub(super) fn is_the_codes(error: &Error) -> bool {
     matches!(error.kind(), Kind::Build { .. })
 }
 
-/// What is run of a target, as cargo would run it, or why there is nothing to run.
+/// What to run for a target, as cargo would run it, or why there is nothing to run.
 pub(super) fn runnable(
     context: &PrepareContext<'_>,
     setup: &SideSetup,
@@ -235,7 +235,7 @@ fn label(setup: &SideSetup, folder: &Path, target: &Target) -> String {
     format!("{}:{}:{}", setup.inside(folder).display(), target.kind.name(), target.name)
 }
 
-/// The short name of a way to build; it is part of paths.
+/// The short name of build options; it is part of paths.
 fn spec(options: &BuildOptions) -> String {
     digest(format!("{options:?}").as_bytes())[..8].to_owned()
 }
@@ -247,26 +247,26 @@ struct TargetBuild<'a, 'b> {
     options: &'a BuildOptions,
     wanted: Vec<PackageTarget>,
     spec: String,
-    /// The link under which cargo is told to build.
+    /// The link to the folder in which cargo builds.
     into: PathBuf,
     configuration: Configuration,
-    /// A digest of what cargo does not watch.
+    /// A digest of what cargo does not track.
     foundation: String,
-    /// The recording linkers, by the folder that cargo is called in, or why there is none.
+    /// The recording linkers, by the folder in which cargo is called, or why there is none.
     linkers: BTreeMap<PathBuf, Result<Linker, String>>,
-    /// Whether a failure in the kept folder is one of the code.
+    /// Whether a failure in the kept folder counts as one of the code.
     trusts_folder: bool,
     /// The target that did not build.
     failed: Option<FailedTarget>,
 }
 
-/// Whether a build may be tried once more, in an empty folder.
+/// Whether a build may be tried again, in an empty folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attempt {
-    /// It may, where the folder is known to be damaged; where `after_failure`
-    /// is set, also when cargo fails.
+    /// It may, if the folder is known to be damaged; with `after_failure`, also
+    /// if cargo fails.
     First { after_failure: bool },
-    /// It may not: whatever goes wrong is an error.
+    /// It may not: any failure is an error.
     Last,
 }
 
@@ -299,8 +299,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         })
     }
 
-    /// The artifact, built unless it is known that building again would make the same.
-    /// The side's link leads to it afterwards.
+    /// The artifact, built unless another build would certainly produce the same. The
+    /// side's link points to it afterwards.
     fn artifact(&mut self) -> Result<Artifact, Error> {
         let side = self.setup.side();
         let key = self.key();
@@ -332,7 +332,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             ("identity", setup.identity.clone()),
             ("targets", labels.collect::<Vec<_>>().join(" ")),
             ("build", format!("{:?}", self.options)),
-            // It also sets the variables by which rustup tells of its choice.
+            // It also sets the variables in which rustup reports its choice.
             ("toolchain", format!("{:?}", setup.toolchain)),
             ("lock", setup.lock.clone()),
             ("environment", digest(watched(&self.context.tools.env).as_bytes())),
@@ -341,8 +341,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         ])
     }
 
-    /// Builds in the folder that is kept for it, and in an empty one where that goes
-    /// wrong and the kept folder may be why.
+    /// Builds in the folder that is kept for it, and again in an empty one if that
+    /// fails and the kept folder may be the reason.
     fn build(&mut self) -> Result<Contents, Error> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), self.spec.clone());
@@ -350,8 +350,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
         let mut record = folder.get_ready(&self.foundation)?;
         cache.link_target(side, &spec, &folder.path())?;
-        // That the base does not build is a verdict, which a damaged folder must
-        // not give. And what build scripts wrote elsewhere may be missing.
+        // A base that does not build leads to a verdict, which a damaged folder
+        // must not cause. And what build scripts wrote elsewhere may be missing.
         let is_verdict = side == Side::Base && !self.trusts_folder;
         let after_failure = is_verdict || record.wrote_elsewhere;
         let first = match record.is_new {
@@ -371,7 +371,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(contents)
     }
 
-    /// Finds the linker for each folder that cargo is called in.
+    /// Finds the linker for each folder in which cargo is called.
     fn find_linkers(&mut self) -> Result<(), Error> {
         let (env, recorder) = (&self.context.tools.env, &self.context.request.record_link);
         for (folder, _) in &self.wanted {
@@ -390,8 +390,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         linker.as_ref().map_err(String::clone)
     }
 
-    /// Builds every target, and notes in the record what was made. `None` when something
-    /// went wrong and there may be another attempt.
+    /// Builds every target, and records the results. `None` if something went wrong and
+    /// another attempt is allowed.
     fn attempt(
         &mut self,
         record: &mut TargetRecord,
@@ -433,8 +433,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(Some(contents))
     }
 
-    /// Adds what runs of the executables need, and what the builds have read, which
-    /// began at `began`.
+    /// Adds what runs of the executables need, and what the builds, which began at
+    /// `began`, have read.
     fn add_contents(
         &self,
         contents: &mut Contents,
@@ -466,13 +466,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(())
     }
 
-    /// What lies in the worktree, but for what cargo itself writes there.
+    /// The content of the worktree, except for what cargo itself writes there.
     fn outline(&self) -> Result<Outline, Error> {
         Ok(outline(&self.setup.worktree.path, self.setup.root_inside())?)
     }
 
-    /// Lets cargo build a target. `None` when that fails and there may be another
-    /// attempt.
+    /// Lets cargo build a target. `None` if that fails and another attempt is
+    /// allowed.
     fn build_target(
         &mut self,
         wanted: &PackageTarget,
@@ -523,16 +523,16 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let toolchain = self.setup.toolchain.as_deref();
         let mut command = self.context.tools.command("cargo", args, folder, toolchain);
         // A build folder in the user's configuration would be shared by both
-        // sides; the variable outranks the file.
+        // sides; the variable overrides the file.
         command.set_var("CARGO_BUILD_BUILD_DIR", &self.into);
         command.set_var(record::FOLDER_VARIABLE, self.into.join(record::FOLDER));
         command
     }
 
-    /// Learns from cargo how it runs the executable: with our own program as
-    /// the runner, which writes down its arguments and environment. When the
-    /// user has a runner configured, cargo does not call ours; then the
-    /// benchmark is run once for real, and cargo's log read.
+    /// Finds out how cargo runs the executable: with this program as the
+    /// runner, which writes down its arguments and environment. If the user has
+    /// configured a runner, cargo does not call ours; then the benchmark is
+    /// really run once, and cargo's log is parsed.
     fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
         let (folder, target) = wanted;
         let tools = &self.context.tools;
@@ -569,8 +569,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         })
     }
 
-    /// Removes what a run has left in the worktree since `before`: the runs of the other
-    /// side must not find more or less than those of this one.
+    /// Removes what a run has added to the worktree since `before`, so that the runs of
+    /// both sides find the same.
     fn remove_new(&self, before: &Outline) -> Result<(), Error> {
         for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
             remove(&self.setup.worktree.path.join(path))?;
@@ -579,8 +579,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     }
 }
 
-/// The files of an `OUT_DIR` that a program may read when it runs: not what
-/// is only for the linker.
+/// The files of an `OUT_DIR` that a program may read when it runs, without
+/// those that are only for the linker.
 fn needed(out_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let found = walk(out_dir, |_| false)?.into_iter().filter(|(_, about)| !about.is_dir());
     let is_for_linker = |path: &Path| {
@@ -599,14 +599,14 @@ struct NotedCall {
 }
 
 impl NotedCall {
-    /// The invocation of `executable` by a cargo that itself had `env`.
+    /// The invocation of `executable` by a cargo whose own environment was `env`.
     fn invocation(self, executable: &Path, env: &Environment) -> Option<Invocation> {
         let (program, after) = self.argv.split_first()?;
         if Path::new(program) != executable {
             return None;
         }
-        // Rustup puts its own folder in front of a PATH that lacks it, for
-        // cargo's sake. Kept, it would bring the PATH of the build's day.
+        // For cargo, rustup prepends its own folder to a PATH that lacks it. If
+        // that were kept, runs would use the PATH at the time of the build.
         let inherited = |(name, value): &(String, String)| {
             let had = var(env, name).and_then(OsStr::to_str);
             had.is_some_and(|had| value == had || (name == "PATH" && value.ends_with(had)))
@@ -616,11 +616,11 @@ impl NotedCall {
     }
 }
 
-/// The capturing runner: writes down what it was called with, into the file
+/// The capturing runner: writes its arguments and environment into the file
 /// that its first argument names.
 ///
 /// # Errors
-/// When it was called without arguments or can't write.
+/// If it was called without arguments or can't write.
 pub fn write_down(
     mut args: impl Iterator<Item = OsString>,
     vars: impl Iterator<Item = (OsString, OsString)>,

@@ -1,11 +1,11 @@
-//! Benchmarks that are any command, and the build commands that make what they
-//! run.
+//! Benchmarks that are arbitrary commands, and the build commands that produce
+//! what they run.
 //!
-//! Build commands have a worktree of their own, `built` beside `tree`: what
-//! they write there, tracked files included, is seen by no other build, and the
-//! manifests in `tree` stay those of the commit. Nobody knows what a build
-//! command reads, so its results are used again only when nothing that could
-//! matter has changed, and every file is still as the build left it; see
+//! Build commands have a worktree of their own, `built` next to `tree`: what
+//! they write there, including tracked files, does not affect other builds, and
+//! the manifests in `tree` stay those of the commit. It is not known what a
+//! build command reads, so its results are reused only if nothing that could
+//! matter has changed, and every file is as the build left it; see
 //! [`FolderRecord`]. Otherwise it is run again in a clean checkout.
 
 use std::collections::BTreeMap;
@@ -33,39 +33,39 @@ use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::worktree::{Checkout, Store};
 
-/// The subcommands of cargo that build, and track what they build from.
+/// The subcommands of cargo that build, and that track their inputs.
 const CARGO_BUILDS: [&str; 6] = ["b", "bench", "build", "rustc", "t", "test"];
 
 /// The options of cargo that may come before a subcommand and have no value.
 const CARGO_OPTIONS: [&str; 7] =
     ["--frozen", "--locked", "--offline", "--quiet", "--verbose", "-q", "-v"];
 
-/// The folders of a target folder in which cargo keeps what it builds on, and no
+/// The folders of a target folder in which cargo keeps its own state, and no
 /// programs of the workspace.
 const CARGO_OWN: [&str; 3] = [".fingerprint", "build", "incremental"];
 
-/// Variables by which a shell tells how and from where it called its last
+/// Variables in which a shell stores how and from where it called its last
 /// command. They differ from call to call, so build commands do not get them.
 const OF_SHELL: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
 
-/// Everything that the results of build commands depend on, as far as it is known.
+/// Everything on which the results of build commands depend, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct BuiltFrom {
-    /// The commit, or the tree of a dirty one, and what the worktree lacks of it.
+    /// The commit, or the tree of a dirty one, and what the worktree lacks.
     identity: String,
     /// A digest of the lock file.
     lock: String,
-    /// A digest of the environment, the compiler and what else shapes builds.
+    /// A digest of the environment, the compiler and whatever else affects builds.
     environment: String,
     /// A digest of each build command with its folder, in the order in which they ran.
     commands: Vec<String>,
 }
 
-/// What filled a worktree of build commands.
+/// The build that filled a worktree of build commands.
 #[derive(Debug, Serialize, Deserialize)]
 struct CommandsRun {
     from: BuiltFrom,
-    /// Whether they wrote nothing but cargo's lock file and target folder.
+    /// Whether it only wrote cargo's lock file and target folder.
     wrote_as_cargo: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct CommandWorktree {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BuildCommand {
-    /// The package's folder, from the root of the worktree.
+    /// The package's folder, relative to the root of the worktree.
     folder: PathBuf,
     words: Vec<String>,
 }
@@ -94,7 +94,7 @@ impl BuildCommand {
 }
 
 impl CommandWorktree {
-    /// What is run of a benchmark that is the command `words`, or why there is nothing
+    /// What to run for a benchmark with the command `words`, or why there is nothing
     /// to run.
     pub(super) fn runnable(
         &self,
@@ -129,12 +129,12 @@ impl CommandWorktree {
     }
 }
 
-/// Makes ready the worktree in which the commands among a side's benchmarks are run.
-/// Where the base's code is at fault that a build command fails, those benchmarks have
-/// no baseline.
+/// Prepares the worktree in which the commands among a side's benchmarks are run. If a
+/// build command fails because of the base's code, the benchmarks that need it have no
+/// baseline.
 ///
 /// # Errors
-/// [`Kind::Build`] when the head's code does not compile or lacks a command.
+/// [`Kind::Build`] if the head's code does not compile or lacks a command.
 pub(super) fn prepare(
     context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
@@ -187,8 +187,8 @@ struct CommandBuild<'a, 'b> {
 }
 
 impl CommandBuild<'_, '_> {
-    /// Runs the commands, unless all of them have been run there before, for the same
-    /// things, and nothing has changed since. Returns those that failed because of the
+    /// Runs the commands, unless all of them were run there before with the same
+    /// inputs, and nothing has changed since. Returns those that failed because of the
     /// base's code, and why.
     fn run(&mut self, built_from: BuiltFrom) -> Result<BTreeMap<BuildCommand, String>, Error> {
         let side = self.setup.side();
@@ -239,8 +239,8 @@ impl CommandBuild<'_, '_> {
         record.restore(&self.root, folder, is_git, Strangers::Remove, check)
     }
 
-    /// Makes the worktree that of the commit, as the side's other one was before anything
-    /// was built there, but for the folders `keep`.
+    /// Restores the worktree to the state of the commit, as the side's other worktree was
+    /// before any build, except for the folders `keep`.
     fn clean(&mut self, keep: &[PathBuf]) -> Result<(), Error> {
         let (side, root) = (self.setup.side(), &self.root);
         let revision = &self.setup.worktree.revision;
@@ -265,9 +265,9 @@ impl CommandBuild<'_, '_> {
         command
     }
 
-    /// Runs the build command `number`. Where it fails, everything is done once more from
-    /// a clean checkout, with those before it that have not failed, to learn why: half a
-    /// build may be in the way of the next.
+    /// Runs build command `number`. If it fails, everything is repeated from a clean
+    /// checkout, including the previous ones that have not failed, to find out why: an
+    /// incomplete build may break the next one.
     fn run_step(
         &mut self,
         number: usize,
@@ -302,12 +302,11 @@ impl CommandBuild<'_, '_> {
         diagnose::run_again(tools, shown, command, Tool::BuildCommand, side, &self.root).map(drop)
     }
 
-    /// The folder of an earlier build that a new one may begin with: cargo's own
-    /// target folder, where nothing but cargo was run, in the same environment, and where
-    /// the folder is known to hold what cargo left in it and nothing else. Cargo finds
-    /// out by itself what of it is out of date, but not that a file is gone which a build
-    /// script wrote elsewhere. The programs in it are removed: one that the commit no
-    /// longer builds would be run all the same.
+    /// The folder of an earlier build with which a new one may begin: cargo's own target
+    /// folder, if nothing but cargo was run, in the same environment, and if the folder
+    /// has exactly what cargo left in it. Cargo detects what is out of date, but not that
+    /// a file is missing that a build script wrote elsewhere. The programs in it are
+    /// removed, since one that the commit no longer builds would still be run.
     fn reusable_target_folder(
         &self,
         record: Option<WorktreeRecord>,
@@ -326,7 +325,7 @@ impl CommandBuild<'_, '_> {
         let target = self.setup.root_inside().join("target");
         let full = self.root.join(&target);
         let is_folder = full.symlink_metadata().is_ok_and(|about| about.is_dir());
-        // Cargo goes by times.
+        // Cargo compares times.
         if !is_folder || is_later(&full, SystemTime::now())? {
             return Ok(None);
         }
@@ -338,7 +337,7 @@ impl CommandBuild<'_, '_> {
     }
 }
 
-/// A command of the user's in a folder.
+/// A command of the user, run in a folder.
 fn command(
     context: &PrepareContext<'_>,
     setup: &SideSetup,
@@ -349,8 +348,8 @@ fn command(
     context.tools.command(program, args, folder, setup.toolchain.as_deref())
 }
 
-/// Whether a command could not be started because it is a file of the
-/// worktree that is not there.
+/// Whether a command could not be started because it is a missing file of the
+/// worktree.
 fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
     let Kind::Process(RunError::Spawn { source, .. }) = error.kind() else { return false };
     let program = command.argv.first().map(|program| command.cwd.join(program));
@@ -360,7 +359,7 @@ fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
         && program.is_some_and(|program| program.starts_with(worktree) && !program.exists())
 }
 
-/// Whether a command is cargo itself that builds.
+/// Whether a command is a build by cargo itself.
 fn builds_with_cargo(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     let is_cargo = words.next() == Some("cargo");
@@ -368,8 +367,8 @@ fn builds_with_cargo(words: &[String]) -> bool {
     is_cargo && words.next().is_some_and(|word| CARGO_BUILDS.contains(&word))
 }
 
-/// Removes from a target folder everything but what cargo builds on. In the folders
-/// `deps` of compiled crates, only the programs go.
+/// Removes everything from a target folder except cargo's own state. From the
+/// folders `deps` of compiled crates, it only removes the programs.
 fn remove_programs(folder: &Path) -> Result<(), Error> {
     for (path, about) in walk(folder, |path| CARGO_OWN.iter().any(|own| path.ends_with(own)))? {
         let is_in_deps = path.iter().any(|part| part == "deps");
@@ -396,7 +395,7 @@ mod tests {
         for text in ["cargo", "cargo run", "cargo xtask build", "make build", "sh -c build"] {
             assert!(!builds(text), "{text}");
         }
-        // Its value could be taken for the subcommand.
+        // Its value could be mistaken for the subcommand.
         assert!(!builds("cargo --config build run"));
     }
 

@@ -1,5 +1,5 @@
-//! The folder under `~/.cache`: what lies where, who may write there, and how
-//! long it stays.
+//! The folder under `~/.cache`: its structure, who may write there, and how long
+//! content is kept.
 //!
 //! ```text
 //! cargo-cbdr/CACHEDIR.TAG
@@ -18,9 +18,9 @@
 //! ```
 //!
 //! Cargo and rustc write the path of the target folder into what they build
-//! (`OUT_DIR`, `CARGO_BIN_EXE_x`). So that an artifact built last week finds
-//! its own files at those paths, `t-SPEC` is a link: to the folder that cargo
-//! fills while building, to the published artifact while measuring.
+//! (`OUT_DIR`, `CARGO_BIN_EXE_x`). So that an older artifact finds its own files at
+//! those paths, `t-SPEC` is a link: to the folder that cargo fills while building,
+//! to the published artifact while measuring.
 
 mod artifact;
 mod cleaning;
@@ -40,31 +40,31 @@ use crate::exec::process::user_id;
 use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
 
-/// The folder of all repositories; its number counts up when the layout changes.
+/// The folder of all repositories; its number is incremented when the layout changes.
 const BUCKET: &str = "repositories-v1";
 
 /// The worktree of a side, in its folder.
 pub(crate) const TREE: &str = "tree";
 
-/// The file that holds the path of the repository to which a folder belongs.
+/// The file with the path of the repository to which a folder belongs.
 const REPOSITORY: &str = "repository";
 
-/// The number of the user who may do everything.
+/// The user id of root.
 const ROOT: u32 = 0;
-/// In a folder's mode, the right of its group and of everybody to write.
+/// In a folder's mode, write permission for its group and for others.
 const OTHERS_WRITE: u32 = 0o022;
-/// In a folder's mode: nobody removes or renames what is another's.
+/// In a folder's mode: only owners may remove or rename their files.
 const STICKY: u32 = 0o1000;
 
 /// What went wrong in the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing says where it is.
+    /// Its place is not known.
     #[error(
         "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one"
     )]
     NoPlace,
-    /// It belongs to another user, and what lies there would be run as this one.
+    /// It belongs to another user, but its content would be run as this one.
     #[error("the cache at `{}` belongs to another user (number {owner})", .path.display())]
     NotOwned {
         /// The folder.
@@ -72,7 +72,7 @@ pub enum Error {
         /// Its owner.
         owner: u32,
     },
-    /// Others may write where programs are kept that are run.
+    /// Others may write where programs are kept.
     #[error("the cache folder `{}` is writable by other users", .0.display())]
     Open(PathBuf),
     /// A file in it could not be read or written.
@@ -122,11 +122,11 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache at `place`, or where the environment says it is:
-    /// `CBDR_CACHE_DIR`, else `cargo-cbdr` under the user's cache folder.
+    /// The cache at `place`, or as set in the environment: `CBDR_CACHE_DIR`,
+    /// else `cargo-cbdr` under the user's cache folder.
     ///
     /// # Errors
-    /// When there is no such place, it can't be made, or others may write to it.
+    /// If there is no such place, it can't be created, or others may write to it.
     pub fn open(place: Option<PathBuf>) -> Result<Self, Error> {
         let root = match place {
             Some(place) => std::path::absolute(&place).map_err(io_error("find", &place))?,
@@ -134,7 +134,7 @@ impl Cache {
                 use etcetera::BaseStrategy;
                 let strategy = etcetera::choose_base_strategy().map_err(|_| Error::NoPlace)?;
                 let place = strategy.cache_dir();
-                // It would come to lie in the user's repository.
+                // It would be inside the user's repository.
                 if place.is_relative() {
                     return Err(Error::NoPlace);
                 }
@@ -142,8 +142,8 @@ impl Cache {
             }
         };
         make_dir(&root)?;
-        // Worktree paths get into executables: the spelling must not depend
-        // on the links through which the cache was reached.
+        // Worktree paths end up in executables, so their spelling must not
+        // depend on the links through which the cache is reached.
         let root = canonical(&root).map_err(io_error("find", &root))?;
         check_owner(&root, &[user_id(), ROOT])?;
         if !is_shared(&root) {
@@ -158,11 +158,10 @@ impl Cache {
         Ok(Cache { root })
     }
 
-    /// The part that belongs to the repository called `name` whose shared git
-    /// folder is `common`.
+    /// The part of the repository `name` whose common git folder is `common`.
     ///
     /// # Errors
-    /// When it can't be made, or others may write to it.
+    /// If it can't be created, or others may write to it.
     pub fn repository(&self, common: &Path, name: &str) -> Result<RepositoryCache, Error> {
         let common = canonical(common).map_err(io_error("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
@@ -185,8 +184,8 @@ impl Cache {
     }
 }
 
-/// Refuses a folder that belongs to none of these users: who can put a build
-/// there chooses what is run.
+/// Rejects a folder that belongs to none of these users: whoever can put a
+/// build there controls what is run.
 fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     let about = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -200,7 +199,7 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
     }
 }
 
-/// Refuses a folder that others may write to: they could change what is run.
+/// Rejects a folder that others may write to, since they could change what is run.
 fn check_mode(path: &Path) -> Result<(), Error> {
     match path.metadata().ok().and_then(|about| mode(&about)) {
         Some(mode) if mode & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
@@ -208,13 +207,13 @@ fn check_mode(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether others may add to a folder, but remove only what is theirs, as in
-/// `/tmp`.
+/// Whether others may add to a folder, but only remove what belongs to them, as
+/// in `/tmp`.
 fn is_shared(path: &Path) -> bool {
     path.metadata().ok().and_then(|about| mode(&about)).is_some_and(|mode| mode & STICKY != 0)
 }
 
-/// Makes a folder and those around it, for the user alone.
+/// Creates a folder and its parents, accessible to the user only.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
     make_private_dir(path).map_err(io_error("create", path))
 }
@@ -225,7 +224,7 @@ pub struct RepositoryCache {
     path: PathBuf,
 }
 
-/// The right to use a repository's part, until it is dropped or the process ends.
+/// The lock of a repository's part, until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -247,7 +246,7 @@ impl RepositoryCache {
         self.path.join("builds")
     }
 
-    /// The linkers that cargo is told to call.
+    /// The linkers that cargo calls.
     pub(crate) fn linkers(&self) -> PathBuf {
         self.path.join("linker")
     }
@@ -272,7 +271,7 @@ impl RepositoryCache {
         self.side_folder(side).join("built")
     }
 
-    /// The link under which cargo builds what has the build options `spec`.
+    /// The link to the folder in which cargo builds with the build options `spec`.
     pub(crate) fn target_link(&self, side: Side, spec: &str) -> PathBuf {
         self.side_folder(side).join(format!("t-{spec}"))
     }
@@ -282,15 +281,15 @@ impl RepositoryCache {
         self.side_folder(side).join(format!("live-{spec}"))
     }
 
-    /// Lets the [`RepositoryCache::target_link`] of a side lead to `to`.
+    /// Points the [`RepositoryCache::target_link`] of a side to `to`.
     pub(crate) fn link_target(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
         let link = self.target_link(side, spec);
         relink(to, &link).map_err(io_error("create", &link))
     }
 
-    /// Takes the lock. While somebody else holds it, `wait` is called ten times a
-    /// second with what the holder wrote about itself; an error of `wait` ends the
-    /// waiting.
+    /// Takes the lock. While another process holds it, `wait` is called ten times
+    /// a second with that process's description of itself; an error of `wait` ends
+    /// the waiting.
     pub(crate) fn lock<E: From<Error>>(
         &self,
         about: &str,
@@ -305,7 +304,7 @@ impl RepositoryCache {
         }
     }
 
-    /// Takes the lock if nobody has it; else returns what the holder wrote about
+    /// Takes the lock if it is free; else returns the holder's description of
     /// itself.
     fn try_lock(&self, about: &str) -> Result<Result<Lock, String>, Error> {
         let path = self.path.join("lock");

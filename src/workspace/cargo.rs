@@ -1,4 +1,4 @@
-//! Cargo's arguments, and its answers: metadata and messages. Nothing is run here.
+//! Cargo's arguments and its output: metadata and messages. Nothing is run here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub enum Error {
     /// The message stream of a build can't be read.
     #[error("could not read what `cargo` printed while building")]
     Messages(#[source] std::io::Error),
-    /// The build went well, but made no such executable.
+    /// The build succeeded, but produced no such executable.
     #[error("cargo built {0}, but named no executable for it")]
     NoExecutable(String),
 }
@@ -45,7 +45,7 @@ impl Workspace {
     /// Reads what `cargo metadata` printed.
     ///
     /// # Errors
-    /// When that is no such description.
+    /// If it can't be parsed.
     pub fn parse(printed: &str) -> Result<Self, Error> {
         let metadata: Metadata = MetadataCommand::parse(printed).map_err(Error::Metadata)?;
         let defaults = &metadata.workspace_default_members;
@@ -61,7 +61,7 @@ impl Workspace {
                 .iter()
                 .find(|target| is_library(target))
                 .map(|found| found.name.clone()),
-            // Before 1.71 cargo did not tell.
+            // Before 1.71, cargo did not report this.
             is_default: defaults.is_missing() || defaults.contains(&package.id),
             path_dependencies: package.dependencies.iter().filter_map(path_dependency).collect(),
             metadata: package.metadata.clone(),
@@ -73,7 +73,7 @@ impl Workspace {
         })
     }
 
-    /// The package of a name.
+    /// The package of this name.
     pub(crate) fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
     }
@@ -146,7 +146,7 @@ impl BuildOptions {
     }
 }
 
-/// The form in which cargo passes on what the compiler reports.
+/// The form in which cargo forwards the compiler's diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Diagnostics {
     /// As text for people, on standard error.
@@ -164,7 +164,7 @@ pub(crate) struct TargetCall<'a> {
     pub(crate) into: &'a Path,
     /// Further configuration files.
     pub(crate) configs: &'a [PathBuf],
-    /// The linker in place of the one that cargo would take.
+    /// The linker to use instead of cargo's choice.
     pub(crate) linker: Option<&'a Linker>,
 }
 
@@ -193,8 +193,8 @@ impl TargetCall<'_> {
         args
     }
 
-    /// The arguments that run the target, as a user would. `runner`, if given, is run in
-    /// its place with the executable's path and arguments.
+    /// The arguments that run the target, as a user would. `runner`, if given, is run
+    /// instead, with the executable's path and arguments.
     pub(crate) fn run_args(&self, runner: Option<&[OsString]>) -> Vec<OsString> {
         let is_bench = self.target.kind == TargetKind::Bench;
         let mut args = self.args(if is_bench { "bench" } else { "run" });
@@ -202,7 +202,7 @@ impl TargetCall<'_> {
             let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
             let list = words.collect::<Vec<_>>().join(",");
             args.push("--config".into());
-            // A key that nobody else writes: it must not replace the user's.
+            // A key that nobody else uses, since it must not replace the user's.
             args.push(format!("target.\"cfg(all(all()))\".runner=[{list}]").into());
         }
         args.push("--".into());
@@ -212,19 +212,19 @@ impl TargetCall<'_> {
     fn args(&self, verb: &str) -> Vec<OsString> {
         let TargetCall { target, options, into, configs, linker } = self;
         let mut args = vec![OsString::from(verb)];
-        // In one word each, so that no name is taken for an option.
+        // One word each, so that no name is treated as an option.
         args.push(format!("--{}={}", target.kind.name(), target.name).into());
         args.extend(options.args(target.kind));
         args.extend(["--target-dir".into(), into.as_os_str().to_owned()]);
         args.extend(config_args(configs));
         if !configs.is_empty() {
-            // A build folder named in one of them outranks the variable that
-            // keeps the sides apart.
+            // A build folder in one of them would override the variable that
+            // separates the sides.
             let build = format!("build.build-dir={}", Value::from(into.to_string_lossy()));
             args.extend(["--config".into(), build.into()]);
         }
         if let Some(Linker { triple, path }) = linker {
-            // Of all that name a linker, the latest of these wins.
+            // Of all settings of a linker, the last one wins.
             let path = Value::from(path.to_string_lossy());
             let linker = format!("target.\"{triple}\".linker={path}");
             args.extend(["--config".into(), linker.into()]);
@@ -242,45 +242,45 @@ pub(crate) fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
     std::iter::once("generate-lockfile".into()).chain(config_args(configs)).collect()
 }
 
-/// What a build made.
+/// The result of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Built {
-    /// The executable of the target asked for.
+    /// The executable of the requested target.
     pub(crate) executable: PathBuf,
-    /// Executables of the packages at hand and dynamic libraries.
+    /// Executables of local packages, and dynamic libraries.
     pub(crate) files: Vec<PathBuf>,
     /// The build scripts that ran, now or in an earlier build.
     pub(crate) scripts: Vec<BuildScript>,
-    /// The folders of all packages, those of registries included.
+    /// The folders of all packages, including those of registries.
     pub(crate) packages: BTreeSet<PathBuf>,
-    /// The source file of the target asked for.
+    /// The source file of the requested target.
     pub(crate) source: PathBuf,
-    /// Whether its executable was there already, in cargo's eyes up to date.
+    /// Whether its executable existed already and was up to date according to cargo.
     pub(crate) is_fresh: bool,
 }
 
-/// A build script and what it left.
+/// A build script and its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BuildScript {
     /// The folder of its package.
     pub(crate) package: PathBuf,
     /// Its `OUT_DIR`.
     pub(crate) out_dir: PathBuf,
-    /// The libraries to link with, without the kind: `z` of `static=z`.
+    /// The libraries to link with, without their kind: `z` for `static=z`.
     pub(crate) libraries: Vec<String>,
-    /// The folders in which the linker looks for them.
+    /// The folders in which the linker searches for them.
     pub(crate) library_folders: Vec<PathBuf>,
-    /// The names of the variables that it sets for rustc and for runs.
+    /// The names of the environment variables that it sets for rustc and for runs.
     pub(crate) variables: Vec<String>,
 }
 
-/// The longest line that can be a message, bytes; a longer one is read in pieces, which are
-/// not messages.
+/// The maximum length of a message, bytes; a longer line is read in pieces, which are not
+/// messages.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads the next line; returns the message in it, if it is one. At the end, the line is
-/// empty. Other programs print into the stream, too, so that some lines are not messages.
-/// (`Message::parse_stream` would read objects of any depth, until the stack overflows.)
+/// Reads the next line, and returns the message in it, if it is one. At the end, the line
+/// is empty. Other programs print into the stream, too, so some lines are not messages.
+/// (`Message::parse_stream` would parse objects of any depth, until the stack overflows.)
 fn next_message(
     from: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -293,7 +293,7 @@ fn next_message(
 /// Reads the messages of a build of `target` of the package in `folder`.
 ///
 /// # Errors
-/// When they can't be read, or name no executable for it.
+/// If they can't be read, or contain no executable for it.
 pub fn read_messages(
     mut messages: impl BufRead,
     target: &Target,
@@ -356,10 +356,10 @@ pub fn read_messages(
     Ok(built)
 }
 
-/// Whether the library of the package in `folder` is among what a build made.
+/// Whether a build produced the library of the package in `folder`.
 ///
 /// # Errors
-/// When the messages can't be read.
+/// If the messages can't be read.
 pub(crate) fn has_built_library(mut messages: impl BufRead, folder: &Path) -> Result<bool, Error> {
     let mut line = Vec::new();
     loop {
@@ -380,12 +380,12 @@ pub(crate) fn has_built_library(mut messages: impl BufRead, folder: &Path) -> Re
 /// An error that rustc reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompilerError {
-    /// As in `E0308`; lints have their names.
+    /// The code, such as `E0308`; for lints, their name.
     pub(crate) code: Option<String>,
-    /// Whether it, or a note to it, has a place in a source. A crash of the compiler
-    /// has none, wherever it happened.
+    /// Whether it, or a note to it, has a position in a source. A crash of the
+    /// compiler never has one.
     pub(crate) has_place: bool,
-    /// As people read it.
+    /// The message as displayed.
     pub(crate) rendered: String,
 }
 
@@ -414,19 +414,19 @@ fn without_kind(text: &str) -> String {
 }
 
 /// How cargo runs an executable: `before`, the executable, the user's
-/// arguments, `after`, in an environment with `env` added.
+/// arguments, `after`, with `env` added to the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Invocation {
     /// The runner that the user configured.
     pub(crate) before: Vec<String>,
-    /// What cargo itself adds, such as `--bench`.
+    /// Arguments that cargo adds, such as `--bench`.
     pub(crate) after: Vec<String>,
     /// The variables that cargo sets.
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// Finds the invocation of `executable` in what `cargo -vv` printed: its line
-/// ``Running `NAME=value … runner executable --bench` ``. This is needed where the user's
+/// Finds the invocation of `executable` in the output of `cargo -vv`: its line ``Running
+/// `NAME=value … runner executable --bench` ``. This is needed if the user's
 /// configuration has a runner.
 pub fn invocation_from_log(log: &str, executable: &Path) -> Option<Invocation> {
     let line = log.lines().rev().find_map(|line| {

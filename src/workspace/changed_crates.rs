@@ -7,13 +7,13 @@ use super::cargo::Workspace;
 use super::setup::SideSetup;
 use crate::model::side::{Pair, Side};
 
-/// The ends of the names of files that say which other crates are used, and how all of them
-/// are built.
+/// The suffixes of the names of files that determine which other crates are used, and how
+/// all of them are built.
 const SHAPING: [&str; 6] =
     ["Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", "config", "config.toml"];
 
-/// The names of the crates in whose folders a file is among those `changed`, paths from the
-/// root of the repository. `None` where that can't be told: other crates may have changed.
+/// The names of the crates with a file among those `changed`, which are relative to the
+/// root of the repository. `None` if unknown, since other crates may have changed.
 pub(super) fn changed_crates(
     setups: &Pair<&SideSetup>,
     changed: &[String],

@@ -1,6 +1,6 @@
-//! Makes the worktrees of the sides. What libgit2 can't do is done by the installed
-//! git: files with a filter, and objects that a partial clone left out. Nothing is
-//! fetched unasked.
+//! Creates the worktrees of the sides. The installed git does what libgit2 can't:
+//! files with a filter, and objects that a partial clone lacks. Nothing is fetched
+//! without permission.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::workspace::git::filters::{Filtered, Pointer};
 use crate::workspace::git::worktree::{Checkout, Store};
 use crate::workspace::git::{self, Repo};
 
-/// The bytes of paths that one call of git gets.
+/// The maximum length of paths in one call of git, bytes.
 const LONGEST: usize = 50_000;
 
-/// How many objects are asked for at once.
+/// The maximum number of objects per request.
 const OBJECTS: usize = 1000;
 
-/// Settings under which git writes an index that libgit2 can read, and runs nothing of the
-/// user's but the filters.
+/// Settings for a git that writes an index that libgit2 can read, and runs nothing of the
+/// user's except the filters.
 const PLAIN: [&str; 8] = [
     "index.version=2",
     "index.skipHash=false",
@@ -44,12 +44,12 @@ pub(super) struct Worktree {
     pub(super) side: Side,
     pub(super) path: PathBuf,
     pub(super) revision: Revision,
-    /// The submodules and the files of git-lfs that it lacks of its commit.
+    /// The submodules and the files of git-lfs that it lacks, compared with its commit.
     missing: [Vec<PathBuf>; 2],
 }
 
 impl Worktree {
-    /// A name for what lies in it.
+    /// A name for its content.
     pub(super) fn identity(&self) -> String {
         let Revision { commit, tree, dirty, .. } = &self.revision;
         let name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
@@ -82,7 +82,7 @@ pub(super) fn check_out_sides(
         revision: sides.of(side),
         keep: &[],
     });
-    // Killed, too, it leaves nothing that the next call takes for whole.
+    // Even if killed, it leaves nothing that the next call would consider complete.
     let check_out = || store.check_out_both(&context.repo, &checkouts);
     let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
     Ok(Pair {
@@ -106,7 +106,7 @@ pub(super) fn check_out_head(
     worktree(context, &store, checkout, submodules)
 }
 
-/// Tells that a revision is checked out, and where to, and makes the side's folder fit for it.
+/// Reports that a revision is checked out, and prepares the side's folder for it.
 fn get_ready(
     context: &mut PrepareContext<'_>,
     side: Side,
@@ -120,7 +120,7 @@ fn get_ready(
     Ok(context.cache.worktree(side))
 }
 
-/// The worktree that a checkout has made, without those `submodules`; does what libgit2 can't.
+/// Completes the worktree of a checkout, without those `submodules`, by what libgit2 can't do.
 fn worktree(
     context: &mut PrepareContext<'_>,
     store: &Store,
@@ -152,7 +152,7 @@ pub(super) fn apply_filters(
     args.extend(["checkout-index", "--force", "--index", "--"].map(OsString::from));
     for paths in chunks(&filtered.raw) {
         for path in paths {
-            // Git does not write a file that the index takes for right.
+            // Git does not write a file that is up to date in the index.
             let full = tree.join(path);
             fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
         }
@@ -175,16 +175,16 @@ pub(super) fn apply_filters(
         match fetch::git(context, remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
             Err(error) if error.is_interrupt() => return Err(error),
             // Without git-lfs, or without a server that has them, they stay pointers,
-            // which is told.
+            // and a notice is given.
             _ => missing = fill_pointers(store, tree, &filtered)?,
         }
     }
     Ok(missing)
 }
 
-/// Replaces the pointers of git-lfs by the files that they stand for, as far as the
-/// clone has them; returns those that are left. (Git-lfs itself would write into the
-/// clone, and ask the server.)
+/// Replaces pointers of git-lfs by their files, as far as the clone has them;
+/// returns the others. (git-lfs itself would write into the clone, and ask the
+/// server.)
 fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<PathBuf>, Error> {
     let (mut filled, mut missing) = (Vec::new(), Vec::new());
     for path in &filtered.lfs {
@@ -208,7 +208,7 @@ fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<
     Ok(missing)
 }
 
-/// Makes sure that a partial clone holds the files of a commit.
+/// Makes sure that a partial clone has the files of a commit.
 fn fetch_missing_objects(
     context: &mut PrepareContext<'_>,
     revision: &Revision,
@@ -216,7 +216,7 @@ fn fetch_missing_objects(
     let Some(remote) = context.repo.promisor() else { return Ok(()) };
     let rev = revision.rev.clone();
     let commit = context.repo.at(Some(&revision.commit))?;
-    // Only trees that are there show what lies in them.
+    // Only existing trees show what they contain.
     for _ in 0..1000 {
         let missing = missing_objects(context, &commit.tree)?;
         if missing.is_empty() {
@@ -237,7 +237,7 @@ fn fetch_missing_objects(
     Err(git::Error::Partial { rev, count: 1 }.into())
 }
 
-/// The objects below a tree that the clone lacks and knows of.
+/// The objects below a tree that the clone is known to lack.
 fn missing_objects(context: &PrepareContext<'_>, tree: &str) -> Result<Vec<String>, Error> {
     if !context.repo.holds(tree) {
         return Ok(vec![tree.to_owned()]);

@@ -1,19 +1,18 @@
-//! Whose fault it is that something does not build: the code's, or that of
-//! what is around it.
+//! Why something does not build: because of the code, or because of the machine.
 //!
-//! A base that does not compile is nothing to compare with, and no reason to
-//! fail. A full disk, a missing linker or a killed compiler says nothing about
-//! the base, and a gate that passes for it lies. So the code is at fault only
-//! where a tool reports an error in it, and nothing speaks against that. In doubt
-//! it is not the code.
+//! A base that does not compile can't be compared with, which is no reason to fail.
+//! A full disk, a missing linker or a killed compiler says nothing about the base,
+//! and a gate must not pass because of it. So the code is blamed only if a tool
+//! reports an error in it, and nothing contradicts that. In doubt, it is not the
+//! code.
 //!
-//! What rustc reports, cargo passes on as JSON: an error that has a place in a
-//! source is the code's fault, by its code and spans. The exit status tells of
-//! signals, of shells that found no command, and of cargo's own errors as opposed to
-//! rustup's. Everything else is text, and the phrases below are all that is known of
-//! it: cargo has no JSON for its own errors (manifests, build scripts, dead
-//! compilers), build scripts and build commands may run any tool, and tools tell
-//! of the machine's errors in words. (Those for shortages are the system's own; see
+//! Cargo forwards rustc's diagnostics as JSON: an error with a position in a source
+//! is the fault of the code, judging by its code and spans. The exit status reveals
+//! signals, shells that found no command, and cargo's own errors as opposed to
+//! rustup's. Everything else is text, of which only the phrases below are known:
+//! cargo has no JSON for its own errors (manifests, build scripts, dead compilers),
+//! build scripts and build commands may run any tool, and tools report errors of the
+//! machine in words. (Those for shortages are the operating system's; see
 //! [`shortage_in_text`].)
 
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ use crate::workspace::cargo::{CompilerError, compiler_errors};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Blame {
     Code,
-    /// Not known to be the code's, with the line that tells why.
+    /// Not known to be the code, with the line that shows why.
     Machine(String),
 }
 
@@ -37,11 +36,11 @@ pub(super) enum Blame {
 pub(super) enum Tool {
     /// Cargo, whose standard output has the compiler's errors as JSON.
     Cargo,
-    /// A command of the user's, whose standard error may have anything.
+    /// A command of the user, whose standard error can be anything.
     BuildCommand,
 }
 
-/// Phrases of programs that can't work here, whatever the code says.
+/// Phrases of programs that can't work on this machine, whatever the code.
 const MACHINE: [&str; 11] = [
     "Read-only file system",
     "File size limit exceeded",
@@ -56,19 +55,19 @@ const MACHINE: [&str; 11] = [
     "timed out",
 ];
 
-/// The numbers of the system's errors that code makes when it names a file that is
-/// not there: ENOENT, ENOTDIR, EISDIR.
+/// The numbers of system errors caused by code that names a missing file: ENOENT,
+/// ENOTDIR, EISDIR.
 const FILE_ERRORS: [&str; 3] = ["2", "20", "21"];
 
 /// The codes of rustc's errors about files that an earlier run of it wrote.
 const DAMAGE: [&str; 7] = ["E0460", "E0461", "E0462", "E0464", "E0514", "E0519", "E0786"];
 
-/// The code of "can't find crate", and how it goes on when that is a crate of a crate
-/// that was compiled before.
+/// The code of "can't find crate", and the continuation if that is a dependency of a
+/// crate that was compiled before.
 const MISSING_CRATE: (&str, &str) = ("E0463", "which `");
 
-/// Cargo's errors about manifests that do not have what is asked for, or are no
-/// manifests: how the line begins, and what is in it.
+/// Cargo's errors about manifests that are invalid or lack what was requested:
+/// the beginning of the line, and what it contains.
 const MANIFESTS: [(&str, &str); 11] = [
     ("error: failed to parse manifest", ""),
     ("error: failed to load manifest", ""),
@@ -83,7 +82,7 @@ const MANIFESTS: [(&str, &str); 11] = [
     ("error: target `", "requires the features"),
 ];
 
-/// Errors that only sum up others.
+/// Errors that only summarize others.
 const SUMMARIES: [&str; 4] =
     ["error: could not compile", "error: aborting due to", "error: build failed", BUILD_SCRIPT];
 
@@ -93,16 +92,15 @@ const BUILD_SCRIPT: &str = "error: failed to run custom build command";
 /// How cargo reports that a process ended with a code of its own, by system.
 const EXITED: [&str; 2] = ["(exit status: ", "(exit code: "];
 
-/// The code by which a build command says that what is there can't be built, as it
-/// does to `git bisect run`.
+/// The code with which a build command reports that this commit can't be built, as
+/// for `git bisect run`.
 const NOT_BUILDABLE: Exit = Exit::Code(125);
 
-/// Cargo's code for errors; rustup and those that speak for it have others.
+/// Cargo's exit code for errors; rustup and its proxies have others.
 const CARGO_FAILED: Exit = Exit::Code(101);
 
-/// Runs a failed build of what lies in `tree` again with its output captured, to learn
-/// whose fault it is; `shown` is the command as it failed. Where it succeeds this time,
-/// returns what it printed.
+/// Runs a failed build in `tree` again with captured output, to find out why it failed;
+/// `shown` is the command as it failed. If it succeeds this time, returns its output.
 pub(super) fn run_again(
     tools: &Tools<'_>,
     shown: String,
@@ -139,8 +137,8 @@ fn of_cargo(exit: Exit, errors: &[CompilerError], stderr: &str, tree: &Path) -> 
     }
 }
 
-/// What was killed, what a shell could not find or start (126, 127) and what died of
-/// a signal below a shell is not the code's fault.
+/// If it was killed, if a shell could not find or start it (126, 127), or if it died
+/// of a signal below a shell, that is not the fault of the code.
 fn of_command(exit: Exit, stderr: &str, tree: &Path) -> Blame {
     match exit {
         NOT_BUILDABLE => Blame::Code,
@@ -149,7 +147,7 @@ fn of_command(exit: Exit, stderr: &str, tree: &Path) -> Blame {
     }
 }
 
-/// Of reading manifests alone, which needs nothing but files.
+/// For reading manifests, which needs nothing but files.
 pub(super) fn of_manifests(exit: Exit, stderr: &str) -> Blame {
     match stderr.lines().find(|line| is_of_machine(line)) {
         Some(line) => Blame::Machine(plain(line)),
@@ -158,14 +156,14 @@ pub(super) fn of_manifests(exit: Exit, stderr: &str) -> Blame {
     }
 }
 
-/// Whether a tool that failed tells of something that no code and no setting can
-/// help, such as a lack of file descriptors.
+/// Whether a failed tool reports something that no code and no setting can
+/// change, such as a lack of file descriptors.
 pub(super) fn is_the_machines(exit: Exit, stderr: &str) -> bool {
     matches!(exit, Exit::Signal(_)) || stderr.lines().any(is_of_machine)
 }
 
 fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
-    // An error with a code is about the language, whatever words are in it.
+    // An error with a code is about the language, whatever its words.
     let without_code = errors.iter().filter(|error| error.code.is_none());
     let mut lines = without_code.flat_map(|error| error.rendered.lines()).chain(stderr.lines());
     if let Some(line) = lines.find(|line| is_of_machine(line)) {
@@ -175,7 +173,7 @@ fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
     for error in errors.iter().chain(&errors_in_text(stderr)) {
         let line = error.rendered.lines().next().unwrap_or_default();
         let code = error.code.as_deref().unwrap_or_default();
-        // An error that begins with a path is the dynamic linker's about a macro's library.
+        // An error that begins with a path comes from the dynamic linker, about a macro's library.
         let is_damage = DAMAGE.contains(&code)
             || (code == MISSING_CRATE.0 && line.contains(MISSING_CRATE.1))
             || line.starts_with("error: /");
@@ -190,8 +188,8 @@ fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
     if is_proven { Blame::Code } else { Blame::Machine(first_error(stderr)) }
 }
 
-/// The errors in what cargo or a build command printed, each with the lines that
-/// follow it.
+/// The errors in the output of cargo or a build command, each with the lines
+/// that follow it.
 fn errors_in_text(text: &str) -> Vec<CompilerError> {
     let mut errors: Vec<CompilerError> = Vec::new();
     let mut is_inside = false;
@@ -212,8 +210,8 @@ fn errors_in_text(text: &str) -> Vec<CompilerError> {
     errors
 }
 
-/// Whether a line tells of something that no code can help. A line of source that a
-/// compiler shows (`3 | …`) tells nothing.
+/// Whether a line reports something that no code can change. A line of source
+/// quoted by a compiler (`3 | …`) does not count.
 fn is_of_machine(line: &str) -> bool {
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit() || c.is_whitespace());
     if unnumbered.starts_with('|') {
@@ -238,7 +236,7 @@ fn is_about_manifests(line: &str) -> bool {
     MANIFESTS.iter().any(|(begin, then)| line.starts_with(begin) && line.contains(then))
 }
 
-/// Whether a line is an error with a place in the manner of C compilers,
+/// Whether a line is an error with a position, in the format of C compilers,
 /// `file:line:column: error:`.
 fn is_of_another_compiler(line: &str) -> bool {
     let Some((place, _)) = line.split_once(": error: ") else { return false };

@@ -1,5 +1,5 @@
 //! The environment in which both sides are built and run: the user's, without
-//! what git, cargo and rustup put there for other programs.
+//! what git, cargo and rustup set for other programs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,32 +13,32 @@ const DROPPED: &str = "CARGO CARGO_BIN_NAME CARGO_BUILD_BUILD_DIR CARGO_BUILD_TA
     CARGO_TARGET_DIR CARGO_TARGET_TMPDIR RUSTUP_TOOLCHAIN RUSTUP_TOOLCHAIN_SOURCE \
     RUST_RECURSION_COUNT";
 
-/// Such variables, by how they begin.
+/// Prefixes of such variables.
 const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"];
 
 /// Variables that cargo sets for its children, and that others set for theirs.
 const DROPPED_UNDER_CARGO: &str = "MAKEFLAGS MFLAGS OUT_DIR";
 
-/// Where shared libraries are looked for: on Linux and on macOS. On Windows it
-/// is `PATH`, which stays as it is, because cargo is found there.
+/// The search paths of shared libraries on Linux and macOS. On Windows it is
+/// `PATH`, which is kept, because cargo is found there.
 const LIBRARY_PATHS: &str = "DYLD_FALLBACK_LIBRARY_PATH LD_LIBRARY_PATH";
 
-/// How the names of variables begin that shape a build and that cargo watches:
-/// it builds again by itself when one of them changes.
+/// Prefixes of variables that affect a build and that cargo tracks: it builds
+/// again if one of them changes.
 const WATCHED: &str = "CARGO_BUILD_ CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_ CARGO_TARGET_ \
     RUSTFLAGS RUST_TARGET_PATH";
 
-/// How the names of variables begin that shape a build and that cargo does not
-/// watch: it takes what was built under other values for up to date. Some build
-/// scripts declare some of them; linkers and compilers declare none.
+/// Prefixes of variables that affect a build but that cargo does not track: it
+/// considers builds with other values up to date. Some build scripts declare
+/// some of them; linkers and compilers declare none.
 const UNWATCHED: &str = "AR AS CARGO_INCREMENTAL CARGO_UNSTABLE_ CC CFLAGS COMPILER_PATH CPATH \
     CPLUS_INCLUDE_PATH CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH DYLD_FALLBACK_LIBRARY_PATH \
     GCC_EXEC_PREFIX HOST_ IPHONEOS_DEPLOYMENT_TARGET LDFLAGS LD_LIBRARY_PATH LD_RUN_PATH \
     LIBRARY_PATH MACOSX_DEPLOYMENT_TARGET NASM NVCC PKG_CONFIG RANLIB RUSTC SDKROOT \
     SOURCE_DATE_EPOCH TARGET_ ZERO_AR_DATE";
 
-/// Variables that tell of a terminal or a session. They differ from one to the
-/// next, and no build depends on them.
+/// Variables about a terminal or a session. They differ from one to the next,
+/// and no build depends on them.
 const SESSION: &str = "COLUMNS DBUS_SESSION_BUS_ADDRESS GPG_TTY LINES OLDPWD PWD SHLVL \
     SSH_AUTH_SOCK SSH_CLIENT SSH_CONNECTION SSH_TTY STY TERM_SESSION_ID TMUX TMUX_PANE WINDOWID \
     XAUTHORITY XDG_SESSION_ID _";
@@ -48,8 +48,8 @@ pub(super) fn var<'a>(env: &'a Environment, name: &str) -> Option<&'a OsStr> {
     env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
 }
 
-/// The environment for children, made from the one that the program `executable`
-/// was called in.
+/// The environment for child processes, derived from that of the program
+/// `executable`.
 pub(super) fn for_children(
     env: &Environment,
     executable: Option<&Path>,
@@ -86,8 +86,8 @@ fn is_dropped(name: &OsStr, under_cargo: bool) -> bool {
         || under_cargo && lists(DROPPED_UNDER_CARGO, name)
 }
 
-/// A library path without what lies in the folders `foreign`, which the cargo
-/// around us put in front: those of its toolchain and those around our executable.
+/// A library path without what is in the folders `foreign`, which an outer cargo
+/// prepended: those of its toolchain and those around this executable.
 fn without_folders(value: &OsStr, foreign: &[&Path]) -> Option<OsString> {
     let is_foreign = |entry: &PathBuf| foreign.iter().any(|root| entry.starts_with(root));
     let own = std::env::split_paths(value).filter(|entry| !is_foreign(entry));
@@ -95,18 +95,18 @@ fn without_folders(value: &OsStr, foreign: &[&Path]) -> Option<OsString> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// All variables on which a build of which nothing is known may depend.
+/// All variables on which an unknown build may depend.
 pub(super) fn all_but_session(env: &Environment) -> String {
     lines(env, |name| !lists(SESSION, name))
 }
 
-/// The variables that shape a build and that cargo watches.
+/// The variables that affect a build and that cargo tracks.
 pub(super) fn watched(env: &Environment) -> String {
     lines(env, |name| WATCHED.split_ascii_whitespace().any(|prefix| name.starts_with(prefix)))
 }
 
-/// The variables that shape a build and that cargo does not watch. `AR` stands for
-/// `AR_x86_64-unknown-linux-gnu`, too, but not for `ARCHIVE`.
+/// The variables that affect a build but that cargo does not track. `AR` includes
+/// `AR_x86_64-unknown-linux-gnu`, but not `ARCHIVE`.
 pub(super) fn unwatched(env: &Environment) -> String {
     lines(env, |name| {
         UNWATCHED.split_ascii_whitespace().any(|prefix| {
@@ -121,14 +121,14 @@ pub(super) fn unwatched(env: &Environment) -> String {
 fn lines(env: &Environment, is_wanted: impl Fn(&str) -> bool) -> String {
     let line = |(name, value): &(OsString, OsString)| {
         let name = name.to_str().filter(|name| is_wanted(name))?;
-        // As bytes: two values that are not UTF-8 may look alike.
+        // As bytes, since two values that are not UTF-8 may look the same.
         Some(format!("{name}={:?}", value.as_encoded_bytes()))
     };
     env.iter().filter_map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The variables that hold compiler flags or a profile's settings, `NAME=value`
-/// each, for people to read: no paths of tools, nothing secret.
+/// The variables with compiler flags or profile settings, as `NAME=value`, for
+/// display: no paths of tools, no secrets.
 pub fn compiler_flags(env: &Environment) -> Vec<String> {
     let holds_flags = |name: &str| {
         let name = name.to_ascii_uppercase();

@@ -1,5 +1,6 @@
-//! Finds the two commits of a comparison. What that lacks is fetched into the
-//! user's clone, with the installed git, if the user allows it.
+//! Finds the two commits of a comparison. If something is missing for that, it
+//! is fetched into the user's clone with the installed git, if the user allows
+//! it.
 
 use super::tools::Captured;
 use super::{Event, PrepareContext, base_request};
@@ -9,11 +10,11 @@ use crate::settings::table::Table;
 use crate::workspace::git::base::BaseRequest;
 use crate::workspace::git::{self, Repo};
 
-/// By how many commits a shallow clone is deepened, step by step; after that
-/// by all that there are.
+/// By how many commits a shallow clone is deepened in each step; after these,
+/// by all of them.
 const STEPS: [u32; 4] = [32, 128, 512, 2048];
 
-/// The beginning of every fetch: nothing comes along but what is named.
+/// The first arguments of every fetch: nothing is fetched except what is named.
 pub(super) const OPTIONS: [&str; 6] = [
     "fetch",
     "--quiet",
@@ -35,8 +36,8 @@ pub(super) fn resolve(
     }
 }
 
-/// Finds the two commits, and fetches what is missing for that: each name once, then the
-/// history, step by step.
+/// Finds the two commits, fetching what is missing for that: each name once, then the
+/// history step by step.
 fn resolve_fetching(
     context: &mut PrepareContext<'_>,
     mut asked: BaseRequest,
@@ -65,7 +66,7 @@ fn resolve_fetching(
             }
             _ => return Err(error.into()),
         }
-        // Opened afresh: libgit2 reads only once where a history ends.
+        // Opened again, since libgit2 reads only once where the history ends.
         context.repo = Repo::discover(&context.request.folder)?;
         context.tools.interrupt.check()?;
     }
@@ -92,13 +93,13 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
         match (tip_of(&head), tip_of(&tag)) {
             (Some(tip), _) => (tip, format!("+{head}:refs/remotes/{remote}/{branch}")),
             (None, Some(tip)) => (tip, format!("{tag}:{tag}")),
-            // The next attempt to resolve it gives an error with the right hint.
+            // The next attempt to resolve it returns an error with the right hint.
             (None, None) => return Ok(()),
         }
     };
     let mut args = OPTIONS.to_vec();
-    // With a depth, git would cut off what is there already; a clone with the whole
-    // history is never cut off.
+    // With a depth, git would cut off existing history; a complete clone is never
+    // cut off.
     if context.repo.is_shallow() && !context.repo.holds(&tip) {
         args.push("--depth=1");
     }
@@ -106,7 +107,7 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
     git(context, &remote, name, &args).map(drop)
 }
 
-/// Fetches `step` more commits of the history of the two, or all.
+/// Fetches `step` more commits of the history of both, or all.
 fn deepen(
     context: &mut PrepareContext<'_>,
     base: &str,
@@ -114,8 +115,8 @@ fn deepen(
     step: Option<u32>,
 ) -> Result<(), Error> {
     let (remote, _) = context.repo.remote_of(base);
-    // Asked for from where it ends: the remote may never have seen the tips, but the ends
-    // came from it.
+    // Requested from where the history ends: the remote may not have the tips, but it has
+    // the ends.
     let ends = context.repo.ends_of_history(&[base, head])?;
     let (depth, what) = match step {
         Some(step) => (format!("--deepen={step}"), format!("{step} more commits of the history")),
@@ -127,7 +128,7 @@ fn deepen(
     git(context, &remote, &what, &args).map(drop)
 }
 
-/// The branch that the remote calls its HEAD.
+/// The remote's default branch.
 fn default_branch(context: &mut PrepareContext<'_>) -> Result<Option<String>, Error> {
     let remote = "origin";
     let args = ["ls-remote", "--symref", "--", remote, "HEAD"];
@@ -136,7 +137,7 @@ fn default_branch(context: &mut PrepareContext<'_>) -> Result<Option<String>, Er
     Ok(line.and_then(|line| line.split('\t').next()).map(str::to_owned))
 }
 
-/// Runs git in the user's clone, to fetch `what`. Returns what it printed.
+/// Runs git in the user's clone, to fetch `what`. Returns its output.
 pub(super) fn git(
     context: &mut PrepareContext<'_>,
     remote: &str,

@@ -1,5 +1,5 @@
 //! Files and folders in the cache: walks through them, removals, and records
-//! that are written whole or not at all.
+//! that are written atomically.
 
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use crate::error::FileError;
 use crate::exec::system::Place;
 
-/// Everything below the folder `root`, by paths from there; a folder comes before
-/// what lies in it. What `is_skipped` is left out, with all that lies in it. Links
-/// are not followed. What vanishes meanwhile, because a process still runs there,
-/// is left out, too.
+/// Everything below the folder `root`, by relative paths; a folder comes before
+/// its content. What `is_skipped` is left out, with its content. Links are not
+/// followed. What vanishes in the meantime, because a process still runs there, is
+/// left out, too.
 pub(super) fn walk(
     root: &Path,
     is_skipped: impl Fn(&Path) -> bool,
@@ -49,7 +49,7 @@ fn unless_gone<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileErr
     }
 }
 
-/// Removes a file, a link, or a folder with all that is in it, if it is there.
+/// Removes a file, a link, or a folder with its content, if it exists.
 pub(super) fn remove(path: &Path) -> Result<(), FileError> {
     let removed = match path.symlink_metadata() {
         Ok(about) if about.is_dir() => fs_err::remove_dir_all(path),
@@ -60,9 +60,8 @@ pub(super) fn remove(path: &Path) -> Result<(), FileError> {
     removed.map_err(FileError::new("remove", path))
 }
 
-/// What was read, or `None` where the error shows that what should be there is
-/// missing or damaged. Any other error (no file descriptor is left, say) tells
-/// nothing about what is there.
+/// What was read, or `None` if the error shows that it is missing or damaged.
+/// Any other error (such as a lack of file descriptors) shows nothing about it.
 pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileError> {
     let damaged = [
         ErrorKind::NotFound,
@@ -77,8 +76,8 @@ pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Opti
     }
 }
 
-/// Reads a record. `None` where there is none, or none that was written whole by
-/// this version.
+/// Reads a record. `None` if there is none, or none that was written completely
+/// by this version.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FileError> {
     let text = unless_damaged(std::fs::read(path), path)?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))

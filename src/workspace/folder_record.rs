@@ -1,9 +1,9 @@
-//! The record of a folder: what filled it, and every file that lay in it then.
+//! The record of a folder: the build that filled it, and all of its files.
 //!
-//! What lies there may be used again only if the record says that it was filled from the
-//! same things, and only after [`FolderRecord::restore`] has found every file as it was.
-//! Two kinds of folders have one: the worktrees in which build commands ran, and
-//! submodules. (Cargo's target folders are left to cargo; see [`super::target_folder`].)
+//! The content may be reused only if the record states that it was filled from the same
+//! inputs, and only after [`FolderRecord::restore`] has found every file unchanged. Two
+//! kinds of folders have one: the worktrees in which build commands ran, and submodules.
+//! (Cargo's target folders are left to cargo; see [`super::target_folder`].)
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -17,11 +17,11 @@ use super::files::{read_record, remove, walk, write_record};
 use crate::error::FileError;
 use crate::exec::system::{Stamp, digest_file, git_bytes, mode, set_modified, stamp};
 
-/// What a folder held, and what filled it.
+/// The content of a folder, and the build that filled it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FolderRecord<T> {
     pub(super) filled_from: T,
-    /// What lay in the folder, by escaped paths from there.
+    /// The entries of the folder, by escaped relative paths.
     entries: BTreeMap<String, RecordedEntry>,
     /// When the record was written, by the clock of the file system.
     #[serde(skip)]
@@ -48,13 +48,13 @@ struct RecordedFile {
     mode: Option<u32>,
     /// When it was last written, in nanoseconds since 1970.
     modified: i64,
-    /// What changes with every change of the file, where the system tells it.
+    /// Values that change with every change of the file, if the system has them.
     stamp: Option<Stamp>,
-    /// `None` where the file can't be read.
+    /// `None` if the file can't be read.
     sha256: Option<String>,
 }
 
-/// What is to become of files that are not in the record.
+/// What to do with files that are not in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strangers {
     /// They are removed.
@@ -63,21 +63,21 @@ pub(super) enum Strangers {
     Refuse,
 }
 
-/// How what lies there compares with the record.
+/// The result of comparing a folder with its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Restored {
-    /// Everything is as it was.
+    /// Nothing has changed.
     Same,
-    /// Everything is as it was, but some files had to be read to know that. The
-    /// record now knows them by their present stamps.
+    /// Nothing has changed, but some files had to be read to find out. The
+    /// record now has their current stamps.
     Reread,
     /// Something was changed or is missing.
     Changed,
 }
 
 impl<T: Serialize + DeserializeOwned> FolderRecord<T> {
-    /// Records what lies in the folder `root`, but for what `is_skipped`. `check` is called
-    /// before each file and may end the work with an error.
+    /// Records the content of the folder `root`, except for what `is_skipped`. `check` is
+    /// called before each file and may abort with an error.
     pub(super) fn new<E: From<FileError>>(
         filled_from: T,
         root: &Path,
@@ -103,9 +103,9 @@ impl<T: Serialize + DeserializeOwned> FolderRecord<T> {
         write_record(path, self)
     }
 
-    /// Brings what lies below `folder` of the folder `root` back to what it was: sets back
-    /// the times of files, and deals with `strangers`. What was changed or removed can't be
-    /// restored. The record is that of everything in `root` but for what `is_skipped`.
+    /// Restores the content of `folder` inside the folder `root`: resets the times of
+    /// files, and handles `strangers`. What was changed or removed can't be restored. The
+    /// record is that of everything in `root`, except for what `is_skipped`.
     pub(super) fn restore<E: From<FileError>>(
         &mut self,
         root: &Path,
@@ -162,8 +162,8 @@ impl RecordedEntry {
         }))
     }
 
-    /// Compares the entry with what lies there, and sets back the time of a file that
-    /// holds what it did. The record was `written` at that time.
+    /// Compares the entry with its file, and resets the time of a file whose content
+    /// is unchanged. The record was `written` at that time.
     fn restore(
         &mut self,
         full: &Path,
@@ -177,7 +177,7 @@ impl RecordedEntry {
         if !about.is_file() || about.len() != file.length || mode(about) != file.mode {
             return Ok(Restored::Changed);
         }
-        // A file as young as the record may have been written after it.
+        // A file as new as the record may have been written after it.
         let is_old = |stamp: Stamp| written.is_some_and(|written| stamp.changed < written);
         if file.stamp.is_some_and(is_old) && file.stamp == stamp(about) {
             return Ok(Restored::Same);
@@ -185,7 +185,7 @@ impl RecordedEntry {
         if digest_file(full).ok().is_none_or(|sha256| file.sha256 != Some(sha256)) {
             return Ok(Restored::Changed);
         }
-        // Tools that build go by times.
+        // Build tools compare times.
         if nanoseconds(about) != file.modified {
             set_modified(full, time(file.modified)).map_err(FileError::new("touch", full))?;
         }
@@ -195,12 +195,12 @@ impl RecordedEntry {
     }
 }
 
-/// What lies in a worktree, by paths from its root, with the length and the time
-/// of each file.
+/// The content of a worktree: relative paths, with the length and the time of
+/// each file.
 pub(super) type Outline = BTreeMap<PathBuf, (u64, i64)>;
 
 /// The outline of the worktree at `root`, without what cargo itself writes for the
-/// workspace in the folder `workspace` of it.
+/// workspace in its folder `workspace`.
 pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, FileError> {
     let cargos = ["Cargo.lock", "target"].map(|name| workspace.join(name));
     let found = walk(root, |path| is_git(path) || cargos.iter().any(|own| own == path))?;
@@ -211,7 +211,7 @@ pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, FileErro
     Ok(outlined.collect())
 }
 
-/// Whether a path from the root of a worktree is git's own file.
+/// Whether a path relative to the root of a worktree is git's own file.
 pub(super) fn is_git(path: &Path) -> bool {
     path.as_os_str() == ".git"
 }
@@ -231,7 +231,7 @@ fn time(nanoseconds: i64) -> SystemTime {
     if nanoseconds < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
 }
 
-/// A path as text: bytes that are not UTF-8, and the sign `%`, as numbers.
+/// A path as text, with bytes that are not UTF-8, and `%`, escaped as numbers.
 fn escape(path: &Path) -> String {
     let mut text = String::new();
     for chunk in git_bytes(path).utf8_chunks() {
@@ -300,13 +300,13 @@ mod tests {
             record.restore(&root, folder, is_git, strangers, ok).unwrap()
         }
 
-        /// Waits until the record is younger than all that it is about, where
-        /// the system tells enough of files.
+        /// Waits until the record is newer than all of its files, if the
+        /// system's stamps are precise enough.
         fn settle(&self) {
             while self.restore("") != self.same() {}
         }
 
-        /// What restoring gives for files that are known to be unchanged.
+        /// The result of restoring files that are known to be unchanged.
         fn same(&self) -> Restored {
             let about = self.root().join("file").metadata().unwrap();
             if stamp(&about).is_some() { Restored::Same } else { Restored::Reread }
@@ -325,7 +325,7 @@ mod tests {
         let mut record = FolderRecord::read(&scratch.at()).unwrap().unwrap();
         let refused = scratch.restore_with(&mut record, "", Strangers::Refuse);
         assert_eq!((refused, scratch.root().join("stray").exists()), (Restored::Changed, true));
-        // Below a folder only what lies there.
+        // For a folder, only what is inside.
         assert_eq!(scratch.restore("made"), scratch.same());
         assert!(!scratch.root().join("made/stray").exists());
         assert!(scratch.root().join("stray").exists());
@@ -417,7 +417,7 @@ mod tests {
             let path = folder.path().join("file");
             std::fs::write(&path, "").unwrap();
             set_modified(&path, time(number)).unwrap();
-            // Where the file system has coarser times.
+            // If the file system has coarser times.
             let found = nanoseconds(&path.metadata().unwrap());
             assert!((found - number).abs() < 2_000_000_000, "{found} for {number}");
         }

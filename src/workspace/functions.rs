@@ -1,8 +1,8 @@
-//! Which functions differ between the two sides' executables, told from what these were
-//! linked from.
+//! Which functions differ between the executables of the two sides, according to the files
+//! from which they were linked.
 //!
-//! Rustc makes a section of each function, with relocations for everything that the function
-//! names.
+//! rustc puts each function into a section of its own, with relocations for everything to
+//! which the function refers.
 
 mod comparison;
 mod counterparts;
@@ -32,8 +32,8 @@ use object_file::ObjectFile;
 pub(crate) use object_file::shown;
 use stored::StoredComparison;
 
-/// The functions that differ between the sides, where that can be told. Object files are
-/// read for that, once.
+/// The functions that differ between the sides, if known. Object files are read for
+/// that, once.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedFunctions(OnceCell<Option<Vec<ChangedFunction>>>);
 
@@ -43,7 +43,7 @@ impl ChangedFunctions {
     }
 }
 
-/// The functions that differ between two programs, those whose length changed most first.
+/// The functions that differ between two programs, in order of their change in length.
 ///
 /// # Errors
 /// Why they can't be compared.
@@ -77,7 +77,7 @@ fn stored_or<T: Serialize + DeserializeOwned>(
     Ok(comparison)
 }
 
-/// The functions that differ; where it is known what was linked in, only those.
+/// The functions that differ; only those that were linked in, if that is known.
 fn different(
     contents: &Pair<Vec<Content>>,
     linked: &Pair<BTreeSet<String>>,
@@ -108,16 +108,16 @@ fn different(
 pub(crate) struct FunctionPlaces {
     /// All of them.
     pub(crate) all: Breakpoints,
-    /// Those that differ from the other side's, with the names that people know.
+    /// Those that differ from the other side's, with their demangled names.
     pub(crate) changed: BTreeMap<u64, String>,
 }
 
-/// Where the functions of two programs are in their executables. A program that enters none
-/// of those that changed does the same on both sides, as far as its code decides that.
-/// `moves` tells which locations in sources only moved.
+/// The addresses of the functions in the executables of two programs. A program that enters
+/// none of those that changed does the same on both sides, as far as that depends on its
+/// code. `moves` has the locations in sources that only moved.
 ///
 /// # Errors
-/// Why that can't be told: which else differs between the programs, or is not known.
+/// Why that is not known: what else differs between the programs, or is unknown.
 pub(crate) fn places(
     programs: &Pair<Program>,
     moves: &LineMoves,
@@ -197,13 +197,13 @@ fn exact_sides<'d>(
     Ok((Pair { base, head: head.renamed(names.head) }, others))
 }
 
-/// How both executables were linked.
+/// The links of both executables.
 fn links(programs: &Pair<Program>) -> Result<Pair<&Relink>, String> {
     Pair::try_both(|side| programs[side].relink.as_ref().map_err(String::clone))
 }
 
-/// Checks that two executables were linked by the same call, but for the files that were
-/// kept of it.
+/// Checks that two executables were linked by the same command, except for the files
+/// that were kept.
 fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
     let kept = |side: Side| relink[side].inputs.iter().filter(|input| input.sha256.is_some());
     let others = relink.map(|relink| -> BTreeSet<_> {
@@ -222,11 +222,11 @@ fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
     }
 }
 
-/// A file: the name of the crate that it was compiled from, and what it holds.
+/// A file: the name of the crate from which it was compiled, and its content.
 type Content = (String, Vec<u8>);
 
-/// What was kept of each side and the other has not, by contents. In these, each side's own
-/// path counts as the base's.
+/// The kept files of each side that the other does not have, by content. In it, each side's
+/// own path is replaced by the base's.
 fn own_files(
     links: &Pair<&Relink>,
     programs: &Pair<Program>,
@@ -246,7 +246,7 @@ fn own_files(
     })
 }
 
-/// What was kept of both sides.
+/// The kept files of both sides.
 fn shared_files(links: &Pair<&Relink>) -> Result<Vec<Content>, String> {
     let others = digests(links.head);
     let shared = kept_files(links.base).filter(|input| others.contains(&input.sha256));
@@ -257,14 +257,14 @@ fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
     link.inputs.iter().filter(|input| input.sha256.is_some())
 }
 
-/// What tells the kept files by their contents.
+/// The digests of the kept files.
 fn digests(link: &Relink) -> BTreeSet<&Option<String>> {
     kept_files(link).map(|input| &input.sha256).collect()
 }
 
 fn content_of(input: &RelinkInput) -> Result<Content, String> {
     let name = input.path.file_name().unwrap_or_default().to_string_lossy();
-    // A hash follows the last hyphen, as in `libname-0123456789abcdef.rlib`.
+    // The hash follows the last hyphen, as in `libname-0123456789abcdef.rlib`.
     let name = name.split('.').next().unwrap_or_default();
     let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
     let content = read(&input.path, input.sha256.as_deref())?;

@@ -1,27 +1,27 @@
-//! Whether two artifacts are the same program: equal byte for byte, where each side's own
-//! path counts as the other's, and of executables only what is loaded into memory counts,
+//! Whether two artifacts are the same program: equal byte for byte, with each side's own path
+//! treated as equal to the other's, and for executables only in what is loaded into memory,
 //! without the build-id.
 //!
 //! # Moved source locations
 //!
-//! A comment moves the code below it, and with it the lines that a panic prints. Such
-//! programs do the same work, too, if it is certain that nothing else differs. Three things
-//! together make it certain; where one is missing, the programs are measured.
+//! A comment moves the code below it, and thus the line numbers that a panic prints. Such
+//! programs do the same work, too, if nothing else differs for certain. Three conditions
+//! together make that certain; if one of them does not hold, the programs are measured.
 //!
-//! 1. *The executables* ([`locations`]; ELF alone): everything that is loaded is equal but
-//!    for numbers that stand where a line and a column stand behind the name of a source.
-//! 2. *The sources* ([`code`]): every source that the commits differ in holds the same code
-//!    on both sides, character for character, between other comments and blanks. So nobody
-//!    edited such a number: what has the form of a location, a table of the user's own say,
-//!    is code, and a change of it is one.
-//! 3. *Both together*: each of the numbers leads, in the source that is named, to a
-//!    character of the code on the base, and to the very same character on the head. A number
-//!    that means anything else would have to follow the edit of the comments by chance.
+//! 1. *The executables* ([`locations`]; ELF only): everything that is loaded is equal, except
+//!    for numbers at places where line and column follow the name of a source.
+//! 2. *The sources* ([`code`]): every source that differs between the commits has the same
+//!    code on both sides, character by character, apart from comments and white space. So
+//!    nobody edited such a number: data in the form of a location, such as a table in the
+//!    user's code, is code, and changing it is a change.
+//! 3. *Both together*: in the named source, each of the numbers points to a character of the
+//!    code on the base, and to the same character on the head. A number with another meaning
+//!    would have to follow the edit of the comments by chance.
 //!
-//! That leaves code which computes with its own place in the source. Code of the repository
-//! that asks for places (`line!`, `column!`, `Location::caller`) is never called the same
-//! where they have moved. A dependency that asks on its caller's behalf is not looked at: a
-//! logger prints other lines, as a panic does.
+//! What remains is code that computes with its own location. Code of the repository that uses
+//! locations (`line!`, `column!`, `Location::caller`) is never considered the same if they
+//! have moved. A dependency that uses its caller's location is not checked: a logger prints
+//! other line numbers, as a panic does.
 
 mod code;
 mod line_moves;
@@ -42,10 +42,10 @@ use crate::exec::process::Command;
 use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
-/// Whether the two are run alike: with the same arguments and in the same
-/// environment, but for the folders of the sides in them, for the hash in the
-/// name of the executable, and for what cargo tells of the package's description,
-/// version and the like: that is in the executable where it is used.
+/// Whether the two are run in the same way: with the same arguments and
+/// environment, except for the folders of the sides, the hash in the name of the
+/// executable, and the package's description, version and so on in cargo's
+/// variables, which are part of the executable if they are used.
 pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> bool {
     let [base_path, head_path] =
         [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
@@ -68,7 +68,7 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
     base.argv.len() == head.argv.len() && words(base) == words(head)
 }
 
-/// A path without the hash with which cargo ends the names of executables.
+/// A path without the hash that cargo appends to the names of executables.
 fn without_hash(path: &[u8]) -> &[u8] {
     let Some((name, hash)) = path.split_at_checked(path.len().saturating_sub(HASH)) else {
         return path;
@@ -80,22 +80,22 @@ fn without_hash(path: &[u8]) -> &[u8] {
     }
 }
 
-/// How many digits that hash has.
+/// The number of digits of that hash.
 const HASH: usize = 16;
 
 /// How two programs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// In nothing that counts.
+    /// They don't differ in anything that counts.
     None,
-    /// In what may be the places of code in its sources.
+    /// They differ in what may be locations of code in its sources.
     Locations(Vec<MovedLocation>),
-    /// In something else.
+    /// They differ in something else.
     Other,
 }
 
-/// How the files of the two differ. `base_path` and `head_path`, of one length, are the
-/// folders of the sides.
+/// How the files of the two differ. `base_path` and `head_path` are the folders of the
+/// sides, of equal length.
 pub(super) fn difference(
     base: &Artifact,
     base_path: &Path,
@@ -132,8 +132,8 @@ fn of_files(
     if base_path.len() != head_path.len() {
         return Difference::Other;
     }
-    // In both: a side that was seeded from the other one's target folder has
-    // dependencies with the other's path in them.
+    // In both, because a side that was copied from the other one's target
+    // folder has dependencies that contain the other's path.
     replace(&mut base, head_path, base_path);
     replace(&mut head, head_path, base_path);
     if base == head {
@@ -142,7 +142,7 @@ fn of_files(
     of_programs(&base, &head).unwrap_or(Difference::Other)
 }
 
-/// Writes `new` over every `old` in `bytes`; the two are of one length.
+/// Replaces every `old` in `bytes` by `new`, which has the same length.
 pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     let Some(&first) = old.first() else { return };
     let mut at = 0;
@@ -157,8 +157,8 @@ pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     }
 }
 
-/// How two ELF files differ in what they load: the entry and every section with memory of
-/// its own except for the build-id. `None` when they are not ELF files.
+/// How two ELF files differ in what they load: the entry point and every section in
+/// memory, except the build-id. `None` if they are not ELF files.
 fn of_programs(base: &[u8], head: &[u8]) -> Option<Difference> {
     let (base, head) = (elf(base)?, elf(head)?);
     if base.entry() != head.entry()
@@ -217,8 +217,8 @@ mod tests {
             |base: &str, head: &str| of_files(base.into(), head.into(), PATHS) == Difference::None;
         assert!(same("x /cache/base/a", "x /cache/head/a"));
         assert!(same("/cache/base//cache/base/", "/cache/head//cache/head/"));
-        // The base was seeded from the head's folder, and only its own crate
-        // was compiled anew.
+        // The base was copied from the head's folder, and only its own crate
+        // was compiled again.
         assert!(same(
             "/cache/base/own /cache/head/dependency",
             "/cache/head/own /cache/head/dependency"
@@ -260,7 +260,7 @@ mod tests {
     fn of_a_program_only_what_is_loaded_counts() {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         if elf(&program).is_none() {
-            // Of other programs, every byte counts.
+            // For other programs, every byte counts.
             return;
         }
         let at = |name: &str| {

@@ -1,15 +1,15 @@
-//! Which version of a library a package is built with, by `Cargo.lock`.
+//! The versions of libraries with which a package is built, according to `Cargo.lock`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use toml_edit::{ArrayOfTables, DocumentMut, Table};
 
-/// Versions of libraries, by name. A package may be built with several of one.
+/// Versions of libraries, by name. A package may be built with several versions of one.
 pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
 
-/// The versions of those `libraries` that a package of the workspace needs, itself or
-/// through others. Empty where the file can't be read: then nothing can be said.
+/// The versions of those `libraries` that a package of the workspace needs, directly
+/// or indirectly. Empty if the file can't be read.
 pub(super) fn versions(lock: &Path, package: &str, libraries: &[&str]) -> Versions {
     let text = std::fs::read_to_string(lock).unwrap_or_default();
     let document = text.parse::<DocumentMut>().unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn versions(lock: &Path, package: &str, libraries: &[&str]) -> Versio
 
 fn needed(all: &ArrayOfTables, package: &str, libraries: &[&str]) -> Versions {
     let mut found = Versions::new();
-    // A package of the workspace comes from no source.
+    // A package of the workspace has no source.
     let own =
         |table: &&Table| word(table, "name") == Some(package) && !table.contains_key("source");
     let mut open: Vec<&Table> = all.iter().filter(own).collect();
@@ -42,7 +42,7 @@ fn needed(all: &ArrayOfTables, package: &str, libraries: &[&str]) -> Versions {
 }
 
 /// Whether a dependency is this package: `NAME`, `NAME VERSION` or `NAME VERSION (SOURCE)`,
-/// as much as tells it from others.
+/// as much as is needed to distinguish it.
 fn names(need: &str, table: &Table) -> bool {
     let mut words = need.split(' ');
     let is = |key: &str, asked: Option<&str>| asked.is_none() || word(table, key) == asked;
@@ -111,7 +111,7 @@ dependencies = ["helper"]
     fn a_version_is_the_one_that_the_package_needs() {
         let libraries = ["criterion", "divan"];
         assert_eq!(shown("one", &libraries), r#"{"criterion": {"0.5.1"}}"#);
-        // Through another, and although two need each other.
+        // Indirectly, and although two need each other.
         assert_eq!(shown("other", &libraries), r#"{"criterion": {"0.7.0"}, "divan": {"0.1.21"}}"#);
         assert_eq!(shown("other", &["divan"]), r#"{"divan": {"0.1.21"}}"#);
         // Of the workspace, not of a registry.

@@ -1,10 +1,11 @@
 //! From two revisions to two sets of executables that can be measured.
 //!
-//! `prepare` and `prepare_one` are the recipes; the other files are their steps, in this
-//! order: `fetch` finds the commits, `checkout` makes worktrees of them in the [`cache`],
-//! `setup` reads what shapes their builds (and `overlay` may lay one side's benchmarks over
-//! the other's), `build` and `build_command` build. `inputs` tells what a build has read,
-//! `relink` keeps what it was linked from, and `diagnose` tells why there is none.
+//! `prepare` and `prepare_one` are the top-level functions; the other files are their
+//! steps, in this order: `fetch` finds the commits, `checkout` makes worktrees of them in
+//! the [`cache`], `setup` reads what determines their builds (and `overlay` may copy one
+//! side's benchmarks over the other's), `build` and `build_command` build. `inputs`
+//! determines what a build has read, `relink` keeps what it was linked from, and `diagnose`
+//! finds out why a build failed.
 
 mod build;
 mod build_command;
@@ -71,72 +72,72 @@ use crate::workspace::inputs::foundation::Foundation;
 pub(crate) use crate::workspace::lock_file::Versions;
 use crate::workspace::setup::{Setup, SideSetup};
 
-/// What a comparison is asked to do.
+/// The request of a comparison.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The folder inside the repository from which it was called.
+    /// The folder inside the repository in which it was called.
     pub folder: PathBuf,
-    /// What the flags set.
+    /// The settings of the flags.
     pub flags: Table,
-    /// The head, when it is not HEAD.
+    /// The head, if it is not HEAD.
     pub head: Option<String>,
-    /// The base where the head lies on BASE.
+    /// The base to use if the head is an ancestor of BASE.
     pub instead: Option<String>,
-    /// Take BASE itself, not the merge-base.
+    /// Use BASE itself, not the merge-base.
     pub exact_base: bool,
     /// The head is the working tree as it is.
     pub dirty: bool,
-    /// What is missing may be fetched from the remote, into the user's clone.
+    /// Allow fetching what is missing from the remote, into the user's clone.
     pub fetch: bool,
     /// Compare the head with itself, built twice.
     pub aa: bool,
     /// Measure although both sides are the same program.
     pub always_run: bool,
-    /// Measure also the benchmarks that run no code that differs between the sides.
+    /// Also measure unaffected benchmarks.
     pub measure_all: bool,
-    /// What the harness is told to run.
+    /// The filter of benchmarks.
     pub filter: Option<String>,
-    /// Whose table decides: the base's, where it has one, or the head's.
+    /// Whose table decides: the base's, if it has one, or the head's.
     pub policy_from: Side,
-    /// The cache, when it is not at its usual place.
+    /// The cache, if it is not in its default place.
     pub cache: Option<PathBuf>,
-    /// The environment that we were called in.
+    /// The environment in which the program was called.
     pub env: Vec<(OsString, OsString)>,
-    /// The program, with its first argument, that calls [`write_down`].
+    /// The command, with its first argument, that calls [`write_down`].
     pub capture: Vec<OsString>,
-    /// The program, with its first argument, that calls [`record_link`].
+    /// The command, with its first argument, that calls [`record_link`].
     pub record_link: Vec<OsString>,
-    /// The program, with its first argument, that calls
+    /// The command, with its first argument, that calls
     /// [`trace`](crate::exec::process::trace::trace).
     pub trace: Vec<OsString>,
 }
 
-/// Something happened on the way to the executables.
+/// An event while the executables are prepared.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// It is known which commits are compared.
+    /// The commits to compare are known.
     Sides(&'a Sides),
-    /// Something is being fetched: what, and from which remote.
+    /// Something is fetched: what, and from which remote.
     Fetching(&'a str, &'a str),
-    /// Somebody else uses this repository's part of the cache: what they wrote about
-    /// themselves.
+    /// Another process uses this repository's part of the cache: its own
+    /// description.
     Waiting(&'a str),
     /// A side is being checked out.
     CheckingOut(Side, &'a Revision),
     /// A side is being built; cargo's own output follows.
     Building(Side, &'a str),
-    /// A side was not built, and it is tried again, to learn why.
+    /// A side was not built, and is built again to find out why.
     Diagnosing(Side),
     /// A side was built before.
     Fresh(Side, &'a str),
     /// Everything is built.
     Prepared {
-        /// Seconds that it took.
+        /// The time it took, seconds.
         seconds: f64,
         /// The folder that holds the worktrees.
         cache: &'a Path,
     },
-    /// Something the user should know; it is in the result, too.
+    /// Something the user should know, also part of the result.
     Notice(&'a Notice),
 }
 
@@ -146,14 +147,14 @@ pub(crate) struct Preparation {
     pub(crate) sides: Sides,
     pub(crate) settings: Settings,
     pub(crate) benchmarks: Vec<Prepared>,
-    /// Benchmarks that gate on the base and are not among the head's.
+    /// Benchmarks that gate on the base but that the head lacks.
     pub(crate) removed: Vec<Removed>,
-    /// The files that differ between the sides, and where their lines stand.
+    /// The files that differ between the sides, and how their lines moved.
     pub(crate) moves: LineMoves,
-    /// The names of the crates that differ between the sides in a file; none where that
-    /// can't be told.
+    /// The names of the crates with a file that differs between the sides; `None` if
+    /// unknown.
     pub(crate) changed_crates: Option<BTreeSet<String>>,
-    /// The compiler of the head, where something was built.
+    /// The compiler of the head, if something was built.
     pub(crate) toolchain: Option<String>,
     pub(crate) notices: Vec<Notice>,
     /// The repository's part of the cache.
@@ -171,27 +172,27 @@ pub(crate) struct Prepared {
     pub(crate) state: State,
     /// Whether both sides are called in the same way.
     pub(crate) is_same_run: bool,
-    /// The libraries that harnesses come from, with which each side is built.
+    /// The versions of the harnesses' libraries with which each side is built.
     pub(crate) libraries: Pair<Versions>,
-    /// The source of the head's target, where there is one.
+    /// The source of the head's target, if any.
     pub(crate) source: Option<Source>,
-    /// The functions that differ between the sides, once somebody asks.
+    /// The functions that differ between the sides, computed on demand.
     pub(crate) changed: ChangedFunctions,
 }
 
 /// A source file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// The same, from the root of the repository.
+    /// Its path relative to the root of the repository.
     pub(crate) inside: PathBuf,
 }
 
-/// How the two sides of a benchmark stand before anything is run.
+/// The state of a benchmark before anything is run.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// These two programs are to be measured.
+    /// These two programs are ready to be measured.
     Ready(Box<Pair<Program>>),
     /// Both are the same program.
     Identical,
@@ -204,7 +205,7 @@ pub(crate) enum State {
 pub(crate) struct PreparedSide {
     pub(crate) revision: Revision,
     pub(crate) programs: Vec<(Benchmark, Program)>,
-    /// What `rustc -vV` says there.
+    /// The output of `rustc -vV` there.
     pub(crate) rustc: String,
     /// The environment of the builds and the runs.
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -292,7 +293,7 @@ pub(crate) fn prepare_one(
     Ok(PreparedSide { revision, programs, rustc, env, notices, scratch, _lock: lock })
 }
 
-/// Builds both sides of every benchmark, and finds out how each stands.
+/// Builds both sides of every benchmark, and determines the state of each.
 fn build_sides(
     context: &mut PrepareContext<'_>,
     sides: &Sides,
@@ -310,7 +311,7 @@ fn build_sides(
         base = build(Side::Base, Failing::Proven)?;
     }
     let artifacts = Pair { base, head };
-    // Whether there is something to measure although both sides are the same.
+    // Whether to measure although both sides are the same.
     let must_run = context.request.aa || context.request.always_run;
     let commands_differ = must_run || sides.base.tree != sides.head.tree;
     let worktrees = Pair::try_both(|side| match commands_differ {
@@ -394,7 +395,7 @@ fn build_sides(
     Ok(prepared)
 }
 
-/// The harness of a target that was found, if it can't be used.
+/// The harness of a target that was not named, if it can't be used.
 fn unusable_harness(
     benchmark: &Benchmark,
     both: &Pair<Result<Runnable, String>>,
@@ -413,7 +414,7 @@ fn unusable_harness(
     Ok(None)
 }
 
-/// Which option shows why a target that was found does not build.
+/// Which option shows why a target that was not named does not build.
 fn how_to_see(benchmark: &Benchmark) -> String {
     let Benchmark { package, subject, .. } = benchmark;
     match subject {
@@ -422,7 +423,7 @@ fn how_to_see(benchmark: &Benchmark) -> String {
     }
 }
 
-/// What was built of one side.
+/// The builds of one side.
 struct BuiltSide<'a> {
     setup: &'a SideSetup,
     artifacts: Artifacts,
@@ -430,7 +431,7 @@ struct BuiltSide<'a> {
 }
 
 impl BuiltSide<'_> {
-    /// What is run of a benchmark, or why there is nothing to run.
+    /// What to run for a benchmark, or why there is nothing to run.
     fn runnable(
         &self,
         context: &PrepareContext<'_>,
@@ -447,7 +448,7 @@ impl BuiltSide<'_> {
         }
     }
 
-    /// The source file of the target, where there is one.
+    /// The source file of the target, if any.
     fn source(&self, benchmark: &Benchmark) -> Option<Source> {
         let Subject::Target(target, _) = &benchmark.subject else { return None };
         let path = self.setup.package(&benchmark.package).ok()?.sources.get(target)?;
@@ -460,7 +461,7 @@ impl BuiltSide<'_> {
     }
 }
 
-/// Tells whether the sources explain all of these differences between two programs.
+/// Decides whether the sources explain all of these differences between two programs.
 type Explains<'a> = dyn FnMut(&PrepareContext<'_>, &[MovedLocation]) -> Result<bool, Error> + 'a;
 
 fn state_of(
@@ -495,7 +496,7 @@ fn state_of(
     Ok(State::Ready(Box::new(Pair { base: base.program, head: head.program })))
 }
 
-/// Reads where code has moved between the sides.
+/// Determines where code has moved between the sides.
 fn read_moves(context: &PrepareContext<'_>, setups: &Pair<&SideSetup>) -> Result<Moves, Error> {
     let workspace = setups.head.root_inside();
     if setups.base.root_inside() != workspace {
@@ -505,7 +506,7 @@ fn read_moves(context: &PrepareContext<'_>, setups: &Pair<&SideSetup>) -> Result
     Moves::read(&trees, workspace, &context.moves.changed)
 }
 
-/// How the names of scratch folders in the cache begin.
+/// The prefix of the names of scratch folders in the cache.
 const SCRATCH: &str = "tmp-";
 
 /// What the steps of a preparation share.
@@ -549,8 +550,8 @@ impl<'a> PrepareContext<'a> {
         self.notices.push(notice);
     }
 
-    /// Warns when the configuration, which a branch can change, names another base than
-    /// the CI job does.
+    /// Warns if the configuration, which a branch can change, names a base other than
+    /// that of the CI job.
     fn check_configured_base(&mut self, table: Option<&Table>) {
         let asked = base_request(self.request, table);
         let (None, Some(base)) = (asked.base, asked.configured) else { return };
@@ -560,7 +561,7 @@ impl<'a> PrepareContext<'a> {
         }
     }
 
-    /// How many files differ from HEAD, where that is the head and some do.
+    /// The number of files that differ from HEAD, if HEAD is the head and there are any.
     fn uncommitted_files(&self) -> Result<Option<usize>, Error> {
         if self.request.head.is_some() || self.request.dirty {
             return Ok(None);
@@ -568,7 +569,7 @@ impl<'a> PrepareContext<'a> {
         Ok(Some(self.repo.dirty_files()?).filter(|files| *files > 0))
     }
 
-    /// Whether the sides are one commit; also tells what is special about them.
+    /// Whether both sides are the same commit; also adds notices about what is special.
     fn is_nothing_to_compare(&mut self, sides: &Sides) -> Result<bool, Error> {
         self.event(Event::Sides(sides));
         let uncommitted = self.uncommitted_files()?;
@@ -590,7 +591,7 @@ impl<'a> PrepareContext<'a> {
         Ok(false)
     }
 
-    /// The preparation in which nothing was built.
+    /// A preparation in which nothing was built.
     fn finish(self, sides: Sides, settings: Settings) -> Preparation {
         let PrepareContext { notices, cache, scratch, moves, .. } = self;
         Preparation {
@@ -621,7 +622,7 @@ impl<'a> PrepareContext<'a> {
             Ok(self.tools.interrupt.check()?)
         })?;
         let path = self.cache.path();
-        // Those of killed calls: whoever uses one holds the lock.
+        // These belong to killed processes, since whoever uses one holds the lock.
         for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
                 let _ = std::fs::remove_dir_all(entry.path());
@@ -638,7 +639,7 @@ impl<'a> PrepareContext<'a> {
         (self.on_event)(Event::Prepared { seconds, cache: self.cache.path() });
     }
 
-    /// Asks cargo about the workspace around a folder.
+    /// Gets the workspace around a folder from cargo.
     fn workspace(&self, folder: &Path, toolchain: Option<&str>) -> Result<Workspace, Error> {
         let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
         Ok(Workspace::parse(&self.tools.output(command)?)?)
@@ -647,7 +648,7 @@ impl<'a> PrepareContext<'a> {
 
 /// The user's own working tree.
 struct UserTree {
-    /// The folder that we were called in, from the repository's root.
+    /// The folder in which the program was called, relative to the repository's root.
     inside: PathBuf,
     /// The same folder.
     folder: PathBuf,
@@ -674,10 +675,10 @@ pub(crate) fn repository_cache(request: &Request, repo: &Repo) -> Result<Reposit
     Ok(Cache::open(request.cache.clone())?.repository(repo.common_dir(), &repo.name())?)
 }
 
-/// What the flags and the table of the user's tree ask for.
+/// The settings of the flags and the table in the user's tree.
 ///
 /// # Errors
-/// When there is no repository or no workspace, or the table is wrong.
+/// If there is no repository or workspace, or the table is invalid.
 pub(crate) fn user_table(
     request: &Request,
     helper: &Helper,
@@ -692,7 +693,7 @@ pub(crate) fn user_table(
 /// The user's workspace, and the root of the repository.
 ///
 /// # Errors
-/// When one of them does not exist.
+/// If one of them does not exist.
 pub(crate) fn user_workspace(
     request: &Request,
     helper: &Helper,
@@ -704,7 +705,7 @@ pub(crate) fn user_workspace(
     Ok((workspace, context.repo.root().to_owned()))
 }
 
-/// What the flags and then `table` ask for as the base.
+/// The base that the flags, and then `table`, name.
 pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
     let var = |name: &'static str| {
         let value = environment::var(&request.env, name)?.to_str();

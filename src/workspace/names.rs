@@ -1,4 +1,4 @@
-//! The names that a user may type, for completions. What can't be read has none.
+//! The names that a user may type, for completions. If something can't be read, there are none.
 
 use std::collections::BTreeSet;
 use std::path::Path;

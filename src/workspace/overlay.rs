@@ -1,5 +1,5 @@
-//! The benchmark's own sources: whether they changed between the sides, and
-//! one side's laid over the other's.
+//! The benchmark's own sources: whether they differ between the sides, and
+//! copying one side's over the other's.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::settings::options::{Benchmark, Subject};
 /// SourceFiles by their paths from the root of a worktree.
 type SourceFiles = BTreeMap<PathBuf, Vec<u8>>;
 
-/// The source of a target: its file, or the folder of which that is the `main.rs`, if
-/// the folder is for this target alone.
+/// The source of a target: its file, or the folder whose `main.rs` it is, if the
+/// folder is for this target alone.
 fn own_source(package: &Package, target: &Target) -> Option<PathBuf> {
     let source = package.sources.get(target)?;
     let inside = source.strip_prefix(&package.folder).ok()?;
@@ -27,9 +27,9 @@ fn own_source(package: &Package, target: &Target) -> Option<PathBuf> {
     Some(if has_folder { source.parent()?.to_owned() } else { source.clone() })
 }
 
-/// What is laid over the other side for a target: the outermost folder around
-/// its source in the package, `benches` as a rule, with all that is in it; but below
-/// `src`, where the code lies that is measured, only its own source.
+/// What is copied over the other side for a target: the outermost folder around its
+/// source in the package, usually `benches`, with all of its content; but below
+/// `src`, where the measured code is, only its own source.
 fn source_to_overlay(package: &Package, target: &Target) -> Option<PathBuf> {
     let source = package.sources.get(target)?;
     let inside = source.strip_prefix(&package.folder).ok()?;
@@ -41,7 +41,7 @@ fn source_to_overlay(package: &Package, target: &Target) -> Option<PathBuf> {
     }
 }
 
-/// The side whose benchmark sources both are to have, if one is named.
+/// The side whose benchmark sources both sides get, if one is named.
 pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error> {
     let mut asked = benchmarks.iter().map(|benchmark| benchmark.measuring.bench_from);
     let first = asked.next().flatten();
@@ -51,9 +51,9 @@ pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error
     Err(settings::Error::Disagree("bench-from".to_owned()).into())
 }
 
-/// Lays the benchmark sources of the side `from` over the other one's worktree; returns
-/// a name for what they hold. Cargo finds targets by their files, so the manifests are to
-/// be read anew. Those stay each side's own.
+/// Copies the benchmark sources of the side `from` over the other one's worktree; returns
+/// a name for their content. Cargo finds targets by their files, so the manifests have to
+/// be read again. Each side keeps its own manifests.
 pub(super) fn lay_over(
     context: &mut PrepareContext<'_>,
     from: Side,
@@ -91,7 +91,7 @@ pub(super) fn lay_over(
     Ok(digest(files.iter().map(line).collect::<String>().as_bytes()))
 }
 
-/// Tells of benchmarks whose own source differs between the sides.
+/// Adds notices about benchmarks whose own source differs between the sides.
 pub(super) fn tell_changed_sources(
     context: &mut PrepareContext<'_>,
     benchmarks: &[Benchmark],
@@ -117,14 +117,14 @@ pub(super) fn tell_changed_sources(
     Ok(())
 }
 
-/// A file that is not the same in both, if there is one.
+/// A file that differs between the two, if any.
 fn differing<'a>(one: &'a SourceFiles, other: &'a SourceFiles) -> Option<&'a PathBuf> {
     let differs = one.iter().find(|(path, text)| other.get(*path) != Some(text));
     let gone = other.keys().find(|path| !one.contains_key(*path));
     differs.map(|(path, _)| path).or(gone)
 }
 
-/// Reads the file or folder `inside` of a worktree, if it is there.
+/// Reads the file or folder `inside` of a worktree, if it exists.
 fn read(tree: &Path, inside: &Path) -> Result<SourceFiles, Error> {
     let path = tree.join(inside);
     let mut paths = vec![inside.to_owned()];
@@ -142,14 +142,14 @@ fn read(tree: &Path, inside: &Path) -> Result<SourceFiles, Error> {
     Ok(files)
 }
 
-/// Writes those of `files` that are not in the tree already, as `there` says.
+/// Writes those of `files` that are not already in the tree, according to `there`.
 fn write(tree: &Path, files: &SourceFiles, there: &SourceFiles) -> Result<(), Error> {
     for (inside, bytes) in files {
         if there.get(inside) == Some(bytes) {
             continue;
         }
         let path = tree.join(inside);
-        // A link may lead out of the worktree.
+        // A link may point outside of the worktree.
         let folders = path.ancestors().take_while(|folder| *folder != tree);
         for link in folders.filter(|folder| folder.is_symlink()) {
             fs_err::remove_file(link).map_err(Error::io("remove", link))?;

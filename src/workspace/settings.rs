@@ -1,4 +1,4 @@
-//! The settings as far as they depend on a workspace.
+//! The part of the settings that depends on a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::settings::policy::SideTable;
 use crate::settings::table::Table;
 use crate::workspace::cargo::Workspace;
 
-/// What a table can mean in the folder `inside` of a workspace.
+/// The choice of packages in the folder `inside` of a workspace.
 pub(super) fn choice<'a>(workspace: &'a Workspace, inside: &Path) -> Choice<'a> {
     Choice {
         packages: &workspace.packages,
@@ -28,11 +28,11 @@ pub(super) fn side_table<'a>(
     Ok(SideTable::read(&workspace.metadata, choice(workspace, inside), flags)?)
 }
 
-/// How many folders deep packages of their own are looked for.
+/// How many levels of folders are searched for packages of their own.
 const DEPTH: usize = 3;
 
-/// An error of the settings; where it is that there is nothing to run, its hint names the
-/// packages with benches in other workspaces of the repository, whose root is `root`.
+/// An error of the settings. If there is nothing to run, its hint names the packages with
+/// benches in other workspaces of the repository with root `root`.
 pub(crate) fn told_of_folders(
     error: settings::Error,
     workspace: &Workspace,

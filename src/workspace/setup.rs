@@ -1,5 +1,5 @@
-//! Reads what shapes the builds of the worktrees: manifests, settings, toolchains,
-//! lock files.
+//! Reads what determines the builds of the worktrees: manifests, settings,
+//! toolchains, lock files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,29 +24,29 @@ use crate::workspace::checkout::Worktree;
 /// The settings of a preparation, and the setups of its sides.
 pub(super) struct Setup {
     pub(super) settings: Settings,
-    /// Benchmarks that gate on the base and are not among the head's.
+    /// Benchmarks that gate on the base but that the head lacks.
     pub(super) removed: Vec<Removed>,
     pub(super) base: Option<SideSetup>,
     pub(super) head: SideSetup,
 }
 
 impl Setup {
-    /// Both sides; the head in place of a base that was not asked for.
+    /// Both sides; the head instead of a base that was not requested.
     pub(super) fn sides(&self) -> Pair<&SideSetup> {
         Pair { base: self.base.as_ref().unwrap_or(&self.head), head: &self.head }
     }
 }
 
-/// One side, checked out, with everything that shapes its builds.
+/// One side, checked out, with everything that determines its builds.
 pub(super) struct SideSetup {
     pub(super) worktree: Worktree,
-    /// What cargo says of its manifests, or why it can't.
+    /// Its manifests as parsed by cargo, or why cargo can't.
     pub(super) workspace: Result<Workspace, String>,
     /// The commit, or the tree of a dirty one, and how the worktree differs from it.
     pub(super) identity: String,
-    /// The toolchain for rustup, if one is to be forced.
+    /// The toolchain for rustup, if one is forced.
     pub(super) toolchain: Option<String>,
-    /// What `rustc -vV` says there.
+    /// The output of `rustc -vV` there.
     pub(super) rustc: String,
     /// The digest of the lock file.
     pub(super) lock: String,
@@ -59,22 +59,22 @@ impl SideSetup {
         self.worktree.side
     }
 
-    /// The root of the workspace; without one, that of the worktree.
+    /// The root of the workspace; of the worktree if there is none.
     pub(super) fn root(&self) -> &Path {
         self.workspace.as_ref().map_or(&self.worktree.path, |workspace| &workspace.root)
     }
 
-    /// The root of the workspace, from that of the worktree.
+    /// The root of the workspace, relative to that of the worktree.
     pub(super) fn root_inside(&self) -> &Path {
         self.inside(self.root())
     }
 
-    /// A path of the worktree, from its root.
+    /// A path of the worktree, relative to its root.
     pub(super) fn inside<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.worktree.path).unwrap_or(path)
     }
 
-    /// The package of a name, or why there is none.
+    /// The package of this name, or why there is none.
     pub(super) fn package(&self, name: &str) -> Result<&Package, String> {
         let workspace = self.workspace.as_ref().map_err(String::clone)?;
         let package = workspace.package(name);
@@ -101,10 +101,10 @@ impl SideSetup {
     }
 }
 
-/// Reads what shapes the builds of the head, and of the base where there is one.
+/// Reads what determines the builds of the head, and of the base if there is one.
 ///
 /// # Errors
-/// When the head can't be read, or the base for a reason that is not its code.
+/// If the head can't be read, or the base for a reason other than its code.
 pub(super) fn set_up(
     context: &mut PrepareContext<'_>,
     user: &UserTree,
@@ -118,7 +118,7 @@ pub(super) fn set_up(
     }
     let flags = &context.request.flags;
     let head_table = match context.request.head {
-        // Of HEAD, the table that the user sees counts.
+        // For HEAD, the table in the working tree counts.
         None => user.table(flags)?,
         Some(_) => {
             let workspace = workspace_of(context, Side::Head, &folders.head, None)?;
@@ -140,7 +140,7 @@ pub(super) fn set_up(
             let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
             overlaid = Some((from.other(), contents));
             manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
-            // The notices of how the sides differ were from before both had the sources of
+            // The notices about differences are from before both sides had the sources of
             // one.
             settings = manifests.resolve(context, &folders, head_table)?.settings;
         }
@@ -165,16 +165,16 @@ pub(super) fn set_up(
     Ok(Setup { settings, removed, base, head })
 }
 
-/// What cargo says of the worktrees.
+/// The manifests of the worktrees, as parsed by cargo.
 pub(super) struct Manifests {
     head: Workspace,
-    /// The base's, or why there are none.
+    /// The base's, or why there is none.
     base: Result<Workspace, String>,
 }
 
 impl Manifests {
-    /// Reads those of both worktrees. Those of the base may be missing or broken; then
-    /// there is nothing to compare with, which is no error.
+    /// Reads those of both worktrees. Those of the base may be missing or invalid;
+    /// then there is no baseline, which is not an error.
     fn read(
         context: &PrepareContext<'_>,
         inside: &Path,
@@ -244,7 +244,7 @@ fn why(error: &Error) -> String {
 /// The workspace of a side's worktree.
 ///
 /// # Errors
-/// [`Kind::Manifests`] when its manifests are at fault.
+/// [`Kind::Manifests`] if its manifests are invalid.
 fn workspace_of(
     context: &PrepareContext<'_>,
     side: Side,
@@ -263,8 +263,8 @@ fn workspace_of(
     })
 }
 
-/// An error where a package depends on another one that lies outside of the repository,
-/// at a path that does not exist from the worktree.
+/// Returns an error if a package depends on another one outside of the repository, at a
+/// path that does not exist relative to the worktree.
 fn check_path_dependencies(
     context: &PrepareContext<'_>,
     side: Side,
@@ -276,7 +276,7 @@ fn check_path_dependencies(
             if folder.starts_with(&tree) || folder.join("Cargo.toml").exists() {
                 continue;
             }
-            // As it would be named in the user's tree.
+            // As named in the user's tree.
             let inside = package.folder.strip_prefix(&tree).unwrap_or(Path::new(""));
             let user = context.repo.root().join(inside);
             let folder = seen_from(&user, folder, &package.folder);
@@ -287,8 +287,8 @@ fn check_path_dependencies(
     Ok(())
 }
 
-/// The place that lies relative to `here` as `path` does relative to `there`; `path`
-/// itself where it and `there` have nothing in common but the root.
+/// The path relative to `here` that corresponds to `path` relative to `there`;
+/// `path` itself if it has nothing in common with `there` but the root.
 fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
     let common = there.ancestors().find(|folder| path.starts_with(folder));
     let Some(common) = common.filter(|folder| folder.parent().is_some()) else {
@@ -299,9 +299,9 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
     start.join(path.strip_prefix(common).unwrap_or(path))
 }
 
-/// Gives each workspace that has no `Cargo.lock` in its commit one, so that both sides have
-/// the same dependencies unless their commits say otherwise: the user's, else the other
-/// side's, else the one that was resolved for this repository before, else a new one.
+/// Provides a `Cargo.lock` for each workspace whose commit has none, so that both sides
+/// have the same dependencies unless their commits differ in them: the user's, else the
+/// other side's, else the one that was resolved for this repository before, else a new one.
 /// Returns a digest of each.
 fn provide_lock_files(
     context: &PrepareContext<'_>,
@@ -319,7 +319,7 @@ fn provide_lock_files(
     let lacking = base_lacks.into_iter().chain(head_lacks).map(|root| root.join("Cargo.lock"));
     let lacking: Vec<PathBuf> = lacking.collect();
     for path in lacking.iter().filter(|path| path.is_symlink()) {
-        // A link that leads nowhere yet must not lead us out of the worktree.
+        // A dangling link must not lead out of the worktree.
         remove(path)?;
     }
     if !lacking.is_empty() {
@@ -347,7 +347,7 @@ fn provide_lock_files(
     Ok(Pair { base: base.map(digest_of).unwrap_or_default(), head: digest_of(head) })
 }
 
-/// The toolchain that rustup is to take for each side; none for the side's own.
+/// The toolchain that rustup should use for each side; `None` for the side's own.
 fn toolchains(
     context: &PrepareContext<'_>,
     toolchain: Toolchain,
@@ -363,8 +363,8 @@ fn toolchains(
     Ok(Pair::both(|_| one.clone()))
 }
 
-/// The toolchain that rustup takes in a folder. Without rustup there is one toolchain,
-/// and nothing to choose.
+/// The toolchain that rustup uses in a folder. Without rustup, there is only one
+/// toolchain.
 fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Option<String>, Error> {
     let command = context.tools.command("rustup", ["show", "active-toolchain"], folder, None);
     let shown = command.shown();
@@ -380,8 +380,9 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
     Ok(name.map(str::to_owned))
 }
 
-/// What `rustc -vV` says in a worktree. Of a compiler that was built by hand, also its
-/// own files by size and time: it may be replaced by another one of the same version.
+/// The output of `rustc -vV` in a worktree. For a compiler that was built by hand,
+/// also the sizes and times of its files, since it may be replaced by another one of
+/// the same version.
 pub(super) fn rustc_version(
     context: &PrepareContext<'_>,
     tree: &Path,

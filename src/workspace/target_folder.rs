@@ -1,6 +1,6 @@
-//! The folder that cargo fills for one side and one way to build. It is kept,
-//! so that cargo need not build again what has not changed; and removed where
-//! cargo could not tell that something has.
+//! The folder that cargo fills for one side and one set of build options. It is
+//! kept, so that cargo need not rebuild what has not changed, and removed if
+//! cargo could not detect that something has.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,19 @@ use crate::model::side::Side;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::git::times::change_times;
 
-/// The smallest difference of two times that every file system keeps which stores fractions
-/// of a second; the kernel's clock for files ticks at least every 10 ms.
+/// The smallest difference of times that is kept by every file system with fractions of a
+/// second; the kernel's clock for files ticks at least every 10 ms.
 const FINE_STEP: Duration = Duration::from_millis(20);
 
-/// The same where whole seconds are stored.
+/// The same for file systems with whole seconds.
 const COARSE_STEP: Duration = Duration::from_secs(1);
 
-/// What is known of a folder that cargo has filled. It lies beside it.
+/// The record of a folder that cargo has filled, stored next to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TargetRecord {
-    /// The folder's path at that time, which gets into what is built.
+    /// The folder's path at that time, which becomes part of what is built.
     folder: PathBuf,
-    /// What everything in it was built on; see [`super::inputs::foundation`].
+    /// The inputs of everything in it; see [`super::inputs::foundation`].
     foundation: String,
     /// When the latest finished build in it ended.
     pub(super) built: Option<SystemTime>,
@@ -38,17 +38,17 @@ pub(super) struct TargetRecord {
     pub(super) inputs: Inputs,
     /// The digests of its executables, by target.
     pub(super) executables: BTreeMap<String, String>,
-    /// Whether a build script wrote into the worktree. That is gone by the next
-    /// comparison, and cargo does not know how to bring it back.
+    /// Whether a build script wrote into the worktree. The next comparison
+    /// removes that, and cargo does not restore it.
     pub(super) wrote_elsewhere: bool,
-    /// Whether the folder was made empty for the build at hand, which then depends on
-    /// no other build.
+    /// Whether the folder was empty at the start of the current build, which then
+    /// depends on no other build.
     #[serde(skip)]
     pub(super) is_new: bool,
 }
 
 impl TargetRecord {
-    /// Whether cargo can find out by itself what has changed since in `folder`.
+    /// Whether cargo can detect what has changed since in `folder`.
     fn is_fit(&self, folder: &Path, foundation: &str) -> Result<bool, Error> {
         if self.folder != folder || self.foundation != foundation {
             return Ok(false);
@@ -73,16 +73,16 @@ impl TargetFolder<'_> {
         self.cache.target_folder(self.side, self.spec)
     }
 
-    /// Gets the folder ready for a build on `foundation`: keeps it, or makes it anew,
-    /// as a copy of the other side's where that may be used, so that dependencies are
-    /// compiled once for both. Returns what is known of it, which is nothing of an
-    /// empty one.
+    /// Prepares the folder for a build on `foundation`: keeps it, or creates it
+    /// again, as a copy of the other side's if possible, so that dependencies are
+    /// compiled once for both. Returns its record, which is empty for an empty
+    /// folder.
     pub(super) fn get_ready(&self, foundation: &str) -> Result<TargetRecord, Error> {
         if self.path().exists()
             && let Some(record) = self.fit_record(self.side, foundation)?
         {
             if record.wrote_elsewhere {
-                // So that cargo runs the scripts of these sources again.
+                // Makes cargo run the build scripts of these sources again.
                 self.touch_sources(SystemTime::now())?;
             }
             return Ok(record);
@@ -91,7 +91,7 @@ impl TargetFolder<'_> {
         self.make(foundation, may_copy)
     }
 
-    /// Makes the folder anew, with nothing in it.
+    /// Creates the folder again, empty.
     pub(super) fn empty(&self, foundation: &str) -> Result<TargetRecord, Error> {
         self.make(foundation, false)
     }
@@ -111,13 +111,13 @@ impl TargetFolder<'_> {
         let (folder, foundation) = (path.clone(), foundation.to_owned());
         let record =
             TargetRecord { folder, foundation, is_new: !is_copy, ..TargetRecord::default() };
-        // The record comes first: a folder without one is removed.
+        // The record comes first, since a folder without one is removed.
         self.write(&record)?;
         fs_err::rename(&new, &path).map_err(Error::io("create", &path))?;
         Ok(record)
     }
 
-    /// The record of a side's folder, if it makes that fit to be built in on
+    /// The record of a side's folder, if it can be used for a build on
     /// `foundation`.
     fn fit_record(&self, side: Side, foundation: &str) -> Result<Option<TargetRecord>, Error> {
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
@@ -131,15 +131,15 @@ impl TargetFolder<'_> {
     }
 
     /// Fills the folder `new` with a copy of the other side's, if there is one. The
-    /// sources of this side are made newer than everything that was copied: cargo goes
-    /// by times, and would take the other side's build of them for fresh.
+    /// sources of this side are made newer than everything that was copied: cargo
+    /// compares times, and would consider the other side's build up to date.
     fn copy_other(&self, new: &Path) -> Result<bool, Error> {
         let other = self.cache.target_folder(self.side.other(), self.spec);
         if !other.exists() {
             return Ok(false);
         }
         let mut latest = SystemTime::UNIX_EPOCH;
-        // The sources of this side are newer, so that its executables are linked anew.
+        // The sources of this side are newer, so its executables are linked again.
         let is_skipped = |path: &Path| path.ends_with("incremental") || path == Path::new(LINKS);
         for (path, about) in walk(&other, is_skipped)? {
             self.interrupt.check()?;
@@ -157,7 +157,7 @@ impl TargetFolder<'_> {
         Ok(true)
     }
 
-    /// Gives every file of the worktree the time `now`.
+    /// Sets the time of every file of the worktree to `now`.
     fn touch_sources(&self, now: SystemTime) -> Result<(), Error> {
         let tree = self.cache.worktree(self.side);
         change_times(&tree, || {
@@ -172,10 +172,10 @@ impl TargetFolder<'_> {
     }
 }
 
-/// A time that file systems tell from the earlier time `latest`: now, after a short wait
-/// where that is too close. Sources must not be later than the build that reads them, or
-/// cargo builds them again the next time. They are only where the clock was set back since
-/// `latest`.
+/// A time that file systems can distinguish from the earlier time `latest`: now, after a
+/// short wait if that is too close. Sources must not be newer than the build that reads
+/// them, or cargo builds them again the next time. They are newer only if the clock was
+/// set back since `latest`.
 fn time_after(latest: SystemTime) -> SystemTime {
     let since_epoch = latest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let step = if since_epoch.subsec_nanos() == 0 { COARSE_STEP } else { FINE_STEP };
@@ -188,7 +188,7 @@ fn time_after(latest: SystemTime) -> SystemTime {
     SystemTime::now().max(earliest)
 }
 
-/// Copies a file with its time, which is returned.
+/// Copies a file with its time, and returns that.
 fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     std::fs::copy(from, to)?;
     let modified = std::fs::metadata(from)?.modified()?;
@@ -196,10 +196,10 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     Ok(modified)
 }
 
-/// Removes from a side's folder the target folders that are later than `now`: the
-/// clock was set back since they were made. Cargo goes by the times of files: sources
-/// that are checked out now would be older than such a build, and it would be taken for
-/// theirs. To be called before the side's worktree is written to.
+/// Removes target folders that are newer than `now` from a side's folder: the clock was
+/// set back since they were created. Cargo compares the times of files: sources that
+/// are checked out now would be older than such a build, which would count as theirs.
+/// To be called before the side's worktree is written to.
 pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Error> {
     for entry in std::fs::read_dir(side_folder).into_iter().flatten().flatten() {
         let is_target = entry.file_name().as_encoded_bytes().starts_with(b"live-");
@@ -210,8 +210,8 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
     Ok(())
 }
 
-/// Whether a folder holds a file that is later than `now`. The compiler's incremental
-/// state does not count: it goes by contents.
+/// Whether a folder has a file that is newer than `now`. The compiler's incremental
+/// state does not count, since it depends on content.
 pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
     let found = walk(folder, |path| path.ends_with("incremental"))?;
     Ok(found
@@ -230,7 +230,7 @@ mod tests {
             let time = time_after(latest);
             assert!(time >= latest + FINE_STEP && time <= SystemTime::now());
         }
-        // The clock was set back by a day: what was copied comes first.
+        // The clock was set back by a day, so what was copied is newer.
         let later = SystemTime::now() + Duration::from_secs(86_400);
         assert_eq!(time_after(later), later + FINE_STEP);
         let later = whole(9_000_000_000);

@@ -13,11 +13,11 @@ pub struct Tools<'a> {
     pub(crate) helper: &'a Helper,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// A folder for what they print.
+    /// A folder for their output.
     pub(crate) scratch: PathBuf,
 }
 
-/// How a tool ended, and what it printed.
+/// How a tool ended, and its output.
 pub struct Captured {
     pub(crate) exit: Exit,
     pub(crate) stdout: String,
@@ -63,7 +63,7 @@ impl Tools<'_> {
         Ok(Captured { exit: outcome.exit, stdout, stderr })
     }
 
-    /// What a tool prints; an error where it fails.
+    /// The output of a tool; an error if it fails.
     pub(crate) fn output(&self, command: Command) -> Result<String, Error> {
         let (shown, folder) = (command.shown(), command.cwd.clone());
         let Captured { exit, stdout, stderr } = self.capture(command)?;
@@ -82,8 +82,8 @@ impl Tools<'_> {
     }
 }
 
-/// An error where what a program wrote to a file may have been cut off: few
-/// tools notice that a disk is full. There has to be room for one byte more.
+/// Returns an error if a program's file may be truncated: few tools notice that
+/// a disk is full. There has to be room for one more byte.
 pub(super) fn check_whole(path: &Path) -> Result<(), Error> {
     let opened = std::fs::File::options().append(true).open(path);
     opened.and_then(|mut file| file.write_all(b"\n")).map_err(Error::io("write", path))

@@ -1,4 +1,4 @@
-//! Bench targets that the compiler at hand can't build: they are left out without a try.
+//! Bench targets that the current compiler can't build: they are left out without trying.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use crate::model::notice::Notice;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
 
-/// How the line of a source begins that asks for what only nightly compilers have.
+/// The beginning of a source line that requests what only nightly compilers have.
 const UNSTABLE: &str = "#![feature(";
 
-/// With this variable every compiler is a nightly one.
+/// With this variable, every compiler behaves like a nightly one.
 const BOOTSTRAP: &str = "RUSTC_BOOTSTRAP";
 
-/// Leaves out the targets that run because nothing is named where their source needs a
-/// nightly compiler on every side that has it, and none is at hand: `folder` is the head's,
-/// and `toolchain` the one that rustup is to take there.
+/// Leaves out targets that were not named if their source needs a nightly compiler on every
+/// side that has it, and the compiler is not one. `folder` is the head's, and `toolchain`
+/// the one that rustup should use there.
 ///
 /// # Errors
-/// When no target is left.
+/// If no target is left.
 pub(super) fn leave_out(
     context: &mut PrepareContext<'_>,
     benchmarks: &mut Vec<Benchmark>,
@@ -62,7 +62,7 @@ pub(super) fn leave_out(
     Ok(())
 }
 
-/// Whether a source asks for unstable features, whatever the compiler.
+/// Whether a source requests unstable features, regardless of the compiler.
 fn needs_nightly(source: &Path) -> bool {
     let text = std::fs::read_to_string(source).unwrap_or_default();
     text.lines().any(|line| line.trim_start().starts_with(UNSTABLE))

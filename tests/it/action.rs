@@ -1,5 +1,5 @@
-//! `action.yml`: its scripts, run as a GitHub runner runs them, with stand-ins for what
-//! would need the network.
+//! `action.yml`: its scripts, run as a GitHub runner runs them, with substitutes for
+//! what would need the network.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn step<'a>(action: &'a Yaml, name: &str) -> &'a Yaml {
     steps.iter().find(|step| step["name"].as_str() == Some(name)).unwrap()
 }
 
-/// A job on a runner: its folders, the context of expressions, and what its steps said.
+/// A job on a runner: its folders, the context of expressions, and the output of its steps.
 struct Job {
     folder: tempfile::TempDir,
     action: Yaml,
@@ -373,7 +373,7 @@ fn arguments_are_split_as_in_a_shell_and_never_run_by_one() {
     assert_eq!(job.read("cargo.log"), words);
 }
 
-/// A job whose comparison has ended, with a `gh` that answers as the script says.
+/// A job whose comparison has ended, with a `gh` that is this script.
 fn compared(gh: &str) -> Job {
     let mut job = Job::new();
     job.stand_in("cargo", "echo '### slower' > \"$GITHUB_STEP_SUMMARY\"; exit 100");
@@ -423,7 +423,7 @@ fn without_a_pull_request_or_a_token_or_when_told_so_nothing_is_posted() {
     }
 }
 
-/// What Cargo.toml tells `cargo binstall`, for our release and its target.
+/// What Cargo.toml configures for `cargo binstall`, for our release and its target.
 fn binstall(key: &str) -> String {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let manifest: toml_edit::DocumentMut = manifest.parse().unwrap();

@@ -1,4 +1,4 @@
-//! What samples show, and that it is what a comparison would have said.
+//! The results of samples, which are those that a comparison would have had.
 
 use std::io::Write;
 use std::path::Path;
@@ -150,7 +150,7 @@ fn rows_that_do_not_pair_are_welchs() {
     for (actual, expected) in difference.iter().zip(expected) {
         assert!((actual - expected).abs() < 0.001, "{difference:?}");
     }
-    // With a threshold the only metric stands in for the usual one.
+    // With a threshold, the only metric replaces the default.
     let ran = fed(rows, "--threshold 50%").code(0);
     let ran = ran.says("the rows of b vs a do not form pairs from line 7 on");
     assert!(ran.stdout.contains("no regression in time of b (+15.7%; "), "{}", ran.stdout);

@@ -1,4 +1,4 @@
-//! The commit that brought a regression is found, whatever lies between.
+//! The commit that introduced a regression is found, whatever the commits in between.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -89,7 +89,7 @@ fn commits_that_do_not_build_are_gone_around() {
 #[test]
 fn an_inconclusive_commit_is_gone_around() {
     let (repo, commits) = history(3, 2, &[]);
-    // Nobody can say anything with one pair, not even of the last commit.
+    // One pair gives no verdict, not even on the last commit.
     let args = format!("{} HEAD --max-pairs 1", commits[0]);
     let ran = bisect(&repo, &args).run().code(0);
     assert!(ran.stdout.starts_with("inconclusive: "), "{}", ran.stdout);

@@ -1,5 +1,5 @@
-//! Whatever was built, run, ended or changed before: what a benchmark runs and
-//! finds in its folder is what it would be in an empty cache.
+//! Whatever was built, run, killed or changed before: what a benchmark runs and
+//! finds in its folder is the same as with an empty cache.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

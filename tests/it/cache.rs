@@ -1,4 +1,4 @@
-//! What the cache holds, and its end.
+//! What the cache contains, and how it is removed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;

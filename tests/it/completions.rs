@@ -8,7 +8,7 @@ use cargo_cbdr::model::estimator::Estimator;
 
 use crate::support::{Repo, path_with_binary, skipped};
 
-/// A repository with a branch, and the scripts of all shells beside it.
+/// A repository with a branch, and the scripts of all shells next to it.
 fn repo() -> Repo {
     let repo = Repo::new("steady");
     repo.branch("feature");
@@ -141,7 +141,7 @@ fn fish_completes_both_forms() {
 #[test]
 fn zsh_completes_both_forms() {
     let repo = repo();
-    // A shell with a terminal, into which somebody types.
+    // A shell with a terminal, with typed input.
     let typed = |words: &str, expected: &str| {
         let types = format!(
             "zmodload zsh/zpty || exit 3; zpty typed zsh -f -i; \

@@ -288,7 +288,7 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     );
     let args = format!("compare main {QUICK}");
     let ran = repo.cbdr(&args).run().code(0);
-    // A flag says how many pairs there may be.
+    // A flag limits the number of pairs.
     let keys = "`confidence`, `estimator`, `metrics`, `on-inconclusive`, `on-no-baseline`, \
                 `on-removed`, `thresholds` and `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
@@ -316,7 +316,7 @@ fn a_bad_value_on_the_head_is_an_error_before_it_is_merged() {
     after("feature", "typo", "3%", "abc");
     let ran = repo.cbdr("compare main").run().code(101);
     ran.says("error: bad threshold `abc`").says("(in the configuration of the head)");
-    // What a flag says is no fault of the table.
+    // An error in a flag is not attributed to the table.
     let ran = repo.cbdr("compare main --confidence 9").run();
     assert!(ran.code != Some(0) && !ran.stderr.contains("configuration of"), "{}", ran.stderr);
     // A base that was merged all the same names itself and the way out.

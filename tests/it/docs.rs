@@ -1,5 +1,5 @@
-//! The documents: the commands in them are ones that the program understands, the examples
-//! run, and the book has every chapter.
+//! The documentation: the program accepts the commands in it, the examples run, and the
+//! book has every chapter.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What is said of the machine that the tests run on, whichever it is.
+//! What `doctor` reports about the machine of the tests, whatever it is.
 
 use crate::support::{Cbdr, Ran};
 

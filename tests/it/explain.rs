@@ -1,4 +1,4 @@
-//! Why a benchmark has regressed: the function that executes more instructions is named.
+//! Why a benchmark regressed: the function that executes more instructions is named.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn the_function_that_executes_more_comes_first() {
             let mut all = x; for n in 0..1000 { all = std::hint::black_box(all ^ n); } all }";
     let repo = repo(library, &library.replace("1000", "9000"));
     assert_eq!(explained(&repo)[0], ("deep::inner".to_owned(), Some(true)));
-    // With a page and in Markdown nobody has to ask.
+    // It is also in the page and in Markdown, without an option.
     let call = "compare main --harness json --layouts off --seed 5 --format";
     let said = repo.cbdr(&format!("{call} markdown --report ../page.html")).run().code(100).stdout;
     let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();

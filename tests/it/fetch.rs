@@ -1,4 +1,4 @@
-//! `compare --fetch`: what a clone lacks comes from its remote, and no more.
+//! `compare --fetch`: what a clone lacks is fetched from its remote, and nothing else.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ fn a_shallow_clone_is_deepened_until_it_holds_the_merge_base() {
     // Of what it lacks, nothing comes unasked.
     compare(&repo, &at, "main").run().code(101).says("error: unknown revision `main`");
     assert_eq!(git(&at, &["rev-list", "--count", "--all"]), "1");
-    // What the remote never saw does not stand in the way.
+    // Commits that the remote does not have are no obstacle.
     git(&at, &["commit", "--quiet", "--allow-empty", "--message", "local"]);
     let ran = compare(&repo, &at, "main --fetch").run().code(0);
     let ran = ran.says("Fetching main from origin").says("Fetching 32 more commits");
@@ -136,7 +136,7 @@ fn without_a_name_it_is_the_branch_that_the_remote_calls_its_head() {
     compare(&repo, &at, "").run().code(101).says("error: no base given, and none of");
     let ran = compare(&repo, &at, "--fetch").run().code(0).says("Fetching development from origin");
     assert_eq!(base_of(ran), fork);
-    // One that stands on no branch calls none.
+    // One with a detached HEAD has no default branch.
     repo.git(&["checkout", "--quiet", "--detach", "pull"]);
     let at = clone(&repo, "two", &["--single-branch", "--branch", "feature"]);
     compare(&repo, &at, "--fetch").run().code(101).says("error: no base given, and none of");

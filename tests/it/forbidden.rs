@@ -1,5 +1,6 @@
-//! What a machine can refuse: room, files, rights, the time of day. A clear
-//! error or correct work, and never a pass for want of anything.
+//! What a machine can refuse: disk space, files, permissions, the time of day.
+//! The result is a clear error or correct work, but never a pass because
+//! something is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -161,7 +162,7 @@ fn a_bisection_goes_around_no_commit_that_the_machine_could_not_build() {
 #[test]
 fn a_reader_that_goes_away_does_not_change_the_verdict() {
     let repo = branched();
-    // As of a pipe that nobody reads: what is printed fails with EPIPE.
+    // Like a pipe without a reader: printing fails with EPIPE.
     let code = |args: &str| {
         let mut command = repo.cbdr(args).into_command();
         let (reader, writer) = std::io::pipe().unwrap();
@@ -289,7 +290,7 @@ fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
             code => {
                 assert_eq!(code, Some(101), "{count}: {ran:#?}");
                 // Which file is the one too many depends on the threads; of its own files
-                // libgit2 sometimes says that they are not there instead.
+                // libgit2 sometimes reports that they do not exist instead.
                 let of_git = ["no longer exists", "doesn't exist on the repository"];
                 if !of_git.iter().any(|text| ran.stderr.contains(text)) {
                     ran.says("Too many open files");
@@ -435,7 +436,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
     }
     let before = repo.git(&["status", "--porcelain"]);
     let compare = "\"$0\" compare main --max-pairs 1 --warmup 0";
-    // Full, then with room: what was left half done is made anew.
+    // Full, then with room: what was left incomplete is built again.
     let more = format!(
         "{compare}; code=$?; mount -o remount,size=64m '{}'; {compare} >&2 && exit $code",
         place.display()
@@ -454,7 +455,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
 #[test]
 fn a_clock_that_was_set_back_between_the_builds_does_not_make_one_side_the_other() {
     let repo = Repo::new("steady");
-    // Afterwards all that was built of the base lies in the future.
+    // Afterwards, everything that was built for the base is in the future.
     let text = "case $1 in */base/*) find -L \"${1%/release/*}\" -exec touch -d '+1 hour' {} + ;; \
                 esac\nexec \"$@\"";
     let runner = script(&repo, "runner", text);

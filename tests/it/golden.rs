@@ -1,5 +1,5 @@
 //! The results agree with other programs (R, scipy, mratios, EnvStats) and with
-//! 40-digit arithmetic. The files say how they were made.
+//! 40-digit arithmetic. The files document how they were made.
 
 use std::collections::HashMap;
 

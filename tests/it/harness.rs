@@ -76,7 +76,7 @@ fn each_event_is_a_line_of_json_and_the_last_one_is_the_result() {
     let sampling = of("sampling");
     assert_eq!(sampling[0]["benchmarks"], json!(["inner::first", "second", "third"]));
     assert_eq!((&sampling[0]["seed"], &sampling[0]["layouts"]), (&json!(3), &json!(false)));
-    // Each benchmark's pairs are numbered, and there are as many as the result says.
+    // Each benchmark's pairs are numbered, and there are as many as in the result.
     for benchmark in result["benchmarks"].as_array().unwrap() {
         let pairs = of("pair");
         let pairs = pairs.iter().filter(|pair| pair["benchmark"] == benchmark["name"]);
@@ -113,7 +113,7 @@ fn each_event_is_a_line_of_json_and_the_last_one_is_the_result() {
         labels.sort();
         labels
     };
-    // Where a run measures several benchmarks, its rows stand together.
+    // If a run measures several benchmarks, its rows are consecutive.
     assert_eq!(sorted(labels.iter().map(|label| (*label).to_owned()).collect()), sorted(expected));
     repo.cbdr("compare main --message-format json --format json").run().code(2);
 }
@@ -202,7 +202,7 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
     assert_eq!(length(0), 0.001);
     // On a machine that does other things, too, not always the longest one.
     assert!(length(1) >= 0.01, "{}", length(1));
-    // The median of a run decides where nobody names a metric.
+    // The median of a run decides if no metric is named.
     let gating = |benchmark: &Value| {
         let metrics = benchmark["metrics"].as_array().unwrap().iter();
         metrics.filter(|one| one["gates"] == true).map(|one| one["name"].clone()).collect()

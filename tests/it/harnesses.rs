@@ -1,5 +1,5 @@
-//! Harnesses that are told by their executables: what each reports, and what is said where
-//! there is nothing to report or where the sides differ.
+//! Harnesses that are detected in executables: what each reports, and the messages if
+//! there is nothing to report or the sides differ.
 
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn benchers_suites_are_read_and_their_version_is_named() {
         names.iter().any(|name| filter.starts_with(name))
     };
     assert!(runs[2..].iter().all(known), "{runs:?}");
-    // Another version of the library may be what changed, and every format says so.
+    // Another version of the library may be what changed, and every format reports that.
     write_library(&repo, "0.1.5");
     repo.commit("a newer library");
     let change = "`bencher`, the harness of `suite`, is 0.1.4 on the base and 0.1.5 on the head: \
@@ -218,7 +218,7 @@ fn main() {
     let ran = compare(&repo, "--format json --max-pairs 2 --bench-from head").run();
     let notices = ran.says(doubt).json()["notices"].to_string();
     assert!(notices.contains("measures times itself"), "{notices}");
-    // Who says that the process is meant is not told again.
+    // With `--harness plain`, there is no warning.
     let args = "--max-pairs 2 --bench-from head --harness plain";
     compare(&repo, args).run().never_says("measures times itself");
     // A workload is not suspected.

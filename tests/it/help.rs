@@ -1,4 +1,4 @@
-//! What is said of the command line itself: help, completions, manual pages.
+//! The documentation of the command line: help, completions, manual pages.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Results that are stored with their commits, and what they say of a new one.
+//! Results that are stored with their commits, and the check of a new one against them.
 
 use std::path::Path;
 use std::process::Stdio;

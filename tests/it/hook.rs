@@ -74,7 +74,7 @@ fn a_push_is_compared_and_a_regression_stops_it() {
     // The user's word is the last.
     pushed(&repo, "--no-verify origin slower");
     assert_eq!(remote(&repo, "slower"), slower);
-    // A deletion and a tag are nobody's regression.
+    // A deletion and a tag can't be a regression.
     repo.git(&["tag", "v1"]);
     let printed = pushed(&repo, "origin v1 :words");
     assert!(!printed.contains("Pushing"), "{printed}");
@@ -155,7 +155,7 @@ fn lines_of_the_users_own_outlive_ours() {
     repo.git(&["commit", "--quiet", "--message", "work more"]);
     blocked(&repo, "origin slower");
     assert!(seen().ends_with("after\nbefore\n"), "{}", seen());
-    // Installed anew, ours alone changes; removed, ours alone goes.
+    // Installed again, only our part changes; removed, only our part is removed.
     repo.cbdr("hook install --time-limit 7s").run().code(0).never_says("Keeping");
     let again = read();
     assert!(again.contains("--time-limit 7s\n") && !again.contains("threshold"), "{again}");
@@ -188,7 +188,7 @@ fn what_can_not_be_told_apart_is_left_alone() {
             assert_eq!(std::fs::read_to_string(&hook).unwrap(), text);
         }
     }
-    // A hook that was there before, and lines added since: both are somebody's.
+    // An earlier hook, and lines added since: both belong to the user.
     let kept = hook.with_file_name("pre-push.before-cbdr");
     std::fs::write(&kept, "#!/bin/sh\n").unwrap();
     let text = format!("{ours}echo mine\n");

@@ -1,5 +1,5 @@
-//! Names, texts and numbers of a stranger, in every place that takes any,
-//! through every way out: they are shown, and say nothing of their own.
+//! Hostile names, texts and numbers, in every input and every output: they are
+//! displayed, but never interpreted.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, Random, Repo, setting};
 
-/// What somebody would put into a name who wants more than a name.
+/// What an attacker would put into a name.
 const FRAGMENTS: [&str; 54] = [
     "\u{1b}[31m",
     "\u{1b}]0;title\u{7}",
@@ -82,7 +82,7 @@ fn name(random: &mut Random, tag: &str) -> String {
     nasty(random, tag).replace(char::is_control, "")
 }
 
-/// Characters that a terminal obeys, or that nobody sees.
+/// Control characters and invisible characters.
 fn is_hidden(c: char) -> bool {
     let unseen = ['\u{ad}', '\u{61c}', '\u{feff}', '\u{2028}', '\u{2029}'];
     c.is_control()
@@ -408,7 +408,7 @@ fn a_hint_is_a_command_that_may_be_pasted() {
             assert_eq!(words, ["git", "fetch", "origin", name], "{said}");
         }
     }
-    // And nothing that git would take for an option is suggested.
+    // And nothing is suggested that git would treat as an option.
     let said = repo.cbdr("compare").env("GITHUB_BASE_REF", "--upload-pack=x").run().code(101);
     assert!(!said.stderr.contains("git fetch"), "{}", said.stderr);
 }

@@ -1,4 +1,4 @@
-//! A comparison that is ended at any moment leaves the repository as it was, no
+//! A comparison that is killed at any moment leaves the repository unchanged, no
 //! running process, the samples so far, and a cache from which the next comparison
 //! measures the right programs.
 //!

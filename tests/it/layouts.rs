@@ -1,5 +1,5 @@
-//! A regression has to be one wherever the code lies: the executables as they were built
-//! are asked first, and other layouts of them have the last word.
+//! A regression has to be one regardless of code placement: the executables as built are
+//! tested first, and other layouts of them decide.
 
 use std::path::Path;
 use std::process::Command;
@@ -59,7 +59,7 @@ fn what_is_slower_only_as_built_is_no_regression() {
         (&layouts["as_built"], &layouts["placing"]),
         (&"regression".into(), &"linked".into())
     );
-    // Each layout of a side has a row, in a file beside that of the runs as built.
+    // Each layout of a side has a row, in a file next to that of the runs as built.
     let rows = |name: &str| {
         let path = repo.around().join(name);
         std::fs::read_to_string(path).unwrap().lines().count() as u64 - 1
@@ -171,7 +171,7 @@ fn layouts_can_be_left_out_or_asked_from_the_beginning() {
     let at_threshold = repo("1.02e-3", "1.1e-3");
     let object = json(&at_threshold, 100, "--layouts 24 --max-pairs 20");
     assert_eq!(object["stopped_by"], "verdict");
-    // No verdict comes of two layouts.
+    // Two layouts give no verdict.
     compare(&slower_elsewhere, "--layouts 2").code(101).says("at least");
     compare(&slower_elsewhere, "--layouts 0").code(2).says("it is `auto`, `off` or a number");
 }

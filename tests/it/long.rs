@@ -1,4 +1,4 @@
-//! Very many samples take the memory of some.
+//! Very many samples need no more memory than a few.
 
 use std::io::{BufWriter, Write};
 use std::process::Stdio;

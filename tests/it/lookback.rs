@@ -1,5 +1,5 @@
-//! The lookback z-score agrees with Conbench on 79 histories. The files say how
-//! they were made.
+//! The lookback z-score agrees with Conbench on 79 histories. The files
+//! document how they were made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;

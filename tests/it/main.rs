@@ -1,5 +1,5 @@
-//! The promises, a file each, tested on the real binary and on repositories
-//! made from `fixtures/`.
+//! The promises, with one file for each, tested with the real binary and on
+//! repositories created from `fixtures/`.
 
 #![allow(clippy::unwrap_used)]
 

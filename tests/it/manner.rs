@@ -1,4 +1,4 @@
-//! How much is said on standard error.
+//! How much is printed to standard error.
 
 use crate::support::Repo;
 

@@ -1,4 +1,4 @@
-//! How runs are made and what surrounds them.
+//! How runs are made, and in which surroundings.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn repo() -> Repo {
     repo
 }
 
-/// Runs a comparison; what it said, and the lines of the log.
+/// Runs a comparison; returns its output, and the lines of the log.
 #[track_caller]
 fn compare(repo: &Repo, command: &str, args: &str, code: i32) -> (Ran, Vec<String>) {
     let log = repo.around().join("log");

@@ -1,4 +1,4 @@
-//! Numbers from other sources than the clock, and the messages where there are none.
+//! Values from sources other than the clock, and the messages if there are none.
 
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     assert!((0.009..0.0112).contains(&change), "{change}");
     // Under valgrind no time is measured.
     assert_eq!(names(&object), ["instructions_cachegrind"]);
-    // The number of rounds stands in the code that counts them.
+    // The number of rounds is in the code that counts them.
     let notices = object["notices"].as_array().unwrap();
     let is_of_functions = |notice: &Value| {
         notice.as_str().unwrap().starts_with("1 function of `work` differs between the sides, ")
@@ -89,7 +89,7 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() <= 8, "{object}");
     let counted = metric(&object, "instructions_cachegrind");
     assert_eq!([&counted["lower"], &counted["change"], &counted["upper"]], [0.0; 3]);
-    // And the samples say the same.
+    // And the samples have the same.
     let cell = |line: &str| line.split(',').nth(1).unwrap().to_owned();
     let text = std::fs::read_to_string(samples).unwrap();
     let counts: Vec<String> = text.lines().skip(1).map(cell).collect();

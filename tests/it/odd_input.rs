@@ -1,5 +1,5 @@
-//! Whatever is read from outside, damaged at seeded places: an answer or an
-//! error, never a panic, and no more time or memory than its size is worth.
+//! All external input, damaged at seeded places: a result or an error, never a
+//! panic, and no more time or memory than its size justifies.
 
 use std::path::{Path, PathBuf};
 

@@ -104,7 +104,7 @@ fn files_that_stand_for_others_are_said() {
     ran.says("1 file of the head, such as `data.bin`");
 }
 
-/// What `printf hello` has for a hash, and the file that stands for it.
+/// The hash of the output of `printf hello`, and its pointer file.
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
 #[test]
@@ -283,7 +283,7 @@ fn a_damaged_pack_is_not_a_repository_without_commits() {
     repo.cbdr("compare main").run().code(101).never_says("no commits yet").says("error: could not");
 }
 
-/// A package beside the repository, of which the benchmark prints something.
+/// A package next to the repository, from which the benchmark prints something.
 fn beside(repo: &Repo, path: &str) -> PathBuf {
     let other = repo.around().join("other");
     std::fs::create_dir_all(other.join("src")).unwrap();

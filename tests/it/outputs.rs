@@ -1,6 +1,5 @@
-//! Files that a command writes: what was there stays until there is something
-//! to put in its place, and no sample is lost, neither of today nor of
-//! yesterday.
+//! Files that a command writes: an existing file stays until it can be
+//! replaced, and no sample is lost, neither new ones nor earlier ones.
 //!
 //! The benchmark is a shell script that counts its runs in `$NOTES/runs`.
 
@@ -19,7 +18,7 @@ use crate::support::{Cbdr, Ran, Random, Repo, skipped};
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What the files hold before the command is called.
+/// The content of the files before the command is called.
 const YESTERDAY: &str = "benchmark,wall_time\nbase,1\nhead,1\n";
 
 /// Counts the run; the number of the run is then `$run`.
@@ -80,7 +79,7 @@ impl World {
         whole_rows(&self.read(name))
     }
 
-    /// Every file in the folder of the outputs, with what it holds.
+    /// Every file in the folder of the outputs, with its content.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let entry = |entry: std::io::Result<std::fs::DirEntry>| {
             let path = entry.unwrap().path();
@@ -344,7 +343,7 @@ fn a_pipe_is_written_to_once_somebody_reads_it() {
         let (status, said) = end(child);
         assert!(status.success(), "{said}");
         assert!(text.starts_with("benchmark,") || text.contains("</html>"), "{text}");
-        // A signal is heeded while nobody does.
+        // A signal is handled while there is no reader.
         let mut child = start(world.compare("").args([option]).args([&pipe]));
         until("that the signals are caught", || {
             assert!(child.try_wait().unwrap().is_none());

@@ -1,14 +1,14 @@
 //! Every format, byte for byte: what the program prints and writes for
 //! recorded inputs, and with which exit code it ends.
 //!
-//! The expected outputs are in `pinned/expected/`, a file for each call. After
-//! a change that is meant, `CBDR_BLESS=1 cargo test --test it pinned::` writes
-//! them anew; `git diff` then shows what the change did to the formats.
+//! The expected outputs are in `pinned/expected/`, with a file for each call.
+//! After an intended change, `CBDR_BLESS=1 cargo test --test it pinned::`
+//! writes them again; `git diff` then shows what the change did to the formats.
 //!
 //! The inputs are samples from `fixtures/traces` and `fixtures/recorded`, and
 //! benchmarks that print recorded numbers, so that nothing depends on how fast
-//! the machine is. What differs from run to run all the same, such as the time
-//! of day, is replaced by a placeholder; each test lists what it replaces.
+//! the machine is. What still differs from run to run, such as the time of day,
+//! is replaced by a placeholder; each test lists what it replaces.
 
 mod comparisons;
 mod expected;

@@ -1,5 +1,4 @@
-//! Pictures: in the terminal, as a specification, as a page that needs nothing
-//! else.
+//! Charts: in the terminal, as a specification, and as a self-contained page.
 
 use std::path::Path;
 
@@ -151,7 +150,7 @@ fn a_page_that_cannot_be_written_costs_no_measurement() {
     repo.commit("nothing");
     let ran = repo.cbdr("compare main --report no/such.html").run().code(101);
     ran.says("can't write `no/such.html`").never_says("Building");
-    // Nothing was measured, and the page says that.
+    // Nothing was measured, and the page states that.
     repo.cbdr("compare main --report page.html").run().code(0);
     let page = std::fs::read_to_string(repo.path().join("page.html")).unwrap();
     assert!(page.contains("<h1>identical: ") && page.contains("nothing was measured"));

@@ -1,4 +1,4 @@
-//! A branch cannot change what is measured, or how it is judged, without a word.
+//! A branch cannot change unnoticed what is measured, or what decides.
 
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn a_table_that_is_deleted_still_decides() {
         (&found["confidence"], metric(&found, "cpu_time")["gates"].clone()),
         (&json!(0.95), json!(false))
     );
-    // A table of policy alone says nothing of what is run, and is missed as well.
+    // A table with policy only does not affect what is run, but its removal is reported, too.
     let repo = branch(&table("threshold = \"7%\""), "");
     let ran = compare(&repo, "--format json --command true").code(0);
     let ran = ran.says("base and head set `threshold` differently; the base's value is used");
@@ -195,7 +195,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
 #[test]
 fn every_key_that_changes_what_is_run_is_said_in_every_format() {
     let removed = "; 1 benchmark removed: ";
-    // The keys of base and head, what is said, what stands behind the verdict.
+    // The keys of base and head, the notice, and what the verdict is based on.
     let cases = [
         ("bench = \"work\"", "bench = \"other\"", "`bench`: base `work`, head `other`", removed),
         (
@@ -258,7 +258,7 @@ fn what_a_flag_says_is_no_difference_of_the_tables() {
     let ran = compare(&repo, args).code(0).never_says("differ").never_says("no longer has");
     let found = ran.json();
     assert_eq!((removed(&found), found["notices"].as_array().unwrap().len()), (vec![], 1));
-    // Those that no flag says still are.
+    // Those that no flag overrides still are.
     let ran = compare(&repo, "--format json --command true").code(0);
     ran.says("they set `args` and `features` differently").never_says("no longer has");
 }
@@ -272,7 +272,7 @@ fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
-    // Nothing is said where there is nothing to say.
+    // There is no notice without a reason.
     let repo = branch("", "");
     compare(&repo, "--command true").code(0).never_says("table");
 }
@@ -328,7 +328,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let gone = metric(&found, "a");
     assert_eq!((&gone["status"], &gone["gates"]), (&json!("removed"), &json!(true)));
     assert_eq!((&gone["threshold"], &gone["verdict"]), (&json!(0.02), &Value::Null));
-    // What decided nothing is only told.
+    // What decided nothing is only reported.
     assert_eq!(
         (&metric(&found, "c")["status"], &metric(&found, "c")["gates"]),
         (&json!("removed"), &json!(false))

@@ -1,9 +1,8 @@
-//! However a comparison ends, nothing is left running and nothing that was measured
-//! is lost.
+//! However a comparison ends, no process keeps running and no sample is lost.
 //!
-//! The benchmarks are shell scripts that leave notes in the folder `$NOTES`.
-//! That variable is also how their processes are found: every one of them,
-//! the tool's own included, has it in its environment.
+//! The benchmarks are shell scripts that write notes into the folder `$NOTES`.
+//! Their processes are found by that variable: all of them, including the
+//! tool's own, have it in their environment.
 
 #![allow(clippy::unwrap_used)]
 
@@ -320,7 +319,7 @@ fn a_signal_in_the_warm_up_is_what_the_tool_dies_of() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_the_benchmark() {
-    // It notes that it was told to stop, and goes on.
+    // It notes that it was asked to stop, and continues.
     let script = "trap 'echo yes > $NOTES/asked' TERM\necho yes > $NOTES/runs\n\
                   while :; do sleep 1000 & wait; done\n";
     let stage = Stage::new(script);
@@ -368,7 +367,7 @@ fn children_of_a_run_that_the_time_limit_ends_are_not_reported() {
 
 #[test]
 fn children_that_ended_by_themselves_are_not_reported() {
-    // A child that has ended, but that nobody has waited for.
+    // A child that has ended, but was not waited for.
     let script = "sh -c 'sh -c \"exit 0\" & echo $! > $NOTES/child; exec sleep 0.1'\n\
                   while kill -0 $(cat $NOTES/child) 2>/dev/null; do \
                   grep -q '^State:.Z' /proc/$(cat $NOTES/child)/status && break; done\n";
@@ -547,7 +546,7 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     let error = "of `sh` printed more than 256 MiB: `sh run.sh`";
     stage.compare("--harness json").run().code(101).says(error);
     stage.compare("--check-output --warmup 0").run().code(101).says(error);
-    // Output that nobody keeps may be of any length; the timeout ends the program.
+    // Output that is not kept may have any length; the timeout ends the program.
     stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
     let stage = Stage::new("true\n");
     for hook in ["prepare", "setup", "cleanup"] {

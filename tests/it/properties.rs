@@ -1,4 +1,4 @@
-//! What holds for the statistics, whatever the numbers are.
+//! Properties of the statistics, for any numbers.
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;

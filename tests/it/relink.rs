@@ -1,4 +1,4 @@
-//! What executables are linked from is kept beside them, and nothing of that is in them.
+//! The files from which executables are linked are kept next to them, without changing them.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The formats for other programs: what each of them needs is there, and what
-//! comes from outside cannot speak in them.
+//! The formats for other programs: they contain what each of these needs, and
+//! external text can't inject anything.
 
 use std::path::Path;
 
@@ -198,7 +198,7 @@ fn names_cannot_break_the_xml() {
     without.args(["analyze", "in.csv", "--format", "junit"]).run().code(2).says("--threshold");
 }
 
-/// What a file holds.
+/// The content of a file.
 #[track_caller]
 fn read(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()

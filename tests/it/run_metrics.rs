@@ -1,5 +1,5 @@
-//! The study of what a verdict about a suite costs: its figures against closed forms, and
-//! the pages that show them.
+//! The study of the cost of a verdict about a suite: its figures compared with closed
+//! forms, and the pages that show them.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/run-metrics/costs.rs"]
@@ -191,7 +191,7 @@ fn ends(shape: Shape, iterations: Iterations) -> [End; 5] {
     Planted::new(&steady(0.1, 5), shape, iterations).unwrap().compare(5)
 }
 
-/// What the metrics say without noise: mean, median, minimum, trimmed mean and slope.
+/// The metrics without noise: mean, median, minimum, trimmed mean and slope.
 fn said(shape: Shape, iterations: Iterations) -> [Option<bool>; 5] {
     ends(shape, iterations).map(|end| end.decision.map(|decision| decision == Decision::Regression))
 }

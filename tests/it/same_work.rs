@@ -1,4 +1,4 @@
-//! Both sides do the same work, or it is said.
+//! Both sides do the same work, or there is a warning.
 
 use std::collections::BTreeSet;
 
@@ -158,7 +158,7 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     let object = ran.never_says("the same program").json();
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["benchmarks"][0]["pairs"], 1);
-    // Of any other file nobody knows what a build makes of it.
+    // For any other file, it is unknown what a build makes of it.
     repo.write("data.txt", "7\n");
     repo.commit("data");
     let call = "compare main --max-pairs 1 --measure-all --format json";

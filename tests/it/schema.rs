@@ -1,5 +1,5 @@
-//! The JSON output is what `docs/schema.json` says, and the schema leaves no
-//! part of it out.
+//! The JSON output conforms to `docs/schema.json`, and the schema covers all of
+//! it.
 
 use cargo_cbdr::model::outcome::Outcome;
 use serde_json::{Value, json};

@@ -275,7 +275,7 @@ fn a_head_that_lies_on_the_base_leaves_nothing_to_compare() {
     let ran =
         ran.says("error: HEAD is the merge-base with `feature`, and 1 file changed in the working");
     ran.says("hint: commit the changes, or compare the working tree as it is: `--dirty`");
-    // What the working tree holds does not matter to another head.
+    // The content of the working tree does not matter to another head.
     repo.cbdr("compare feature --head main").run().code(0);
     let object = quick(&repo, "feature --dirty").run().code(0).json();
     assert_eq!((&object["head"]["dirty"], &object["base"]["dirty"]), (&json!(true), &json!(false)));
@@ -477,7 +477,7 @@ fn a_clone_of_depth_2_is_enough_for_a_ci_merge_ref() {
     let object = ran.says("; main comes from GITHUB_BASE_REF").json();
     assert_sides(&object, ("main", &tip), ("HEAD", &merge));
     assert_eq!(object["benchmarks"][0]["pairs"], 1);
-    // A depth of 1 does not hold it, and says so.
+    // A depth of 1 does not contain it, and the error states that.
     let at = clone(&repo, "one", &["--depth", "1", "--branch", "pull"]);
     let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").run().code(101);
     let ran = ran.says("error: unknown revision `main` (from GITHUB_BASE_REF)\n");

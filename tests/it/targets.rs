@@ -1,4 +1,4 @@
-//! Which bench targets run where nothing is named, and what a filter means of them.
+//! Which bench targets run by default, and what a filter selects of them.
 
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ fn all_bench_targets_run_and_a_filter_takes_a_name_as_it_is_printed() {
     assert_eq!(filtered("two"), ["two/parse", "two/two/sort"]);
     let ran = compare(&repo, "--filter nothing").code(101);
     ran.says("hint: no name matches the filter `nothing`");
-    // A target that is named is alone, and its names stand for themselves.
+    // A named target is alone, and its names have no prefix.
     assert_eq!(names(&compare(&repo, "--bench two --filter two/sort").code(0)), ["two/sort"]);
 }
 

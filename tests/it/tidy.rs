@@ -1,5 +1,5 @@
-//! The house guards itself: the walls of the map in `lib.rs`, by reading our
-//! own sources.
+//! The repository checks itself: the boundaries of the map in `lib.rs`, by
+//! reading its own sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
-    // What depends on the system. `meter` says what a system does not count.
+    // What depends on the system. `meter` states what a system does not count.
     (
         &["target_os", "target_vendor", "unix)", "windows)", "std::os::"],
         &[
@@ -79,7 +79,7 @@ fn code(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether `word` stands in `text` by itself, not as a part of a name.
+/// Whether `word` occurs in `text` by itself, not as a part of a name.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {

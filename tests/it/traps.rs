@@ -1,5 +1,5 @@
-//! What must never happen: one side taken for the other, other surroundings,
-//! a trace in the user's repository.
+//! What must never happen: one side measured as the other, different
+//! surroundings, a change in the user's repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
         assert_eq!(object["verdict"], "inconclusive", "{file}");
         assert_eq!(object["benchmarks"][0]["pairs"], 1);
     }
-    // What none of them reads is another matter, and said.
+    // What none of them reads is different, and reported.
     repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
     repo.write("data.bin", "x");
     repo.commit("data");
@@ -324,7 +324,7 @@ fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewh
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(config, text + &more).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    // Nothing is to be fetched instead of the package that lies beside.
+    // Nothing may be fetched instead of the package next to it.
     let cbdr = Cbdr::new(repo.path(), elsewhere.path()).args(["compare", "main"]);
     let both = measure(&repo, cbdr.env("CARGO_NET_OFFLINE", "true"));
     for seen in [&both.base, &both.head] {
@@ -559,7 +559,7 @@ fn a_benchmark_is_run_as_cargo_runs_it_and_alike_on_both_sides() {
     assert_same_vars(&one, &other);
 }
 
-/// Demands the same environment but for the sides' own paths.
+/// Checks that the environments are the same, apart from the sides' own paths.
 #[track_caller]
 fn assert_same_vars(one: &Seen, other: &Seen) {
     let neutral = |seen: &Seen| -> BTreeMap<String, String> {
@@ -670,7 +670,7 @@ fn a_damaged_artifact_is_built_again() {
     both.head.assert_is("B");
 }
 
-/// Gives all that lies under `folder` a time to come.
+/// Sets the time of everything below `folder` to the future.
 fn set_clock_forward(folder: &Path) {
     let time = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
     for file in files(folder).into_iter().filter(|file| file.is_file() && !file.is_symlink()) {
@@ -756,7 +756,7 @@ fn submodules_are_filled_from_the_clone() {
     let both =
         measure(&repo, repo.cbdr("compare feature --exact-base --head main").folder(&linked));
     assert_eq!((&*both.base.told, &*both.head.told), ("told by B", "told by A"));
-    // A commit that the clone does not hold is an error that says so.
+    // A commit that the clone does not have is an error that states this.
     part.write("told.txt", "told by C");
     let third = part.commit("more words");
     repo.git(&["update-index", "--cacheinfo", &format!("160000,{third},parts/one")]);

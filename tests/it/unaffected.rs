@@ -1,5 +1,5 @@
 //! Benchmarks that run no code that differs between the sides need no runs, and no other
-//! benchmark is taken for one.
+//! benchmark is mistaken for one.
 
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     }
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("none of the code that changed"), "{page}");
-    // What is known of the program without a run has a result beside its benchmarks'.
+    // What is known of the program without a run has a result next to those of its benchmarks.
     let sized = "--metric wall_time,text_bytes --threshold text_bytes=50%";
     for all in ["", "--measure-all"] {
         let object = compare(&repo, &format!("{sized} {all}"));
@@ -119,7 +119,7 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     }
 }
 
-/// Generic functions, which linkers tell apart by their hashes alone, and a vtable.
+/// Generic functions, which differ for linkers only by their hashes, and a vtable.
 const GENERIC: &str = r#"
 pub trait Kind { fn go(&self, x: u64) -> u64; }
 pub struct Some1(u64); pub struct Some2(u64);
@@ -363,7 +363,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 }
 "#;
 
-/// `docs/unaffected.md` says that this is where the method ends.
+/// `docs/unaffected.md` documents this limit of the method.
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
@@ -398,7 +398,7 @@ fn main() {
 }
 "#;
 
-/// C functions: one that has changed on the head, with one behind it that lies elsewhere then.
+/// C functions: one that has changed on the head, followed by one that is at another address then.
 const IN_C: &str = r#"
 #include <stdint.h>
 uint64_t first(uint64_t x) { return x * 9; }
@@ -447,7 +447,7 @@ fn code_in_other_languages_counts_as_any_other() {
     assert!(["in_assembly", "one in_c after in_assembly of_text"].contains(&&*all), "{all}");
 }
 
-/// A second benchmark that runs what differs if a file or a variable says so.
+/// A second benchmark that runs what differs, depending on a file or a variable.
 const ASKS: &str = r#"
 #[inline(never)] pub fn rare(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
 #[inline(never)] pub fn two(x: u64) -> u64 {

@@ -1,10 +1,10 @@
 //! A comparison that finds its builds, invocations and worktrees in the cache
-//! sees what a comparison on an empty cache would see.
+//! has the same result as with an empty cache.
 //!
 //! Each change of the tables below is made between two comparisons. A third
-//! one, with the same cache path but nothing in it, says what is right: which
-//! programs are run (every byte of them), how, and what lies around them. To
-//! add a change, add a line.
+//! one, with an empty cache at the same path, determines what is right: which
+//! programs are run (every byte of them), how, and what is around them. To add
+//! a change, add a line.
 
 use std::collections::{BTreeMap, hash_map::DefaultHasher};
 use std::ffi::OsString;
@@ -56,12 +56,12 @@ impl World {
         world
     }
 
-    /// A path beside the repository.
+    /// A path next to the repository.
     fn path(&self, name: &str) -> PathBuf {
         self.repo.around().join(name)
     }
 
-    /// Writes a file beside the repository.
+    /// Writes a file next to the repository.
     fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -84,14 +84,14 @@ impl World {
         std::fs::set_permissions(self.path(name), mode).unwrap();
     }
 
-    /// Writes a file beside the repository, as old as it was before.
+    /// Writes a file next to the repository, keeping its time.
     fn write_unnoticed(&self, name: &str, text: &str) {
         let time = self.path(name).metadata().unwrap().modified().unwrap();
         self.write(name, text);
         set_time(&self.path(name), time);
     }
 
-    /// Makes a file beside the repository so many seconds old.
+    /// Makes a file next to the repository this many seconds old.
     fn age(&self, name: &str, seconds: u64) {
         set_time(&self.path(name), SystemTime::now() - Duration::from_secs(seconds));
     }
@@ -142,7 +142,7 @@ impl World {
         cbdr.args(args).args(&self.args)
     }
 
-    /// Compares, and says what was run.
+    /// Compares, and returns what was run.
     #[track_caller]
     fn compare(&self) -> Seen {
         let log = self.path("look.log");
@@ -390,7 +390,7 @@ fn lock(comment: &str) -> String {
     format!("{comment}version = 4\n\n[[package]]\nname = \"inputs\"\nversion = \"0.1.0\"\n")
 }
 
-/// Lets the head depend on a package that lies beside the repository.
+/// Makes the head depend on a package next to the repository.
 fn patch(world: &mut World, value: &str) {
     world.write("dep/Cargo.toml", "[package]\nname = \"dep\"\nversion = \"0.1.0\"\n");
     world.write("dep/src/lib.rs", &format!("pub const N: i32 = {value};\n"));

@@ -9,27 +9,27 @@ use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
 pub(crate) enum Exit {
     /// No regression.
     Success,
-    /// The command line can't be understood.
+    /// The command line can't be parsed.
     Usage,
     Regression,
-    /// There is no answer, because something failed.
+    /// There is no result, because something failed.
     Failed,
-    /// Inconclusive, no baseline or something removed, where the settings say that
-    /// this fails.
+    /// Inconclusive, no baseline or something removed, if the settings make that
+    /// fail.
     InDoubt,
     /// By a signal.
     Signal(i32),
-    /// As the program did that was watched.
+    /// Like the program that was traced.
     Watched(u8),
 }
 
 impl Exit {
-    /// By the signal that came.
+    /// By the signal that arrived.
     pub(crate) fn interrupted(interrupt: &Interrupt) -> Self {
         Exit::Signal(interrupt.signal().unwrap_or_default())
     }
 
-    /// The number, for all but signals.
+    /// The number, except for signals.
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
@@ -51,7 +51,7 @@ impl Exit {
         }
     }
 
-    /// How an answer that is neither yes nor no ends.
+    /// How a comparison without a clear verdict ends.
     fn doubt(policy: OnDoubt) -> Self {
         if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
     }
@@ -76,7 +76,7 @@ impl Exit {
         let exit = match outcome.verdict {
             None => return Exit::Success,
             Some(Verdict::Regression) => Exit::Regression,
-            // There was no answer because there was hardly a question.
+            // There was no result because there was nothing to compare.
             Some(Verdict::Inconclusive) if not_asked => Exit::Failed,
             Some(Verdict::Inconclusive) => Exit::doubt(policy.on_inconclusive),
             Some(Verdict::NoBaseline) => Exit::doubt(policy.on_no_baseline),

@@ -1,6 +1,6 @@
-//! The files that commands write: [`OutputFile`] is replaced at the end, in one
-//! step, and [`RowsFile`] collects rows beside its file until there are no more.
-//! Until then the content of a file stays as it is.
+//! The files that commands write: [`OutputFile`] is replaced atomically at the
+//! end, and [`RowsFile`] collects rows next to its file until the last one.
+//! Until then, the content of a file is not changed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ use cargo_cbdr::samples::Companion;
 
 use crate::ui::{Failure, about};
 
-/// A file that is written at the end. That it can be written is checked at the
-/// beginning.
+/// A file that is written at the end. At the beginning, it is checked that it
+/// can be written.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
@@ -23,15 +23,15 @@ pub(crate) struct OutputFile {
 
 #[derive(Debug)]
 enum Destination {
-    /// A file that is replaced in one step, so that nobody reads a part of it.
+    /// A file that is replaced atomically, so that no reader sees a part of it.
     File(Place),
     /// A pipe or a device, which is written to directly.
     Stream(File),
 }
 
 impl OutputFile {
-    /// Checks that the file can be written, and leaves it as it is. Of a pipe, waits
-    /// until somebody reads it.
+    /// Checks that the file can be written, without changing it. For a pipe, waits
+    /// until there is a reader.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
@@ -61,8 +61,8 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     place.check().map_err(|error| unwritten(path, &error))
 }
 
-/// A file of rows. They are written to `FILE.partial` as they come; when there are
-/// no more, that file takes the place of `FILE`.
+/// A file of rows. They are written to `FILE.partial` as they arrive; at the end,
+/// that file replaces `FILE`.
 #[derive(Debug)]
 pub(crate) struct RowsFile {
     path: PathBuf,
@@ -76,8 +76,8 @@ pub(crate) struct RowsFile {
 #[derive(Debug)]
 enum Waiting {
     Stream(File),
-    /// A file, made when the first rows come: until then its path may hold the rows
-    /// of an earlier comparison that did not end.
+    /// A file, created with the first rows: until then, its path may contain the
+    /// rows of an earlier comparison that did not finish.
     File {
         place: Place,
         partial: PathBuf,
@@ -86,7 +86,7 @@ enum Waiting {
 }
 
 impl RowsFile {
-    /// Checks that all of its files can be written, and leaves them as they are.
+    /// Checks that all of its files can be written, without changing them.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         let place = find(path)?;
         let target = if place.is_stream() {
@@ -102,7 +102,7 @@ impl RowsFile {
         Ok(RowsFile { path: path.to_owned(), target, length: 0, has_failed: false })
     }
 
-    /// The path beside it with another ending; none of a pipe.
+    /// The path next to it with another suffix; `None` for a pipe.
     pub(crate) fn beside(&self, ending: &str) -> Option<PathBuf> {
         matches!(self.target, Waiting::File { .. }).then(|| self.path.with_extension(ending))
     }
@@ -144,8 +144,8 @@ impl RowsFile {
         Ok(())
     }
 
-    /// Puts the rows in the place of `FILE`, and their description beside it. Rows that
-    /// went to a stream are there already, and get no description.
+    /// Replaces `FILE` by the rows, and stores their description next to it. Rows that
+    /// went to a stream are already there, and get no description.
     pub(crate) fn finish(mut self, description: Option<&str>) -> io::Result<()> {
         self.push(&[])?;
         let Waiting::File { place, partial, file } = self.target else { return Ok(()) };
@@ -153,16 +153,16 @@ impl RowsFile {
         let beside = Companion::path(&self.path);
         let companion = find(&beside)?;
         let error = |error| unwritten(&beside, &error);
-        // Both are written before either is renamed, so that they do not belong together
-        // for no longer than a moment.
+        // Both are written before either is renamed, so that they mismatch only for a
+        // moment.
         let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
         place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
         staged.map_or(Ok(()), |staged| staged.publish()).map_err(error)
     }
 
-    /// Leaves the rows in `FILE.partial`, with their description beside them, and
-    /// returns that path, if there are any rows.
+    /// Leaves the rows in `FILE.partial`, with their description next to them,
+    /// and returns that path, if there are any rows.
     pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
         if self.length == 0 {
@@ -179,8 +179,8 @@ impl RowsFile {
     }
 }
 
-/// Makes the file for rows that are not complete, and removes the description of
-/// older ones.
+/// Creates the file for incomplete rows, and removes the description of older
+/// ones.
 fn begin(partial: &Path) -> io::Result<File> {
     match std::fs::remove_file(Companion::path(partial)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -194,7 +194,7 @@ fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
     file.write_all(rows).map_err(|error| io::Error::other(unwritten(path, &error).to_string()))
 }
 
-/// The path of the file that holds rows until there are no more.
+/// The path of the file with the rows until they are complete.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
@@ -212,11 +212,11 @@ pub(crate) fn files_of_rows(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(vec![path.to_owned(), Companion::path(path), partial, beside])
 }
 
-/// Refuses two outputs with the same path, however it is spelled, and an output
+/// Rejects two outputs with the same path, however it is spelled, and an output
 /// whose path is also read.
 pub(crate) fn distinct(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
     let mut seen: Vec<Place> = Vec::new();
-    // Of an input that can't be found, reading gives the better error.
+    // For an input that can't be found, reading gives the better error.
     let inputs: Vec<Place> = inputs.iter().filter_map(|path| Place::find(path).ok()).collect();
     for path in outputs {
         let place = find(path)?;

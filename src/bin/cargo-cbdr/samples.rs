@@ -1,6 +1,6 @@
-//! Writing samples: a row for each measured run, on disk as soon as its pair is
+//! Writes samples: a row for each measured run, on disk as soon as its pair is
 //! complete. Those of the last comparison are always kept in the repository's part
-//! of the cache; `--samples` keeps them where the user wants.
+//! of the cache; `--samples` also stores them in a file of the user.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::ui::{Failure, notices};
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
-/// The ending of the files with the rows over layouts, in the place of `csv`.
+/// The suffix of the files with the rows over layouts, instead of `csv`.
 const LAYOUTS: &str = "layouts.csv";
 
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
     as_built: RowsFiles,
-    /// Those over layouts, once there are some. They lie beside the others.
+    /// Those over layouts, once there are any, next to the others.
     over_layouts: Option<RowsFiles>,
     /// How many rows there are as built.
     count: u64,
@@ -64,8 +64,8 @@ impl RowsFiles {
         wanted.and(kept)
     }
 
-    /// Puts the rows in their place, with `description` beside the user's file, or leaves
-    /// them where they are. Returns where the user's then are.
+    /// Moves the rows to their final place, with `description` next to the user's file,
+    /// or leaves them where they are. Returns where the user's rows are.
     fn end(&mut self, is_over: bool, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         // Without any row, the header.
         let written = if is_over { self.write() } else { Ok(()) };
@@ -89,8 +89,8 @@ impl<'a> SamplesFiles<'a> {
         Ok(SamplesFiles { as_built, over_layouts: None, count: 0, written: Ok(()), interrupt })
     }
 
-    /// Writes what an event brings. When one file can't be written, the other one is
-    /// written on.
+    /// Writes the rows of an event. If one file can't be written, the other one
+    /// continues.
     pub(crate) fn take(&mut self, event: &Event<'_>) {
         let taken = self.try_take(event);
         if self.written.is_ok() {
@@ -102,7 +102,7 @@ impl<'a> SamplesFiles<'a> {
         match event {
             Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
                 let path = cache.join(KEPT);
-                // Those of an earlier comparison do not belong to the ones that come.
+                // Those of an earlier comparison do not belong to the new ones.
                 let _ = std::fs::remove_file(path.with_extension(LAYOUTS));
                 self.as_built.kept = Some(RowsFile::new(&path, self.interrupt)?);
             }
@@ -134,10 +134,11 @@ impl<'a> SamplesFiles<'a> {
         Ok(())
     }
 
-    /// Puts the rows of a finished comparison in their place, and the companion beside
-    /// the file of `--samples`. Rows stay where they are if some are missing: because the
-    /// comparison was stopped or failed, or because they could not be written. Returns
-    /// where those of `--samples` then are, and whether everything could be written.
+    /// Moves the rows of a finished comparison to their final place, with the companion
+    /// next to the file of `--samples`. Rows stay where they are if some are missing,
+    /// because the comparison was stopped or failed, or because they could not be
+    /// written. Returns where those of `--samples` are, and whether everything could be
+    /// written.
     pub(crate) fn end(
         mut self,
         compared: Option<&Compared>,

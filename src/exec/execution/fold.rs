@@ -1,16 +1,16 @@
-//! From several runs to one measurement.
+//! Combines several runs into one measurement.
 
 use crate::model::metric::{Better, Metric, Units};
 use crate::model::row::{Reading, Values};
 
-/// The mean of runs, of the benchmarks and metrics that all of them report.
+/// The mean of runs, for the benchmarks and metrics that all of them report.
 pub(super) fn mean(runs: Vec<Vec<Reading>>) -> Vec<Reading> {
     let count = runs.len() as f64;
     fold(runs, |_, values| values.iter().sum::<f64>() / count)
 }
 
-/// The best of measurements, of the benchmarks and metrics that all of them report:
-/// the least, or the greatest where higher is better.
+/// The best of measurements, for the benchmarks and metrics that all of them
+/// report: the smallest, or the largest if higher is better.
 pub(super) fn best(measurements: Vec<Vec<Reading>>, units: &Units) -> Vec<Reading> {
     fold(measurements, |metric, values| {
         let best = match Metric::named(metric).with(units).better {

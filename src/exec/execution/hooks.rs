@@ -11,7 +11,7 @@ use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Hooks};
 use crate::settings::values::PageCache;
 
-/// When a command of the user's runs.
+/// When a command of the user runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hook {
     /// Before each run.
@@ -49,14 +49,14 @@ pub(super) struct RunHooks {
     template: Command,
     output: PathBuf,
     stdin: Option<PathBuf>,
-    /// What is brought into the page cache, or dropped from it.
+    /// The files to load into the page cache, or to drop from it.
     files: Vec<PathBuf>,
-    /// Whether it is known what the page cache keeps.
+    /// Whether it was checked what the page cache still holds.
     checked_cache: bool,
 }
 
 impl RunHooks {
-    /// The hooks around the runs of `command`; `output` gets what they print.
+    /// The hooks around the runs of `command`; their output goes to `output`.
     pub(super) fn new(
         benchmark: &Benchmark,
         side: Side,
@@ -67,7 +67,7 @@ impl RunHooks {
         let measuring = &benchmark.measuring;
         let mut files = Vec::new();
         if measuring.page_cache != PageCache::Alone {
-            // If there is no such program, its first run will say so.
+            // If there is no such program, its first run will report that.
             files.extend(executable.map(Path::to_owned).or_else(|| command.program().ok()));
             files.extend(command.stdin.clone());
             files.extend(measuring.page_cache_files.iter().map(|path| command.cwd.join(path)));
@@ -84,8 +84,8 @@ impl RunHooks {
         RunHooks { side, template, output, stdin, files, checked_cache: false }
     }
 
-    /// Does what is to be done right before a run, and returns what the user should
-    /// know of it.
+    /// Does what is necessary right before a run, and returns what the user should
+    /// know about it.
     pub(super) fn before_run(
         &mut self,
         benchmark: &Benchmark,
@@ -115,7 +115,7 @@ impl RunHooks {
         Ok(notices)
     }
 
-    /// Runs a command of the user's, if there is one.
+    /// Runs a command of the user, if there is one.
     pub(super) fn run(
         &self,
         hook: Hook,
@@ -140,9 +140,9 @@ impl RunHooks {
     }
 }
 
-/// Fails if a file can't be read, which the start of a program could not say, or if it
-/// is a pipe, which only one run could read. A pipe is not opened: that would wait for
-/// its other end.
+/// Fails if a file can't be read, which starting a program would not report, or if it
+/// is a pipe, which only one run could read. A pipe is not opened, since that would
+/// block until its other end is opened.
 fn check_readable(path: &Path) -> Result<(), Error> {
     let metadata = path.metadata().map_err(Error::io("open", path))?;
     if is_pipe(&metadata) {

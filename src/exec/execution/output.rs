@@ -1,4 +1,4 @@
-//! Whether both sides print the same.
+//! Compares the output of both sides.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -13,7 +13,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
 impl Execution<'_> {
-    /// Runs both sides, unmeasured, and notes if they do not print the same.
+    /// Runs both sides, unmeasured, and adds a notice if their output differs.
     pub(crate) fn check_output(
         &mut self,
         sides: &mut Pair<SideProgram>,
@@ -60,8 +60,8 @@ impl Execution<'_> {
             let file = program.folder.join(name);
             fs_err::write(&file, "").map_err(Error::io("write", &file))?;
             let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
-            // A harness that reads standard output finds it empty, which is no failure
-            // here.
+            // A harness that parses standard output finds it empty, which is not a
+            // failure here.
             let ran = self.run(Pass::Plain, program, None, context);
             sides[side].command.stdout = usual;
             ran.map(|_| file)
@@ -69,8 +69,9 @@ impl Execution<'_> {
     }
 }
 
-/// The first line in which two outputs differ, counted from 1; each side's own
-/// `folder`, of which the paths are of one length, counts as the other's.
+/// The first line in which two outputs differ, counted from 1. Each side's own
+/// `folder` is treated as equal to the other's; their paths have the same
+/// length.
 pub(super) fn difference(outputs: &Pair<&Path>, folders: &Pair<&Path>) -> io::Result<Option<u64>> {
     let mut base = BufReader::new(File::open(outputs.base)?);
     let mut head = BufReader::new(File::open(outputs.head)?);
@@ -90,7 +91,7 @@ pub(super) fn difference(outputs: &Pair<&Path>, folders: &Pair<&Path>) -> io::Re
     Ok(None)
 }
 
-/// `text` with every `old` made `new`.
+/// `text` with every `old` replaced by `new`.
 fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut done = Vec::with_capacity(text.len());
     let mut rest = text;

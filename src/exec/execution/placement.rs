@@ -1,10 +1,10 @@
-//! Other places in memory for an executable.
+//! Other layouts of an executable in memory.
 //!
-//! Where code lies makes programs faster or slower, though they do the same: which
-//! functions share a cache line or a page comes from the order in which the linker puts
-//! them, and which pages of memory they share from where the system keeps the file. So an
-//! executable gets another place by being linked again, its functions in a random order;
-//! where that can't be, by being copied, which only moves it to other pages.
+//! The placement of code makes programs faster or slower, although they do the same: the
+//! order in which the linker places functions determines which of them share a cache line
+//! or a page, and the place of the file in the system's cache determines its pages of
+//! memory. So another layout is made by linking an executable again with its functions in
+//! random order, or, if that is impossible, by copying it, which only changes its pages.
 
 use std::path::{Path, PathBuf};
 
@@ -15,24 +15,24 @@ use crate::exec::program::Relink;
 use crate::exec::system::remove_by;
 use crate::model::layouts::Placing;
 
-/// The ending of an executable that lies elsewhere. It stands beside the one that was
-/// built, so that both find the same files.
+/// The suffix of an executable with another layout. It is stored next to the one that
+/// was built, so that both find the same files.
 const ENDING: &str = "layout";
 
-/// The executable of one side, which can be given another place.
+/// The executable of one side, which can be given another layout.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
-    /// The executable as it was built.
+    /// The executable as built.
     built: PathBuf,
-    /// The one in another place.
+    /// The one with another layout.
     moved: PathBuf,
-    /// Which word of the command is the executable.
+    /// The index of the executable among the words of the command.
     word: usize,
     relink: Result<Relink, String>,
 }
 
 impl Placement {
-    /// That of an executable, if the command runs it by its path.
+    /// The placement of an executable, if the command runs it by its path.
     pub(super) fn of(
         argv: &[std::ffi::OsString],
         executable: &Path,
@@ -47,15 +47,15 @@ impl Placement {
 }
 
 impl SideProgram {
-    /// Whether its executable can be given another place at all.
+    /// Whether its executable can be given another layout.
     pub(crate) fn can_be_placed(&self) -> bool {
         self.placement.is_some()
     }
 
-    /// Why it can't be linked again, if it can't.
+    /// Checks that it can be linked again.
     ///
     /// # Errors
-    /// The reason, as the end of a sentence.
+    /// Why it can't be, worded as the end of a sentence.
     pub(crate) fn check_relink(&self) -> Result<(), String> {
         match self.placement.as_ref().map(|placement| &placement.relink) {
             Some(Ok(relink)) => relink.check(),
@@ -64,11 +64,11 @@ impl SideProgram {
         }
     }
 
-    /// Gives the executable another place, for the runs from now on. Links with one `seed`
-    /// have one order of functions.
+    /// Gives the executable another layout for all following runs. Links with the same
+    /// `seed` have the same order of functions.
     ///
     /// # Errors
-    /// When the linker fails, or the file can't be written.
+    /// If the linker fails, or the file can't be written.
     pub(crate) fn place(
         &mut self,
         placing: Placing,
@@ -76,7 +76,7 @@ impl SideProgram {
         context: Context<'_>,
     ) -> Result<(), Error> {
         let Some(Placement { built, moved, word, relink }) = &self.placement else { return Ok(()) };
-        // A file of its own, not new contents in the same pages.
+        // A new file, not new content in the same pages.
         remove(moved)?;
         match (placing, relink) {
             (Placing::Linked, Ok(relink)) => self.link(relink, seed, moved, context)?,
@@ -88,10 +88,10 @@ impl SideProgram {
         Ok(())
     }
 
-    /// Runs the executable as it was built from now on.
+    /// Uses the executable as built for all following runs.
     ///
     /// # Errors
-    /// When the other one can't be removed.
+    /// If the other one can't be removed.
     pub(crate) fn place_as_built(&mut self) -> Result<(), Error> {
         let Some(Placement { built, moved, word, .. }) = &self.placement else { return Ok(()) };
         self.command.argv[*word] = built.into();

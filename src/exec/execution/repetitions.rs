@@ -1,4 +1,4 @@
-//! How many runs make a measurement, for what is too short for its clock.
+//! The number of runs per measurement, for what is too short for its clock.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,32 +14,32 @@ use crate::model::side::{Pair, Side};
 use crate::settings::values::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
 
-/// How long finding out may take for each side: it comes from nobody's time
+/// How long tuning may take for each side; this does not count towards the time
 /// limit.
 const BUDGET: Duration = Duration::from_secs(2);
 
-/// How many steps of a clock make a time that it measures well enough. More
-/// would be better still, but each of these runs costs a pair.
+/// The number of clock steps in a time that is measured accurately enough. More
+/// would be even better, but each of these runs costs a pair.
 const STEPS: f64 = 25.0;
 
-/// The oracle of a metric; none where every process is long enough for the
+/// The oracle of a metric; `None` if every process is long enough for the
 /// clock: the wall clock has nanoseconds (BenchmarkTools' table ends at 9 µs,
 /// and starting a process takes hundreds), and the sum of user and kernel time
-/// microseconds. What is divided between the two goes by the kernel's ticks.
+/// has microseconds. The division between the two depends on the kernel's
+/// ticks.
 fn oracle(metric: &str) -> Option<Logistic> {
     let ticks = matches!(metric, "user_time" | "sys_time");
     let clock = Clock { precision: tick(), accuracy: STEPS * tick() };
     ticks.then(|| Logistic::of(clock))
 }
 
-/// Whether one run took so long, seconds, that no further one can show it to
-/// be too short.
+/// Whether one run took so long, seconds, that it can't be too short.
 fn is_settled(oracle: &Logistic, time: f64) -> bool {
     time > 10.0 * oracle.clock.accuracy
 }
 
-/// Algorithm 1 for several metrics at once: the greatest of their repetitions.
-/// `run` gives the metrics' times, seconds, of so many runs in a row.
+/// Algorithm 1 for several metrics at once: the largest of their repetitions.
+/// `run` returns the metrics' times, seconds, of a number of consecutive runs.
 fn tune<E>(
     oracles: &[Logistic],
     run: &mut dyn FnMut(u32) -> Result<Vec<f64>, E>,
@@ -64,10 +64,10 @@ fn tune<E>(
 }
 
 impl Execution<'_> {
-    /// Finds out how many runs make a measurement, unless the user set a number: as many as
-    /// the clocks of the gating metrics need, on either side. `gates` are those of the program
-    /// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each
-    /// side reported before. `known` is a file with the answers of other days.
+    /// Determines the number of runs per measurement, unless the user set it: as many as the
+    /// clocks of the gating metrics need, on either side. `gates` are those of the program
+    /// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each side
+    /// reported before. `known` is a file with earlier results.
     pub(crate) fn tune(
         &mut self,
         sides: &mut Pair<SideProgram>,
@@ -135,7 +135,7 @@ impl Execution<'_> {
 mod tests {
     use super::*;
 
-    /// Tunes what takes `time`; the number, and how many runs that took.
+    /// Tunes runs that take `time`; returns the number, and how many runs were made for that.
     fn tuned(metric: &str, time: f64) -> (u32, u32) {
         let oracles: Vec<Logistic> = oracle(metric).into_iter().collect();
         let mut runs = 0;

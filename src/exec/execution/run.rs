@@ -12,14 +12,14 @@ use crate::model::row::Values;
 /// The name of the file that gets a run's standard error.
 const STDERR: &str = "said";
 
-/// The least time that a run is given, so that it is begun at all.
+/// The minimum time that a run is given, so that it is started at all.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// How programs are run, and what their runs left behind.
+/// How programs are run, and a count of the processes that they left behind.
 pub(crate) struct Runs<'a> {
-    /// Where the numbers come from.
+    /// The sources of the values.
     pub(crate) meters: &'a Meters,
-    /// How long each run may take.
+    /// The maximum time of a run.
     pub(crate) timeout: Duration,
     /// Counts the processes that runs left behind.
     pub(crate) left_behind: &'a mut u64,
@@ -27,9 +27,9 @@ pub(crate) struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Runs a program once, and gives the values of this pass. `folder` is for files of
-    /// the program's own. Running into the `deadline` is no failure, running into the
-    /// timeout is; `failed` makes an error of it.
+    /// Runs a program once, and returns the values of this pass. `folder` is for the
+    /// program's own files. Reaching the `deadline` is not a failure, but reaching the
+    /// timeout is; `failed` creates the error.
     pub(crate) fn run(
         &mut self,
         pass: Pass,

@@ -1,4 +1,4 @@
-//! The program of one side, as it is called and read.
+//! The program of one side, and how it is called and parsed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 
-/// The program of one side, as it is called and read.
+/// The program of one side, and how it is called and parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct SideProgram {
     pub(crate) side: Side,
@@ -29,19 +29,19 @@ pub(crate) struct SideProgram {
     /// A folder for files of its runs.
     pub(super) folder: PathBuf,
     pub(super) hooks: RunHooks,
-    /// How many words the command has without those that select benchmarks.
+    /// The number of words in the command without those that select benchmarks.
     pub(super) words: usize,
     /// A name for what is run.
     pub(crate) identity: String,
-    /// The side's own folder in the cache, which may be named in what it prints.
+    /// The side's own folder in the cache, whose name may appear in its output.
     pub(super) home: PathBuf,
-    /// A folder for what is learned of the program.
+    /// A folder for information about the program.
     pub(super) records: Option<PathBuf>,
     /// Its names that change with every run.
     pub(crate) varying: VaryingNames,
-    /// The file of the program, where it is no name to be looked up.
+    /// The file of the program, unless it is a name that has to be looked up.
     pub(crate) executable: PathBuf,
-    /// How its executable is given another place in memory.
+    /// How its executable is given another layout.
     pub(super) placement: Option<Placement>,
 }
 
@@ -59,7 +59,8 @@ impl SideProgram {
     }
 
     /// Both sides of a benchmark. If they have the same harness, both are called with
-    /// the flags that both know. `number` tells their files in `scratch` from others.
+    /// the flags that both support. `number` distinguishes their files in `scratch`
+    /// from others.
     pub(crate) fn both(
         benchmark: &Benchmark,
         programs: &Pair<Program>,
@@ -81,7 +82,7 @@ impl SideProgram {
         scratch: &Path,
         number: usize,
     ) -> Result<Self, Error> {
-        // The names of both sides have one length: some get into environments.
+        // The names of both sides have the same length, since some become part of environments.
         let folder = scratch.join(format!("bench-{number}-{side}"));
         fs_err::create_dir_all(&folder).map_err(Error::io("create the folder", &folder))?;
         let paths = OutputPaths { stdout: folder.join("out"), output: folder.join("output") };
@@ -120,7 +121,7 @@ impl SideProgram {
         self.command.var("PATH").map(ToOwned::to_owned)
     }
 
-    /// Runs a command of the user's around runs, if there is one.
+    /// Runs one of the user's commands around runs, if there is one.
     pub(crate) fn hook(
         &self,
         hook: Hook,
@@ -135,15 +136,16 @@ impl SideProgram {
         filter.map(|filter| self.harness.matching(filter)).unwrap_or_default()
     }
 
-    /// Makes the next run one with these arguments, which measures each benchmark for so
-    /// long if the harness can be told.
+    /// Prepares the next run with these arguments, measuring each benchmark for `length`
+    /// if that can be set.
     pub(crate) fn select(&mut self, length: RunLength, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
         self.command.argv.extend(self.harness.timed(length, &self.command.argv));
         self.command.argv.extend(arguments);
     }
 
-    /// Makes the next run one that executes each benchmark once. Whether the harness can.
+    /// Prepares the next run to execute each benchmark once. Returns whether the harness can do
+    /// that.
     pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
         let Some(once) = self.harness.once() else { return false };
         self.command.argv.truncate(self.words);
@@ -158,18 +160,18 @@ impl SideProgram {
         command.shown()
     }
 
-    /// Whether the harness can be told how long to measure, and was not told by the user.
+    /// Whether the measurement time can be set, and was not set by the user.
     pub(crate) fn takes_time(&self) -> bool {
         let timed = |milliseconds| self.timed(RunLength::Time(Duration::from_millis(milliseconds)));
         timed(1) != timed(2)
     }
 
-    /// Whether the harness can be told how long to measure, but in whole seconds only.
+    /// Whether the measurement time can be set, but in whole seconds only.
     pub(crate) fn takes_seconds_only(&self) -> bool {
         !self.takes_time() && !self.timed(RunLength::SHORT).is_empty()
     }
 
-    /// Whether the harness can be told to end whatever the benchmark's own code asks for.
+    /// Whether the harness has a mode that ends regardless of the benchmark's code.
     pub(crate) fn can_be_capped(&self) -> bool {
         let capped = self.timed(RunLength::Capped);
         !capped.is_empty() && capped != self.timed(RunLength::SHORT)
@@ -179,7 +181,7 @@ impl SideProgram {
         self.harness.timed(length, &self.command.argv[..self.words])
     }
 
-    /// Reads what a run reported; `measured` is what was measured from outside.
+    /// Parses what a run reported; `measured` is what was measured from outside.
     pub(super) fn read(&self, benchmark: &str, measured: &Values) -> Result<Vec<Reading>, Error> {
         let read = self.harness.read(&self.paths);
         let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
@@ -192,7 +194,7 @@ impl SideProgram {
         })
     }
 
-    /// The error of output that can't be read.
+    /// The error for output that can't be parsed.
     pub(crate) fn unreadable(&self, benchmark: &str, source: harness::Error) -> Error {
         Kind::Output {
             side: self.side,
@@ -206,7 +208,7 @@ impl SideProgram {
     }
 }
 
-/// What was measured from outside, under what the program measured itself.
+/// Merges what the program measured itself over what was measured from outside.
 fn overlaid(own: &Values, measured: &Values) -> Values {
     let mut both = Values::new();
     for (name, value) in measured.iter() {
@@ -216,8 +218,8 @@ fn overlaid(own: &Values, measured: &Values) -> Values {
     both
 }
 
-/// The harness of a program: the one that was asked for, else for a bench target
-/// the one that its executable shows.
+/// The harness of a program: the configured one, else for a bench target the one
+/// detected in its executable.
 fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error> {
     let is_bench = matches!(&benchmark.subject,
         Subject::Target(target, _) if target.kind == TargetKind::Bench);

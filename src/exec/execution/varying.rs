@@ -1,5 +1,5 @@
-//! Names that change with every run, such as those that hold the time of day: told by two
-//! looks at one program, and replaced by their stable part.
+//! Names that change with every run, such as those with the time of day: detected by
+//! comparing two runs of one program, and replaced by their stable part.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use crate::exec::meter::Pass;
 use crate::model::row::Reading;
 use crate::model::run_length::RunLength;
 
-/// What stands for the part that changes.
+/// The placeholder for the part that changes.
 const MARK: &str = "*";
 
 /// The names of one side that change with every run.
@@ -23,11 +23,11 @@ pub(crate) struct VaryingNames {
 /// A name that changes with every run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct VaryingName {
-    /// What it is called instead.
+    /// Its stable name.
     stable: String,
-    /// What stands before the part that changes.
+    /// The text before the part that changes.
     before: String,
-    /// What stands behind it.
+    /// The text after it.
     after: String,
 }
 
@@ -37,15 +37,15 @@ impl VaryingName {
         rest.is_some_and(|rest| rest.ends_with(&*self.after))
     }
 
-    /// Whether another one can't be told from it but by their order.
+    /// Whether it can be distinguished from another one only by their order.
     fn is_like(&self, other: &VaryingName) -> bool {
         self.before == other.before && self.after == other.after
     }
 }
 
 impl VaryingNames {
-    /// Those of a program that has shown `first` and later `second`, in its order; none if
-    /// it can't be told which is which.
+    /// The names of a program that reported `first` and later `second`, in its order; none
+    /// if it is not clear which belong together.
     pub(crate) fn between(first: &[String], second: &[String]) -> Self {
         let (fixed, gone): (Vec<String>, Vec<String>) =
             first.iter().cloned().partition(|name| second.contains(name));
@@ -70,13 +70,13 @@ impl VaryingNames {
         VaryingNames { names, fixed }
     }
 
-    /// The names that stand for those that change.
+    /// The stable names of those that change.
     pub(crate) fn stable(&self) -> impl Iterator<Item = &String> {
         self.names.iter().map(|name| &name.stable)
     }
 
-    /// Gives the readings of a run their stable names. Of several that can't be told apart
-    /// otherwise, the order tells.
+    /// Gives the readings of a run their stable names. If several can't be distinguished
+    /// otherwise, their order decides.
     pub(crate) fn rename(&self, readings: &mut [Reading]) {
         let mut left: Vec<&VaryingName> = self.names.iter().collect();
         for name in readings.iter_mut().filter_map(|reading| reading.benchmark.as_mut()) {
@@ -84,7 +84,7 @@ impl VaryingNames {
                 continue;
             }
             let fitting = left.iter().enumerate().filter(|(_, one)| one.fits(name));
-            // The first of those of which most is known.
+            // The first of those with the longest known part.
             let known = |one: &VaryingName| one.before.len() + one.after.len();
             let best = fitting.min_by_key(|(_, one)| std::cmp::Reverse(known(one)));
             if let Some((at, _)) = best {
@@ -93,11 +93,11 @@ impl VaryingNames {
         }
     }
 
-    /// What stands around the changing part of a stable name. `None` for a name that does
+    /// The text around the changing part of a stable name. `None` for a name that does
     /// not change.
     ///
     /// # Errors
-    /// When only its place tells it from another one.
+    /// If only its position distinguishes it from another one.
     fn around(&self, stable: &str) -> Result<Option<(&str, &str)>, Ambiguous> {
         let Some(name) = self.names.iter().find(|name| name.stable == stable) else {
             return Ok(None);
@@ -109,11 +109,11 @@ impl VaryingNames {
     }
 }
 
-/// A name can't be told from another one.
+/// A name can't be distinguished from another one.
 struct Ambiguous;
 
 impl SideProgram {
-    /// The arguments with which only these benchmarks run; none if the harness can't select
+    /// The arguments that run only these benchmarks; `None` if the harness can't select
     /// them.
     pub(crate) fn only(&self, names: &[&str]) -> Option<Vec<OsString>> {
         let around = names.iter().map(|name| self.varying.around(name));
@@ -126,9 +126,9 @@ impl SideProgram {
 }
 
 impl Execution<'_> {
-    /// The names of the benchmarks of a program that match the filter, as another process
-    /// of it tells them: by a list, or by a whole run where the harness has none that shows
-    /// as many as are `expected`.
+    /// The names of the benchmarks of a program that match the filter, from another
+    /// process: by listing them, or by a complete run if the harness has no list with as
+    /// many as `expected`.
     pub(crate) fn names(
         &mut self,
         program: &mut SideProgram,
@@ -144,7 +144,7 @@ impl Execution<'_> {
         Ok(run.into_iter().filter_map(|reading| reading.benchmark).collect())
     }
 
-    /// The names that a program lists; none if it fails.
+    /// The names that a program lists; `None` if it fails.
     fn list(
         &mut self,
         program: &mut SideProgram,
@@ -165,9 +165,9 @@ impl Execution<'_> {
     }
 }
 
-/// What two names have in common before and behind what differs. Numbers that belong to what
-/// differs, as a year does to a time, are no part of that. `None` if nothing is left by
-/// which to know the name.
+/// What two names have in common before and after their difference, without numbers that
+/// belong to it, as a year belongs to a time. `None` if nothing is left by which to
+/// recognise the name.
 fn around_difference(one: &str, other: &str) -> Option<(String, String)> {
     let (one, other) = (pieces(one), pieces(other));
     let shortest = one.len().min(other.len());
@@ -182,7 +182,7 @@ fn around_difference(one: &str, other: &str) -> Option<(String, String)> {
     (is_known(&around.0) || is_known(&around.1)).then_some(around)
 }
 
-/// The words of a name and what stands between them.
+/// The words of a name, and the separators between them.
 fn pieces(name: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -199,7 +199,7 @@ fn pieces(name: &str) -> Vec<&str> {
     pieces
 }
 
-/// How many of the pieces beside a difference belong to it: numbers, but for those of
+/// How many of the pieces next to a difference belong to it: numbers, except those in
 /// another part of the path.
 fn spread<'a>(pieces: impl Iterator<Item = &'a &'a str>) -> usize {
     let mut spread = 0;
@@ -242,7 +242,7 @@ mod tests {
             ("of_abc/64", "of_xyz/64", "of_*/64"),
         ] {
             assert_eq!(stable(&["a", one], &["a", other]), [expected]);
-            // Whatever the time is.
+            // At any time of day.
             assert_eq!(stable(&[other, "a"], &[one, "a"]), [expected]);
         }
     }

@@ -1,10 +1,10 @@
-//! Watches what runs of a program do, or remembers what they were seen to do.
+//! Traces what runs of a program do, or reuses earlier traces.
 //!
 //! What a run does follows from the program, its arguments, its environment and the files
-//! that it asks for. What was seen is kept beside the build, and counts again while all of
-//! these are as they were: the build and its worktree are checked before every comparison,
-//! files elsewhere have a fingerprint. Kernel files that tell of the process itself have
-//! none, and where commands of the user's run before each run, nothing is kept.
+//! that it accesses. A trace is stored next to the build, and reused as long as all of
+//! these are unchanged: the build and its worktree are checked before every comparison,
+//! other files have a fingerprint. Kernel files about the process itself have none, and if
+//! the user's commands run before each run, nothing is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -19,50 +19,49 @@ use crate::exec::process::Command;
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
 use crate::exec::system::{digest, digest_file, make_private_dir, stamp};
 
-/// What belongs to the running process and not to the machine, or is no file.
+/// What belongs to the process and not to the machine, or is not a regular file.
 const VOLATILE: [&str; 2] = ["/proc", "/dev"];
 
-/// Files of the kernel, whose times say nothing.
+/// Files of the kernel, whose times are meaningless.
 const OF_KERNEL: &str = "/sys";
 
-/// Watches the runs of one side's program.
+/// Traces the runs of one side's program.
 #[derive(Debug)]
 pub(crate) struct Watching {
     tracing: Tracing,
-    /// The file of what was seen, and none where nothing is kept.
+    /// The file of the traces; `None` if they are not stored.
     path: Option<PathBuf>,
     seen: Seen,
     has_new: bool,
     /// The functions that every run enters.
     entered_before: BTreeSet<u64>,
-    /// Folders whose files need no fingerprint: those of the runs, and what is checked before.
+    /// Folders whose files need no fingerprint: those of the runs, and what was checked before.
     known: [PathBuf; 2],
 }
 
-/// What runs of a program were seen to do that were made in the same way.
+/// The traces of runs of a program in the same configuration.
 #[derive(Debug, Serialize, Deserialize)]
 struct Seen {
-    /// A digest of that way.
+    /// A digest of that configuration.
     key: String,
     /// By their arguments.
     runs: BTreeMap<String, SeenRun>,
 }
 
-/// What one run was seen to do.
+/// The trace of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SeenRun {
     watched: Watched,
-    /// The files that it asked for, with what they are recognised by; none of what was
-    /// not there.
+    /// The files that it accessed, with their fingerprints; `None` for missing ones.
     files: BTreeMap<PathBuf, Option<String>>,
 }
 
 impl Watching {
-    /// `tracer` is the call of the program that watches. What is seen is kept for other
-    /// days only where a run `is_repeatable`.
+    /// `tracer` is the command of the tracing program. Traces are stored only if a run
+    /// `is_repeatable`.
     ///
     /// # Errors
-    /// When the breakpoints can't be written down.
+    /// If the breakpoints can't be written.
     pub(crate) fn new(
         program: &SideProgram,
         tracer: &[OsString],
@@ -84,7 +83,7 @@ impl Watching {
         let (version, machine) = (env!("CARGO_PKG_VERSION"), machine::identity());
         let key = format!("{version}\n{machine}\n{threads:?}\n{call}\n{given:?}\n{breakpoints:?}");
         let key = digest(key.as_bytes());
-        // One file for each program, however often its environment is another one.
+        // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
         let path = records.map(|folder| folder.join(format!("{}.json", &name[..16])));
         let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
@@ -94,33 +93,33 @@ impl Watching {
         Ok(Watching { tracing, path, seen, has_new: false, entered_before: BTreeSet::new(), known })
     }
 
-    /// Takes it as known that every run from now on enters these functions.
+    /// Assumes from now on that every run enters these functions.
     ///
     /// # Errors
-    /// When the other breakpoints can't be written down.
+    /// If the other breakpoints can't be written.
     pub(crate) fn leave_out(&mut self, entered: &BTreeSet<u64>) -> io::Result<()> {
         self.entered_before.extend(entered);
         self.tracing.leave_out(&self.entered_before)
     }
 
-    /// What runs of a command that is watched.
+    /// The command that traces a command.
     pub(super) fn command(&self, command: &Command) -> Command {
         self.tracing.command(command)
     }
 
-    /// What a run of the command was seen to do on another day, if it would do the same.
+    /// The stored trace of a run of the command, if it is still valid.
     pub(super) fn remembered(&self, command: &Command) -> Option<&Watched> {
         let run = self.seen.runs.get(&self.arguments(command))?;
         let is_same = run.files.iter().all(|(path, then)| fingerprint(path) == *then);
         is_same.then_some(&run.watched)
     }
 
-    /// What the latest run, of this command, was seen to do.
+    /// The trace of the latest run, which was of this command.
     pub(super) fn watched(&mut self, command: &Command) -> Option<Watched> {
         let mut watched = self.tracing.watched().ok()?;
         watched.entered.extend(&self.entered_before);
         if !watched.executed.is_empty() {
-            // Where programs are looked for was not seen.
+            // The search for programs was not traced.
             return Some(watched);
         }
         let has_none = |path: &&PathBuf| {
@@ -135,7 +134,7 @@ impl Watching {
         Some(watched)
     }
 
-    /// Keeps what was seen. That it can't be kept is no trouble.
+    /// Stores the traces. Errors are ignored.
     pub(crate) fn keep(&self) {
         let Some(path) = self.path.as_ref().filter(|_| self.has_new) else { return };
         let Some(folder) = path.parent() else { return };
@@ -148,13 +147,13 @@ impl Watching {
         let _ = keep();
     }
 
-    /// The arguments that tell runs of the program from each other.
+    /// The arguments that distinguish runs of the program.
     fn arguments(&self, command: &Command) -> String {
         format!("{:?}", command.argv).replace(&*self.known[0].to_string_lossy(), "")
     }
 }
 
-/// What a file or folder is recognised by; none where it is not there.
+/// The fingerprint of a file or folder; `None` if it does not exist.
 fn fingerprint(path: &Path) -> Option<String> {
     let about = path.metadata().ok()?;
     if about.is_file() && path.starts_with(OF_KERNEL) {

@@ -1,16 +1,16 @@
 //! The crate bencher: `#[bench]` functions on a stable compiler, in lines like
 //! libtest's.
 //!
-//! `wall_time` is the median time of an iteration, seconds. Bencher cuts it down
+//! `wall_time` is the median time of an iteration, seconds. Bencher truncates it
 //! to whole nanoseconds, and repeats until its own statistics settle: a run can't
-//! be made shorter, and how long its process takes says nothing of the code.
+//! be shortened, and the time of its process says nothing about the code.
 
 use std::ffi::OsString;
 
 use super::{Definition, libtest, text};
 use crate::model::dialect::Dialect;
 
-/// In what it prints of each benchmark.
+/// Part of its output for each benchmark.
 const TIME: &str = " ns/iter (+/- ";
 
 pub(super) static BENCHER: Definition = Definition {
@@ -19,7 +19,7 @@ pub(super) static BENCHER: Definition = Definition {
     // lacks it.
     marks: &[" ns/iter| (+/- ", " measured|\n\n"],
     words: &[TIME],
-    // All versions take one filter.
+    // All versions accept one filter.
     exact: Some(TIME),
     set_up: |_, _, _| Vec::new(),
     timed: |_, _| Vec::new(),
@@ -28,13 +28,14 @@ pub(super) static BENCHER: Definition = Definition {
     read: |paths| libtest::read(&text(&paths.stdout)?),
 };
 
-/// The argument with which these run, and perhaps others: bencher takes a single
-/// text that it looks for in the names. So it is the longest that all of them hold.
+/// The argument that runs these benchmarks, and perhaps others: bencher accepts a
+/// single text and searches for it in the names. So it is the longest one that all
+/// names contain.
 pub(super) fn only(names: &[&str]) -> Vec<OsString> {
     common(names).map(OsString::from).into_iter().collect()
 }
 
-/// The longest text that all names hold, the first of several; `None` if there is none.
+/// The longest text that all names contain, the first of several; `None` if there is none.
 fn common<'a>(names: &[&'a str]) -> Option<&'a str> {
     let shortest = *names.iter().min_by_key(|name| name.len())?;
     let ends = |start: usize| (start + 1..=shortest.len()).rev().map(move |end| start..end);

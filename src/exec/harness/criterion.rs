@@ -1,14 +1,14 @@
 //! Criterion.rs, 0.3 and later.
 //!
-//! Criterion keeps the iterations and times of each sample in files, with all
-//! digits, and prints an estimate with five. The files are read where there
-//! are any; a benchmark that sets its own output folder leaves none in ours,
-//! and then what it prints is read. `wall_time` is the mean time of an
-//! iteration, `median_time` and `min_time` the median and the least of the
-//! run's samples, in seconds; of the printed form there is only `wall_time`,
-//! Criterion's own estimate.
+//! Criterion stores the iterations and times of each sample in files, with all
+//! digits, and prints an estimate with five. The files are read if there are
+//! any; a benchmark that sets its own output folder leaves none in ours, and
+//! then its output is parsed. `wall_time` is the mean time of an iteration,
+//! `median_time` and `min_time` the median and the minimum of the run's
+//! samples, in seconds; the printed form only has `wall_time`, Criterion's own
+//! estimate.
 //!
-//! Criterion's comparison with an earlier run never takes part: each run gets
+//! Criterion's own comparison with an earlier run is never used: each run gets
 //! an empty folder.
 
 use std::ffi::OsString;
@@ -33,10 +33,10 @@ const HOME: &str = "CRITERION_HOME";
 /// Under cargo-criterion nothing is printed or written.
 pub(super) const PORT: &str = "CARGO_CRITERION_PORT";
 
-/// In all versions; whoever has it filters by a regular expression.
+/// In all versions; the filter is a regular expression.
 const EXACT: &str = "warm-up-time";
 
-/// Came together with fractions of seconds and the quick mode, in 0.4.
+/// Introduced together with fractions of seconds and the quick mode, in 0.4.
 const FRACTIONS: &str = "discard-baseline";
 
 pub(super) static CRITERION: Definition = Definition {
@@ -58,10 +58,10 @@ pub(super) static CRITERION: Definition = Definition {
 /// What a measurement that is not of time is called.
 const OTHER: &str = "value";
 
-/// The least time that can be asked for before there were fractions.
+/// The minimum time in versions without fractions.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The least time that a benchmark is warmed up.
+/// The minimum warm-up time of a benchmark.
 const LEAST_WARM_UP: Duration = Duration::from_millis(1);
 
 /// Flags for little work beside the measuring: no plots, and hardly any resampling, whose
@@ -212,7 +212,7 @@ fn estimate(line: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// Whether what is measured is time, as far as the text tells.
+/// Whether time is measured, judging by the text.
 fn is_time(printed: &str) -> bool {
     let first = printed.lines().find_map(estimate);
     first.is_none_or(|(_, number, unit)| seconds(number, unit).is_some())

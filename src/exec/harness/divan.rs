@@ -1,9 +1,9 @@
 //! Divan: a tree whose leaves have a column for each statistic.
 //!
 //! `wall_time` is the mean time of an iteration, `median_time` and `min_time`
-//! the median and the least of the run's samples, in seconds. A benchmark's
-//! name is the path that Divan's filters see: the names from the crate down,
-//! with `::` between them, and `t=N` where it runs on several threads.
+//! the median and the minimum of the run's samples, in seconds. A benchmark's
+//! name is the path that Divan's filters use: the names from the crate down,
+//! separated by `::`, and `t=N` if it runs on several threads.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 
-/// Known to all versions that have filters.
+/// Present in all versions with filters.
 const EXACT: &str = "exact";
 
 const MAX_TIME: &str = "max-time";
@@ -22,8 +22,7 @@ const SAMPLE_COUNT: &str = "sample-count";
 const SKIP_EXT_TIME: &str = "skip-ext-time";
 const COLOR: &str = "color";
 
-/// More samples than there are in any time that is asked for: each takes some
-/// microseconds.
+/// More samples than fit into any requested time: each takes some microseconds.
 const SAMPLES: &str = "50000";
 
 pub(super) static DIVAN: Definition = Definition {
@@ -73,8 +72,8 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     known.map(|(_, flag, value)| (flag, value)).collect()
 }
 
-/// The arguments with which only these run. A number of threads is no part of
-/// what a filter sees.
+/// The arguments that run only these. Filters do not include the number of
+/// threads.
 pub(super) fn only(names: &[&str]) -> Vec<OsString> {
     let mut args = vec![OsString::from("--exact")];
     for name in names {
@@ -92,7 +91,7 @@ fn matching(filter: &str) -> Vec<OsString> {
     paths.map(|path| pattern::either(path).into()).collect()
 }
 
-/// What a filter sees of a name with a number of threads.
+/// The part of a name with a number of threads that filters use.
 fn without_threads(name: &str) -> Option<&str> {
     let (path, threads) = name.rsplit_once("::")?;
     let is_number = |count: &str| count.parse::<u64>().is_ok();

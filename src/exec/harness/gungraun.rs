@@ -1,11 +1,11 @@
-//! Gungraun, formerly iai-callgrind (0.14 and later): each benchmark under valgrind,
+//! Gungraun, formerly iai-callgrind (0.14 and later): each benchmark runs under valgrind,
 //! which counts what a simulated processor does.
 //!
-//! An executable hands its benchmarks to a runner of the same version, a program that is
-//! installed apart, and that runs the executable once for each of them. With
+//! An executable passes its benchmarks to a runner of the same version, a program that is
+//! installed separately, which runs the executable once for each of them. With
 //! `--output-format=json` the runner prints a line of JSON for each benchmark, and all else
-//! to standard error. Its comparison with an earlier run never takes part: each run gets an
-//! empty folder.
+//! to standard error. Its own comparison with an earlier run is never used: each run gets
+//! an empty folder.
 
 use std::ffi::OsString;
 
@@ -125,7 +125,7 @@ fn value(count: &Value) -> Option<f64> {
         .find_map(Value::as_f64)
 }
 
-/// What to do about the end of a run that this text tells of.
+/// What to do about a failure that this text reports.
 pub(super) fn advice(stderr: &str) -> Option<String> {
     if stderr.contains("'valgrind' could not be found") {
         let hint = "install valgrind, or add it to PATH: these benchmarks run under it";

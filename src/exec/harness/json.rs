@@ -1,6 +1,6 @@
 //! One JSON object: of metrics, or of benchmarks that are objects of metrics.
-//! It stands alone on standard output, or in the file that `$CBDR_OUTPUT`
-//! names. A comma after the last entry, as scripts like to print, is forgiven.
+//! It is all of standard output, or the content of the file that `$CBDR_OUTPUT`
+//! names. A trailing comma, as scripts often print, is allowed.
 
 use std::fmt;
 

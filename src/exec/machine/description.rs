@@ -1,4 +1,4 @@
-//! What a recorded result says about the machine that measured it.
+//! The description of the machine in a recorded result.
 
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 //! program on a simulated processor: 20 to 100 times slower, but with the same
 //! counts on every machine, virtual ones included.
 //!
-//! Such a run gives no other numbers, since the time of a program under valgrind
-//! means nothing. Programs that the program starts are counted too, as in all
+//! Such a run has no other metrics, since the time of a program under valgrind
+//! is meaningless. Programs that the program starts are counted, too, as in all
 //! other metrics. (A child that forks and never executes another program starts
 //! from its parent's counts.)
 
@@ -27,7 +27,7 @@ const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,1
 /// Valgrind's environment variables that would change what it counts.
 const VARIABLES: [&str; 2] = ["VALGRIND_OPTS", "VALGRIND_LIB"];
 
-/// How the names of the files begin that it writes; the process number follows.
+/// The prefix of the names of the files that it writes, followed by the process id.
 const FILE: &str = "cachegrind.";
 
 /// Valgrind, and the metrics to be read from it.
@@ -41,7 +41,7 @@ impl Cachegrind {
     /// `None` if none of these metrics comes from cachegrind.
     ///
     /// # Errors
-    /// When there is no valgrind in `path`.
+    /// If there is no valgrind in `path`.
     pub(super) fn for_metrics(
         names: &[String],
         path: Option<&OsStr>,
@@ -57,10 +57,10 @@ impl Cachegrind {
         }
     }
 
-    /// What counts nothing but instructions.
+    /// A profiler that only counts instructions.
     ///
     /// # Errors
-    /// When there is no valgrind in `path`.
+    /// If there is no valgrind in `path`.
     pub(super) fn of_instructions(path: Option<&OsStr>) -> Result<Self, Refusal> {
         let valgrind = find(path).ok_or_else(|| missing(INSTRUCTIONS))?;
         Ok(Cachegrind { valgrind, metrics: Vec::new() })
@@ -72,7 +72,7 @@ impl Cachegrind {
 
     /// The command that runs `command` under valgrind, which writes to `folder`.
     pub(super) fn wrap(&self, command: &Command, folder: &Path) -> Command {
-        // A percent sign has a meaning for valgrind.
+        // A percent sign is special for valgrind.
         let folder = replace(folder.as_os_str(), '%', "%%");
         let mut out = OsString::from("--cachegrind-out-file=");
         out.push(Path::new(&folder).join(format!("{FILE}%p")));
@@ -97,7 +97,7 @@ impl Cachegrind {
         command
     }
 
-    /// The values of the files that a run left in `folder`, which it removes.
+    /// Reads the values from the files of a run in `folder`, and removes them.
     pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
         let mut total: Option<Counts> = None;
         for file in take(folder)? {
@@ -110,8 +110,8 @@ impl Cachegrind {
     }
 }
 
-/// The instructions of each function, of the files that a run left in `folder`; the files
-/// are removed.
+/// Reads the instructions of each function from the files of a run in `folder`, and
+/// removes them.
 pub(super) fn functions(folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
     let mut all = BTreeMap::new();
     for file in take(folder)? {
@@ -130,7 +130,7 @@ pub(super) fn functions(folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
     }
 }
 
-/// The instructions of a line of the source: its number, then those.
+/// The instructions of a source line: its number, then the count.
 fn of_line(line: &str) -> Option<u64> {
     let (number, instructions) = line.split_once(' ')?;
     number.parse::<u64>().ok()?;

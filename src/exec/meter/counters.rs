@@ -1,11 +1,11 @@
-//! Metrics that the processor or the kernel counts, of a program and its
+//! Metrics that the processor or the kernel counts, for a program and its
 //! descendants.
 //!
 //! Everything except `context_switches` is counted in user mode only: most
 //! systems allow that without privileges, and it is the program's own work.
-//! Metrics share counters where they can. A counter that had to take turns with
-//! others, and so counted only some of the time, is an error: scaled up from a
-//! part, it would be an estimate and no count.
+//! Metrics share counters where they can. A counter that was multiplexed with
+//! others, and so counted only part of the time, is an error: a scaled value
+//! would be an estimate, not a count.
 
 use std::io;
 
@@ -37,7 +37,7 @@ impl CounterMeter {
     /// Adds a metric if it comes from counters.
     ///
     /// # Errors
-    /// When this machine does not count it.
+    /// If this machine does not count it.
     pub(super) fn add(&mut self, name: &str, machine: &Machine) -> Result<(), Refusal> {
         let Some(metric) = KnownMetric::from(Source::Counter).find(|known| known.name == name)
         else {
@@ -93,7 +93,7 @@ impl CounterMeter {
     }
 }
 
-/// An event whose number on this processor is not known.
+/// An event whose number on this processor is unknown.
 struct UnknownEvent;
 
 /// The counter of a metric, and the counter whose value is subtracted.
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(number("Other", 6, 42), None);
     }
 
-    // On other systems the numbers mean something else.
+    // On other systems, the numbers have another meaning.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_refusal_names_the_cause_and_the_setting() {

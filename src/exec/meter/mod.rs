@@ -1,13 +1,13 @@
-//! Where the numbers of a run come from, with one file for each source.
+//! The sources of the values of a run, each in one file.
 //!
-//! What the kernel tells of every program (`rusage`) is always measured.
-//! `counters` and `cachegrind` have a price and are used only for metrics that
-//! are asked for by name. `size` needs no run at all.
+//! What the kernel reports about every program (`rusage`) is always measured.
+//! `counters` and `cachegrind` have a cost, and are used only for metrics that
+//! are requested by name. `size` needs no run.
 //!
 //! A source that disturbs the others gets runs of its own (`Pass`). One
 //! measurement of a side is a plain run, and one under cachegrind if its metrics
-//! are asked for. So no number comes from a run that another one disturbs. If
-//! only cachegrind's metrics are asked for, there is no plain run and no time.
+//! are requested. So no value comes from a run that another source disturbs. If
+//! only cachegrind's metrics are requested, there is no plain run and no time.
 
 mod cachegrind;
 mod counters;
@@ -47,13 +47,13 @@ pub struct Refusal {
     pub(crate) source: Option<io::Error>,
 }
 
-/// Why a run has no numbers.
+/// Why a run has no values.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// This machine can't measure them.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A counter that counted only some of the time.
+    /// A counter counted only part of the time.
     #[error(
         "`{metric}` was counted for only {:.0}% of the run: the processor has too few counters \
          for all that are in use", 100.0 * share
@@ -63,19 +63,19 @@ pub(crate) enum Error {
         /// The share of the time, 0 to 1.
         share: f64,
     },
-    /// Nothing that valgrind wrote could be read.
+    /// None of valgrind's files could be read.
     #[error("valgrind wrote no count")]
     NoCount,
-    /// What valgrind wrote could not be read.
+    /// A file of valgrind could not be read.
     #[error("could not read what valgrind wrote in `{}`", .folder.display())]
     Files { folder: PathBuf, source: io::Error },
-    /// Both sides run the same program, such as a shell, so its size says nothing.
+    /// Both sides run the same program, such as a shell, so its size is meaningless.
     #[error("`{metric}` is meaningless: both sides run `{}`", .program.display())]
     SameProgram { metric: &'static str, program: PathBuf },
-    /// A program that can't be read.
+    /// The program can't be read.
     #[error("could not read `{}`", .path.display())]
     Executable { path: PathBuf, source: io::Error },
-    /// A program in an unknown format.
+    /// The program has an unknown format.
     #[error("`text_bytes` of `{}` is not known: it is not an executable in a known format",
         .path.display())]
     NoText { path: PathBuf },
@@ -102,7 +102,7 @@ impl Error {
     }
 }
 
-/// With this many pairs exact counts have an interval, at the usual confidence.
+/// With this many pairs, exact counts have an interval at the default confidence.
 const SHOWN_PAIRS: u64 = 8;
 
 /// A kind of run.
@@ -135,7 +135,7 @@ pub(crate) fn of_runs() -> impl Iterator<Item = Metric> {
 }
 
 /// The metrics that not every machine can measure, each with the reason if this
-/// one can't.
+/// machine can't.
 pub(crate) fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
     let costly = of_runs().filter(|metric| !rusage::is_told(&metric.name));
     let of = |metric: Metric| {
@@ -151,7 +151,7 @@ pub(crate) fn needs_no_run(metric: &str) -> bool {
     KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
 }
 
-/// The kind of run that a metric comes from. A metric of no known source may be
+/// The kind of run that measures a metric. A metric of unknown source may be
 /// printed by the program in a plain run. `None` if it needs no run.
 pub(crate) fn pass(metric: &str) -> Option<Pass> {
     match KnownMetric::of(metric).map(|known| known.source) {
@@ -162,8 +162,8 @@ pub(crate) fn pass(metric: &str) -> Option<Pass> {
 }
 
 impl Meters {
-    /// The sources of the metrics `names`. Valgrind is looked up in the `PATH` `path`.
-    /// Metrics that this machine can't measure are left to
+    /// The sources of the metrics `names`. Valgrind is searched for in the `PATH`
+    /// `path`. Metrics that this machine can't measure are returned by
     /// [`Meters::take_refused`].
     pub(crate) fn for_metrics(names: &[String], path: Option<&OsStr>, machine: &Machine) -> Self {
         let mut refused = Vec::new();
@@ -181,8 +181,8 @@ impl Meters {
         Meters { plain, counters, cachegrind, refused }
     }
 
-    /// The metrics that were asked for and that this machine can't measure; the
-    /// second call returns none.
+    /// The requested metrics that this machine can't measure; a second call
+    /// returns none.
     pub(crate) fn take_refused(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.refused)
     }
@@ -197,9 +197,9 @@ impl Meters {
         metrics
     }
 
-    /// The slow kinds of runs that these results make superfluous: every gate on one
-    /// of their metrics has its verdict. Without such a gate, a few runs are enough
-    /// to show.
+    /// The slow kinds of runs that are no longer needed after these results: every
+    /// gate on one of their metrics has its verdict. Without such a gate, a few runs
+    /// are enough for display.
     pub(crate) fn done<'r>(
         &self,
         results: impl Iterator<Item = &'r BenchmarkResult> + Clone,
@@ -234,7 +234,7 @@ impl Meters {
     /// The command of a kind of run, which may write to `folder`.
     ///
     /// # Errors
-    /// When files of an earlier run in `folder` can't be removed.
+    /// If files of an earlier run in `folder` can't be removed.
     pub(crate) fn prepare(
         &self,
         pass: Pass,
@@ -253,7 +253,7 @@ impl Meters {
     /// The values of a run that succeeded.
     ///
     /// # Errors
-    /// When the files that it left can't be read, or a counter had to take turns.
+    /// If its files can't be read, or a counter was multiplexed.
     pub(crate) fn read(
         &self,
         pass: Pass,
@@ -282,7 +282,7 @@ fn in_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 pub(crate) struct Profiler(Cachegrind);
 
 impl Profiler {
-    /// That of this machine, with what is found in the `PATH` `path`.
+    /// The profiler of this machine, from the `PATH` `path`.
     ///
     /// # Errors
     /// When there is none.

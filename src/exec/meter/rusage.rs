@@ -1,5 +1,5 @@
-//! What the kernel tells of every program that has ended, at no cost: time,
-//! memory, page faults and context switches of the program and of its
+//! What the kernel reports about every process that has ended, at no cost:
+//! time, memory, page faults and context switches of the program and of its
 //! descendants that were waited for.
 
 use super::Refusal;
@@ -7,16 +7,16 @@ use crate::exec::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
 use crate::model::metric::{KnownMetric, Metric, Source};
 use crate::model::row::Values;
 
-/// The metrics that not every system tells.
+/// The metrics that not every system has.
 const RARE: [&str; 4] =
     ["minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
 
-/// The metrics that this system tells.
+/// The metrics of this system.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {
     KnownMetric::from(Source::Usage).filter(|known| is_told(known.name)).map(KnownMetric::metric)
 }
 
-/// Whether this system tells the metric.
+/// Whether this system has the metric.
 pub(super) fn is_told(metric: &str) -> bool {
     KnownMetric::from(Source::Usage).any(|known| known.name == metric)
         && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()

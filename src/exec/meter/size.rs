@@ -12,11 +12,11 @@ use crate::model::side::Pair;
 
 const TEXT: &str = "text_bytes";
 
-/// The size of both sides' programs. `None` if the metric is no size.
+/// The size of both sides' programs. `None` if the metric is not a size.
 ///
 /// # Errors
-/// When both sides run the same program (a shell, say), which can't contain
-/// anything of either side, or when a program can't be read.
+/// If both sides run the same program (such as a shell), which can't contain
+/// anything of either side, or if a program can't be read.
 pub(crate) fn sizes(
     metric: &str,
     programs: Pair<&Path>,
@@ -30,10 +30,10 @@ pub(crate) fn sizes(
     Ok(Some((known.metric(), values)))
 }
 
-/// The size of one program. `None` if the metric is no size.
+/// The size of one program. `None` if the metric is not a size.
 ///
 /// # Errors
-/// When it can't be read.
+/// If it can't be read.
 pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>, Error> {
     let Some(known) = of_executable(metric) else { return Ok(None) };
     Ok(Some((known.metric(), value(known, program)?)))
@@ -63,8 +63,8 @@ pub(crate) fn program(command: &Command) -> PathBuf {
     canonical(&path).unwrap_or(path)
 }
 
-/// How many bytes of machine code an executable has. `None` if its format is not
-/// known.
+/// The size of an executable's machine code, bytes. `None` if its format is
+/// unknown.
 fn text(bytes: &[u8]) -> Option<u64> {
     let file = object::File::parse(bytes).ok()?;
     let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);

@@ -1,9 +1,9 @@
 //! Counters of the kernel and of the processor (`perf_event_open`), for a
 //! program and its descendants.
 //!
-//! The helper opens them on itself, switched off. A program inherits them, and
-//! its exec switches them on there, so that nothing of the helper is counted.
-//! The helper's value includes what its ended children counted.
+//! The helper opens them for itself, disabled. A program inherits them, and its
+//! exec enables them, so that nothing of the helper is counted. The helper's
+//! value includes the counts of its ended children.
 
 use std::io;
 
@@ -60,12 +60,12 @@ pub(crate) struct CounterReading {
     pub(crate) value: u64,
     /// How long it was switched on, nanoseconds.
     pub(crate) enabled: u64,
-    /// For how much of that time it did count, nanoseconds: less where counters
-    /// had to take turns.
+    /// For how much of that time it did count, nanoseconds: less if counters
+    /// were multiplexed.
     pub(crate) running: u64,
 }
 
-/// Tries whether this machine lets a program be counted so.
+/// Tests whether this machine allows counting a program like this.
 ///
 /// # Errors
 /// The system's reason why not.
@@ -86,7 +86,7 @@ pub(crate) enum Reason {
     Other,
 }
 
-/// What an error of [`probe`] means.
+/// The meaning of an error of [`probe`].
 pub(crate) fn reason(error: &io::Error) -> Reason {
     #[cfg(target_os = "linux")]
     match error.raw_os_error() {
@@ -95,7 +95,7 @@ pub(crate) fn reason(error: &io::Error) -> Reason {
         Some(libc::ENOSYS) => Reason::NoCall,
         _ => Reason::Other,
     }
-    // Nobody was asked.
+    // No counter was requested.
     #[cfg(not(target_os = "linux"))]
     if error.kind() == io::ErrorKind::Unsupported { Reason::NoCall } else { Reason::Other }
 }

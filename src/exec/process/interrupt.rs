@@ -1,4 +1,4 @@
-//! Signals that ask this process to stop, and waiting that they end.
+//! Signals that ask this process to stop, and waits that they interrupt.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use super::unix;
 /// How often to look whether a pipe has a reader, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Tells whether SIGINT, SIGTERM or SIGHUP has asked this process to stop. The
+/// Notes whether SIGINT, SIGTERM or SIGHUP has asked this process to stop. The
 /// second such signal ends the process at once.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
@@ -73,8 +73,8 @@ impl Interrupt {
         self.wake.as_fd()
     }
 
-    /// Waits until `source` can be read without waiting or is at its end. Returns
-    /// false if a signal comes first.
+    /// Waits until `source` can be read without blocking or is at its end.
+    /// Returns false if a signal comes first.
     ///
     /// # Errors
     /// When the system can't wait.
@@ -83,8 +83,8 @@ impl Interrupt {
         Ok(!stop && self.signal().is_none())
     }
 
-    /// Opens a named pipe for writing once somebody has opened it for reading.
-    /// Returns `None` if a signal comes first.
+    /// Opens a named pipe for writing once another process has opened it for
+    /// reading. Returns `None` if a signal comes first.
     ///
     /// # Errors
     /// When it can't be opened.

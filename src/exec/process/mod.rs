@@ -74,17 +74,17 @@ const STDERR_TAIL: u64 = 64 << 10;
 /// for want of space often leaves a little.
 const LEAST_SPACE: u64 = 1 << 20;
 
-/// Whether this system tells page faults by kind and context switches of a
+/// Whether this system reports page faults by kind and context switches of a
 /// program. If not, [`Usage`] has zeros there.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 
-/// The numbers of the errors that tell that no more files can be opened.
+/// The numbers of the errors that report that no more files can be opened.
 #[cfg(unix)]
 const TOO_MANY_FILES: [i32; 2] = [libc::ENFILE, libc::EMFILE];
 #[cfg(windows)]
 const TOO_MANY_FILES: [i32; 1] = [4];
 
-/// Whether an error tells that no more files can be opened.
+/// Whether an error reports that no more files can be opened.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
 }
@@ -219,9 +219,9 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// What a program used, as `wait4` tells it of that one child: of the program
-/// itself and of its descendants that were waited for. On Windows, as its job
-/// object tells it: of the program and all of its descendants, except for the
+/// What a program used, as `wait4` reports it for that one child: the program
+/// itself and its descendants that were waited for. On Windows, as its job
+/// object reports it: the program and all of its descendants, except for the
 /// memory, which is the program's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {

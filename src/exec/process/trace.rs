@@ -1,8 +1,8 @@
-//! Watches a program: which of some functions it enters, and which files it asks for.
+//! Traces a program: which of some functions it enters, and which files it accesses.
 //!
-//! A breakpoint at the first instruction of a function is met by whoever calls it, in
-//! whatever way. Linux only lets the parent of a process set one (`ptrace(2)`), so a process
-//! of ours stands between the helper and the program: see [`Tracing::command`].
+//! A breakpoint at the first instruction of a function is hit by every call, however it is
+//! made. Linux only lets the parent of a process set one (`ptrace(2)`), so there is another
+//! process of ours between the helper and the program: see [`Tracing::command`].
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
@@ -19,23 +19,23 @@ use super::Command;
 /// Functions of an executable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Breakpoints {
-    /// Where the executable begins. It tells how far all addresses are moved when the
-    /// program is loaded.
+    /// Where the executable begins, which shows by how much all addresses are moved
+    /// when the program is loaded.
     pub(crate) entry: u64,
     /// Where the functions begin.
     pub(crate) places: BTreeSet<u64>,
 }
 
-/// What a program was seen to do.
+/// The trace of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Watched {
-    /// Where the functions begin that it entered, of those that were watched.
+    /// The addresses of the functions that it entered, among those that were watched.
     pub(crate) entered: BTreeSet<u64>,
-    /// The files and folders that it asked the system for, whether they are there or not.
+    /// The files and folders that it tried to access, whether they exist or not.
     pub(crate) asked_for: BTreeSet<PathBuf>,
-    /// The programs that it has become, or that it ran.
+    /// The programs that it executed, itself or in child processes.
     pub(crate) executed: BTreeSet<PathBuf>,
-    /// What it did that can't be watched, if anything.
+    /// What it did that can't be traced, if anything.
     pub(crate) unseen: Option<String>,
 }
 
@@ -44,24 +44,23 @@ pub(crate) fn is_itself(path: &Path) -> bool {
     path.starts_with("/proc") && path.file_name().is_some_and(|name| name == "exe")
 }
 
-/// How a program is watched.
+/// How a program is traced.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracing {
     /// The program, with its first argument, that calls [`trace`].
     tracer: Vec<OsString>,
     breakpoints: Breakpoints,
-    /// The file that tells them to it.
+    /// The file with the breakpoints.
     told: PathBuf,
-    /// The file in which it tells what it saw.
+    /// The file to which it writes the trace.
     report: PathBuf,
 }
 
 impl Tracing {
-    /// Writes down the breakpoints, in a folder for what is told to the `tracer` and what it
-    /// tells.
+    /// Writes the breakpoints, in a folder for the files of the `tracer`.
     ///
     /// # Errors
-    /// When they can't be written.
+    /// If they can't be written.
     pub(crate) fn new(
         tracer: &[OsString],
         breakpoints: &Breakpoints,
@@ -73,39 +72,39 @@ impl Tracing {
         Ok(Tracing { tracer, breakpoints, told, report })
     }
 
-    /// Watches these functions no more.
+    /// Stops watching these functions.
     ///
     /// # Errors
-    /// When the other breakpoints can't be written down.
+    /// If the other breakpoints can't be written.
     pub(crate) fn leave_out(&mut self, functions: &BTreeSet<u64>) -> io::Result<()> {
         self.breakpoints.places.retain(|place| !functions.contains(place));
         std::fs::write(&self.told, serde_json::to_vec(&self.breakpoints)?)
     }
 
-    /// The command that runs another one and watches it.
+    /// The command that runs another one and traces it.
     pub(crate) fn command(&self, command: &Command) -> Command {
-        // What an earlier one was seen to do is not what this one does.
+        // Removes the trace of an earlier command.
         let _ = std::fs::remove_file(&self.report);
         let files = [&self.told, &self.report].map(OsString::from);
         let argv = self.tracer.iter().chain(&files).chain(&command.argv);
         Command { argv: argv.cloned().collect(), ..command.clone() }
     }
 
-    /// What the program of the latest such command was seen to do.
+    /// The trace of the latest such command.
     ///
     /// # Errors
-    /// When nothing was written down.
+    /// If there is no trace.
     pub(crate) fn watched(&self) -> io::Result<Watched> {
         Ok(serde_json::from_slice(&std::fs::read(&self.report)?)?)
     }
 }
 
-/// Runs a program, watches it and writes down what it did. `args` are the file with the
-/// breakpoints, the file to write to, the program and its arguments. Returns the exit code:
-/// that of a shell where a signal ended the program.
+/// Runs a program, traces it and writes the trace. `args` are the file with the
+/// breakpoints, the file to write to, the program and its arguments. Returns the exit code;
+/// after a signal, that of a shell.
 ///
 /// # Errors
-/// When a file can't be read or written, or the program can't be watched.
+/// If a file can't be read or written, or the program can't be traced.
 pub fn trace(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let mut next = || args.next().ok_or(io::ErrorKind::InvalidInput);
     let (breakpoints, report, program) = (next()?, next()?, next()?);

@@ -9,7 +9,7 @@ use super::{canonical, mode, permissions};
 /// How many links may lead to a file.
 const MOST_LINKS: usize = 40;
 
-/// Where a file is to be written: the path after following all links, so that two
+/// Where to write a file: the path after following all links, so that two
 /// spellings of one path are the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -74,7 +74,7 @@ impl Place {
         self.beside(None).map(drop)
     }
 
-    /// Writes a new file beside it, which [`Staged::publish`] puts in its place.
+    /// Writes a new file next to it, which [`Staged::publish`] moves to its place.
     ///
     /// # Errors
     /// When it can't be written.
@@ -102,7 +102,7 @@ impl Place {
         staged.publish()
     }
 
-    /// Replaces the file by the file `new` beside it, which gets its permissions.
+    /// Replaces the file by the file `new` next to it, which gets its permissions.
     ///
     /// # Errors
     /// When the system refuses. Then both files stay.
@@ -146,7 +146,7 @@ impl Place {
     }
 }
 
-/// A file beside the one that it is to replace. Dropping it removes it.
+/// A file next to the one that it will replace. Dropping it removes it.
 #[derive(Debug)]
 pub struct Staged<'a> {
     place: &'a Place,
@@ -154,7 +154,7 @@ pub struct Staged<'a> {
 }
 
 impl Staged<'_> {
-    /// Replaces the other file in one step.
+    /// Replaces the other file atomically.
     ///
     /// # Errors
     /// When the system refuses.

@@ -1,16 +1,16 @@
-//! Which commit to try next, and which ones are left when there is none. Pure.
+//! Which commit to try next, and which suspects remain at the end. Pure.
 
 use std::collections::BTreeSet;
 
 use super::StepOutcome;
 
-/// A search among commits for the one that brought a regression, which is taken to stay
-/// in once it is in.
+/// A search among commits for the one that introduced a regression, assuming that it
+/// persists.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     /// The parents of each commit.
     parents: Vec<Vec<usize>>,
-    /// What is known of each commit.
+    /// The outcome of each commit, if known.
     outcomes: Vec<Option<StepOutcome>>,
     /// The earliest commit that is known to be bad.
     bad: usize,
@@ -26,7 +26,7 @@ impl Search {
         Search { parents, outcomes, bad }
     }
 
-    /// Takes in what a commit was found to be.
+    /// Adds the outcome of a commit.
     pub(super) fn mark(&mut self, commit: usize, outcome: StepOutcome) {
         self.outcomes[commit] = Some(outcome);
         if outcome == StepOutcome::Bad && self.suspects().contains(&commit) {
@@ -34,8 +34,8 @@ impl Search {
         }
     }
 
-    /// The commits that may have brought the regression: the earliest bad one and its
-    /// ancestors, without the good ones and their ancestors.
+    /// The commits that may have introduced the regression: the earliest bad one and
+    /// its ancestors, without the good ones and their ancestors.
     pub(super) fn suspects(&self) -> BTreeSet<usize> {
         let mut cleared: BTreeSet<usize> = BTreeSet::new();
         for (commit, outcome) in self.outcomes.iter().enumerate() {
@@ -57,9 +57,9 @@ impl Search {
         ancestors
     }
 
-    /// The commit to try next: the one that halves the suspects. After some of them were
-    /// skipped it is the one that divides them at 1/4, 3/4, 1/8, 5/8 and so on, to get
-    /// away from the commits that can't be tried. None when all are tried.
+    /// The commit to try next: the one that halves the suspects. After some were
+    /// skipped, it is the one that divides them at 1/4, 3/4, 1/8, 5/8 and so on, to get
+    /// away from commits that can't be tried. `None` if all were tried.
     pub(super) fn next(&self) -> Option<usize> {
         let suspects = self.suspects();
         let is_skipped = |commit: &&usize| {

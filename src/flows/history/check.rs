@@ -1,4 +1,4 @@
-//! Does a stored result fit the past?
+//! Tests whether a stored result fits the history.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ use crate::workspace::git::line::Parents;
 use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};
 
-/// What is asked of the past.
+/// The request of a check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
-    /// Its head is the commit whose results are judged; BASE, metrics and the meaning of
-    /// inconclusive count, too.
+    /// Its head is the commit whose results are tested; BASE, the metrics and
+    /// `--on-inconclusive` are used, too.
     pub request: Request,
-    /// The commit whose ancestry is the past, if it is not the usual one.
+    /// The commit whose ancestors are the history, if it is not the default.
     pub baseline: Option<String>,
-    /// How many deviations pass.
+    /// The maximum z-score that passes.
     pub z_threshold: f64,
-    /// How many commits with a result make a history. From five commits, noise alone gives
-    /// a z-score beyond 5 once in a hundred looks; from ten, the default, once in a
+    /// The minimum number of commits with a result. With five commits, noise alone causes
+    /// a z-score beyond 5 once in a hundred checks; with ten, the default, once in a
     /// thousand.
     pub min_history: usize,
-    /// Which parents of the baseline are its past.
+    /// Which parents of the baseline belong to its history.
     pub parents: Parents,
-    /// Judge the results of other machines, too, each by its own past.
+    /// Whether to test the results of other machines, too, each by its own history.
     pub all_machines: bool,
 }
 
@@ -42,16 +42,16 @@ pub struct CheckOptions {
 pub enum BaselineRule {
     /// It was named.
     Named,
-    /// The judged commit is on a branch, which left BASE here.
+    /// The tested commit is on a branch, and this is its merge-base with BASE.
     ForkPoint,
-    /// The judged commit is on BASE; this is its first parent.
+    /// The tested commit is on BASE; this is its first parent.
     Parent,
-    /// The judged commit is unrelated to BASE, whose latest commit this is.
+    /// The tested commit is unrelated to BASE; this is the latest commit of BASE.
     Latest,
 }
 
 impl BaselineRule {
-    /// The word for it in the outputs.
+    /// Its name in the outputs.
     pub fn name(self) -> &'static str {
         match self {
             BaselineRule::Named => "named",
@@ -62,21 +62,21 @@ impl BaselineRule {
     }
 }
 
-/// The answer.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct CheckReport {
     /// The overall verdict.
     pub verdict: Verdict,
-    /// The commit whose results are judged.
+    /// The commit whose results are tested.
     pub revision: Revision,
-    /// The commit whose ancestry is the past, and why; none of a repository's first
-    /// commit.
+    /// The commit whose ancestors are the history, and why; `None` for a
+    /// repository's first commit.
     pub baseline: Option<(String, BaselineRule)>,
-    /// How many commits of the past were looked at.
+    /// The number of commits in the history.
     pub window: usize,
     /// How many deviations pass.
     pub z_threshold: f64,
-    /// How many commits with a result make a history.
+    /// The minimum number of commits with a result.
     pub min_history: usize,
     /// What an inconclusive verdict means.
     pub on_inconclusive: OnDoubt,
@@ -108,16 +108,16 @@ impl CheckedResult {
     }
 }
 
-/// What the past says of one metric.
+/// The score of one metric.
 #[derive(Clone, Debug)]
 pub struct MetricScore {
     /// The metric.
     pub metric: Metric,
     /// The best repetition, in the metric's unit.
     pub value: f64,
-    /// What was to be expected.
+    /// The expected distribution.
     pub past: Distribution,
-    /// How many deviations the value is from that; positive is better.
+    /// The distance of the value from it in standard deviations; positive is better.
     pub z: Option<f64>,
     /// The verdict, if the metric decides.
     pub verdict: Option<Verdict>,
@@ -125,10 +125,10 @@ pub struct MetricScore {
     pub reason: Option<String>,
 }
 
-/// Judges the latest results of a commit by those of the commits before it.
+/// Tests the latest results of a commit against those of the commits before it.
 ///
 /// # Errors
-/// When there is no such commit or no result of it.
+/// If there is no such commit or no result for it.
 pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
@@ -187,7 +187,7 @@ fn latest_results<'a>(
     Ok(latest)
 }
 
-/// Refuses metrics that no result has.
+/// Rejects metrics that no result has.
 fn check_names(
     latest: &BTreeMap<ResultKey, &NotedResult>,
     named: Option<&[String]>,
@@ -206,9 +206,9 @@ fn check_names(
     }
 }
 
-/// The commit whose ancestry is the past: of a commit of BASE its first parent, of one of
-/// a branch the merge-base with BASE, of one that is unrelated to BASE the latest
-/// commit of BASE. Without a BASE the commit counts as one of it.
+/// The commit whose ancestors are the history: for a commit of BASE its first parent, for
+/// one of a branch the merge-base with BASE, for one that is unrelated to BASE the latest
+/// commit of BASE. Without a BASE, the commit counts as one of it.
 fn usual_baseline(
     repo: &Repo,
     asked: &BaseRequest,
@@ -252,11 +252,11 @@ fn change_since(
     newest
 }
 
-/// Judges results by the past.
+/// Tests results against the history.
 struct Judge<'a> {
     options: &'a CheckOptions,
     past: &'a Past,
-    /// A change that is annotated since the past.
+    /// A change that was annotated after the history.
     change: Option<String>,
     /// The metrics that decide, unless those of the recording do.
     named: Option<&'a [String]>,

@@ -1,4 +1,4 @@
-//! The machine, described as coarsely as two results must agree in it to be compared.
+//! The machine, described just precisely enough to decide whether two results can be compared.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use crate::exec::machine::{Machine, Processor};
 /// What identifies a kind of machine. What changes from boot to boot is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// The processor's model; empty if the system does not tell it.
+    /// The processor's model; empty if unknown.
     pub cpu: String,
     /// How many processors the system runs.
     pub cores: u64,
     /// The memory in MiB: the nearest of 1, 1.5, 2, 3, 4, 6, 8 GiB and so on, since
     /// systems differ in how much of it they keep for themselves.
     pub memory_mib: u64,
-    /// The system: its kind and, if it tells them, its distribution and version.
+    /// The operating system: its kind and, if known, its distribution and version.
     pub os: String,
     /// The processor's architecture.
     pub arch: String,
 }
 
 impl Fingerprint {
-    /// The fingerprint of this machine. What the system does not tell stays empty.
+    /// The fingerprint of this machine. Unknown parts are empty.
     pub(crate) fn here() -> Self {
         let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         Fingerprint::of(&Machine::read(Path::new("/")), &release)

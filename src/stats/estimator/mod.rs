@@ -45,7 +45,7 @@ impl Better {
         (threshold > -1.0 && threshold.is_finite()).then(|| self.limit(threshold))
     }
 
-    /// Whether the bounds say that the change is not beyond `threshold`.
+    /// Whether, by its bounds, the change is not beyond `threshold`.
     fn is_within(self, summary: &Summary, threshold: f64) -> bool {
         let Some(critical) = self.critical_change(threshold) else { return false };
         match self {
@@ -65,8 +65,8 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The levels of each of so many `questions` (0 counts as 1), at a `confidence`
-    /// between 0.5 and 1. Outside of that nothing is ever decided.
+    /// The levels of each of this many `questions` (0 counts as 1), at a
+    /// `confidence` between 0.5 and 1. Outside of that, nothing is ever decided.
     ///
     /// Only the alarms share the level (Bonferroni): one false alarm makes the whole
     /// comparison wrong, while its all-clear needs those of all questions.
@@ -90,8 +90,8 @@ pub enum Decision {
     Regression,
 }
 
-/// How far beyond the threshold a bound has to be. The last digit shall not decide about
-/// a change that equals the threshold exactly, as counters may have.
+/// How far beyond the threshold a bound has to be. Rounding must not decide about a
+/// change that equals the threshold exactly, as with counters.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 /// One of the questions that make a verdict: either a single answer *above* decides, or
@@ -107,7 +107,7 @@ pub(super) struct Prospect {
     pub(super) fewest: u64,
 }
 
-/// What the pairs say about one candidate change.
+/// The result of the pairs for one candidate change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Signal {
     /// The mean of the differences.

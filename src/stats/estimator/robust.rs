@@ -19,22 +19,22 @@
 //! minus the level (14 pairs at 5 %).
 //!
 //! The interval is what the same wagers do not refute, each candidate with wagers of its
-//! own, which are made when somebody asks, from the kept pairs ([`Kept`]). What they refute
-//! need not be in one piece: the interval ends where two candidates, one of them twice as
-//! far from the estimate as the other, are refuted both.
+//! own, which are computed on demand from the kept pairs ([`Kept`]). What they refute need
+//! not be contiguous: the interval ends where two candidates are both refuted, one of them
+//! twice as far from the estimate as the other.
 //!
-//! Internally, everything is turned such that a larger value is worse.
+//! Internally, everything is oriented such that a larger value is worse.
 
 use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
 use super::{Better, Decision, Levels, Prospect, ROUNDING, Signal};
 use crate::stats::betting::{self, Aim, Guard, Wager};
 
-/// By what factor the guard's threshold is further away than the threshold itself.
+/// The factor by which the guard's threshold is further away than the threshold itself.
 pub const TAIL: f64 = 3.0;
 
-/// The part of the runs that a slow tail has at least: before such a tail would have
-/// shown itself there is no all-clear.
+/// The minimum fraction of runs in a slow tail: before such a tail would have shown
+/// itself, there is no all-clear.
 const RARE: f64 = 0.2;
 
 /// The guard's part of the level of an alarm.
@@ -46,8 +46,8 @@ const FARTHEST: f64 = 1500.0;
 /// How exact a bound is, as a part of its distance from the estimate.
 const EXACT: f64 = 0.004;
 
-/// So many distances in a row, each twice the one before, have to be refuted before the
-/// search for a bound goes no farther.
+/// The search for a bound ends after this many consecutive distances, each twice the
+/// previous one, are refuted.
 const IN_A_ROW: u32 = 2;
 
 #[derive(Clone, Debug)]
@@ -58,11 +58,11 @@ pub(super) struct Robust {
     pub(super) typical: MedianOfRatios,
     mean: RatioOfMeans,
     kept: Kept,
-    /// The questions that are asked after every pair.
+    /// The questions that are evaluated after every pair.
     watched: Vec<Question>,
 }
 
-/// Whether the change is beyond a candidate, as the wagers see it.
+/// Whether the change is beyond a candidate, according to the wagers.
 #[derive(Clone, Debug)]
 struct Question {
     candidate: f64,
@@ -125,16 +125,16 @@ impl Pairs {
     }
 }
 
-/// The pairs in their order, in bounded memory: of more than [`Kept::MOST`] neighbours are
-/// put together. The average of neighbours is as symmetric as they are, so that the theorem
-/// holds for it too.
+/// The pairs in order, in bounded memory: if there are more than [`Kept::MOST`], neighbours
+/// are merged. The average of neighbours is as symmetric as they are, so the theorem holds
+/// for it, too.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     /// The sums of neighbours.
     sums: Vec<Pairs>,
     /// How many pairs there are.
     pairs: usize,
-    /// How often the sums were put together by twos: each has two to this power.
+    /// How often the sums were merged in twos: each has two to this power.
     halvings: u32,
 }
 
@@ -173,7 +173,7 @@ impl Robust {
         }
     }
 
-    /// Keeps decisions about `threshold` at hand, and exact however many pairs there will
+    /// Makes decisions about `threshold` fast, and exact however many pairs there will
     /// be. Call it before the first.
     pub(super) fn watch(&mut self, threshold: f64, levels: Levels) {
         self.typical.watch(threshold);
@@ -232,7 +232,7 @@ impl Robust {
         }
     }
 
-    /// Both bounds, as they say what [`Robust::decide`] says.
+    /// Both bounds, consistent with [`Robust::decide`].
     pub(super) fn held_against(
         &self,
         threshold: f64,
@@ -259,12 +259,13 @@ impl Robust {
         }
     }
 
-    /// How many pairs' changes are worse than a candidate, and how many better.
+    /// The number of pairs whose change is worse than a candidate, and of those whose change is
+    /// better.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
         self.typical.signs(self.direction.worse(change))
     }
 
-    /// What the pairs say about the threshold.
+    /// The result of the pairs for the threshold.
     pub(super) fn decide(&self, threshold: f64, levels: Levels) -> Option<Decision> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
@@ -293,7 +294,7 @@ impl Robust {
         self.ask(threshold + ROUNDING, levels, Question::evidence)
     }
 
-    /// How near an alarm is: 1 where there is one, negative where the typical change is not
+    /// How close an alarm is: 1 if there is one, negative if the typical change is not
     /// beyond the threshold. The evidence grows with the square of the distance.
     pub(super) fn share_beyond(&self, threshold: f64, levels: Levels) -> Option<f64> {
         let critical = threshold + ROUNDING;
@@ -309,7 +310,7 @@ impl Robust {
         self.typical.pairs() >= pairs_to_see(clear)
     }
 
-    /// The questions that make the verdict. A larger value is worse.
+    /// The questions that determine the verdict. A larger value is worse.
     pub(super) fn prospects(&self, threshold: f64, levels: Levels) -> Vec<Option<Prospect>> {
         let Levels { alarm, clear } = levels;
         let critical = threshold + ROUNDING;
@@ -326,7 +327,7 @@ impl Robust {
         ]
     }
 
-    /// The least number of pairs that can decide either way.
+    /// The minimum number of pairs that can decide either way.
     pub(super) fn least_pairs(levels: Levels) -> Option<u64> {
         let alarm = betting::least_pairs(Aim::Above, part(levels.alarm));
         let clear = betting::least_pairs(Aim::Below, levels.clear);
@@ -334,7 +335,7 @@ impl Robust {
         alarm.into_iter().chain(clear).min()
     }
 
-    /// What the wagers about a candidate say.
+    /// The result of the wagers about a candidate.
     fn ask<T>(&self, candidate: f64, levels: Levels, answer: impl Fn(&Question) -> T) -> T {
         let same = |one: &&Question| one.candidate == candidate && one.levels == levels;
         if let Some(watched) = self.watched.iter().find(same) {
@@ -357,8 +358,8 @@ impl Robust {
         Some(self.typical_bound(Aim::Below, level)?.max(guard))
     }
 
-    /// The bound of the typical change: the candidates beyond it are refuted. None if no
-    /// candidate is.
+    /// The bound of the typical change: the candidates beyond it are refuted. `None` if
+    /// no candidate is.
     fn typical_bound(&self, aim: Aim, level: f64) -> Option<f64> {
         let between = self.typical.change_between()?;
         let (estimate, sign) = match aim {
@@ -375,7 +376,7 @@ impl Robust {
         let count = self.kept.sums.len() as f64;
         let spread = self.kept.iter().map(|pair| (pair.ln_ratio - estimate).abs());
         let spread = spread.sum::<f64>() / count;
-        // Where all pairs are alike, as near as numbers can be.
+        // If all pairs are the same, up to rounding.
         let nearest = (estimate.abs() * f64::EPSILON).max(1e-15);
         let (mut far, mut near, mut row) = ((spread / count.sqrt()).max(nearest), 0.0, 0);
         let mut first = far;
@@ -417,7 +418,7 @@ impl Robust {
         Some(far)
     }
 
-    /// Whether the guard says that the mean's change is above what `change` allows it.
+    /// Whether, by the guard, the mean's change is above what `change` allows.
     fn guard_refutes(&self, change: f64, level: f64) -> bool {
         let mut guard = Guard::new(level);
         let ratio = guarded(change);
@@ -450,13 +451,13 @@ fn pairs_to_see(level: f64) -> u64 {
     (level.ln() / (1.0 - RARE).ln()).ceil().max(0.0) as u64
 }
 
-/// The ratio that the mean may have where the typical change may be `change`.
+/// The ratio that is allowed for the mean if `change` is allowed for the typical change.
 fn guarded(change: f64) -> f64 {
     1.0 + stretched(change)
 }
 
-/// The change that the mean may have where the typical change may be `change`. A larger value
-/// is worse.
+/// The change that is allowed for the mean if `change` is allowed for the typical change. A
+/// larger value is worse.
 pub fn stretched(change: f64) -> f64 {
     if change > 0.0 { TAIL * change } else { change }
 }

@@ -1,4 +1,4 @@
-//! The running sums of one metric of one benchmark, and what they say.
+//! The running sums of one metric of one benchmark, and their evaluation.
 
 use super::geometric::RatioOfGeometricMeans;
 use super::mean::RatioOfMeans;
@@ -7,8 +7,8 @@ use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
 use crate::model::outcome::Summary;
 
-/// Takes pairs, and tells after each of them how large the change is and whether the
-/// question is decided.
+/// Adds pairs, and estimates the change after each of them, and whether there is a
+/// verdict.
 #[derive(Clone, Debug)]
 pub struct Running {
     estimator: Estimator,
@@ -54,10 +54,10 @@ impl Running {
         Running { estimator, direction, levels, pairs: 0, sums }
     }
 
-    /// Keeps decisions about `threshold` at hand and exact, however many pairs there will
-    /// be. Call it before the first pair. Decisions about any other threshold take as long as all
-    /// pairs together, and from 131,072 pairs on (512 for `robust`) come of neighbours that were
-    /// put together: as reliable, but maybe a little later.
+    /// Makes decisions about `threshold` fast and exact, however many pairs there will be. Call
+    /// it before the first pair. Decisions about any other threshold take as long as all pairs
+    /// together, and from 131,072 pairs on (512 for `robust`) are based on merged neighbours: as
+    /// reliable, but perhaps a little later.
     pub fn watch(&mut self, threshold: f64) {
         match (&mut self.sums, self.direction.critical_change(threshold)) {
             (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold, self.levels),
@@ -66,8 +66,8 @@ impl Running {
         }
     }
 
-    /// Raises the level of an alarm, as far as other tests of the same comparison leave it some
-    /// of theirs. What the pairs have shown so far counts.
+    /// Raises the level of an alarm, if other tests of the same comparison pass on some of
+    /// theirs. The pairs so far count.
     pub fn relax(&mut self, levels: Levels) {
         debug_assert!(levels.alarm >= self.levels.alarm && levels.clear == self.levels.clear);
         self.levels = levels;
@@ -107,12 +107,12 @@ impl Running {
         }
     }
 
-    /// The levels by which it goes now.
+    /// The current levels.
     pub(crate) fn levels(&self) -> Levels {
         self.levels
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }
@@ -128,10 +128,10 @@ impl Running {
         self.bounded(lower, ask!(&self.sums, upper(self.upper_level())))
     }
 
-    /// The estimate and its bounds where they are compared with `threshold`: as
-    /// [`Running::summary`], but they say what the verdict says. Before a slow tail would
-    /// have shown itself there is no bound that says *no regression*, and a bound next to the
-    /// threshold, which is known to a fraction only, is on the side that was decided.
+    /// The estimate and its bounds for a comparison with `threshold`: like
+    /// [`Running::summary`], but consistent with the verdict. Before a slow tail would have
+    /// shown itself, no bound implies *no regression*, and a bound next to the threshold,
+    /// which is only approximate, is on the side of the decision.
     pub fn held_against(&self, threshold: f64) -> Summary {
         match (&self.sums, self.direction.critical_change(threshold)) {
             (EstimatorSums::Robust(sums), Some(_)) => {
@@ -164,10 +164,10 @@ impl Running {
         sums.overruled()
     }
 
-    /// The answer to "is the change beyond `threshold`?", if the pairs decide it. The
-    /// threshold is a fraction above -1; where higher is better, base/head - 1 is
-    /// compared with it. The answer is what the bounds of [`Running::held_against`] say:
-    /// a regression if all of the interval is beyond, none if nothing of it is.
+    /// Whether the change is beyond `threshold`, if the pairs decide it. The threshold
+    /// is a fraction above -1; if higher is better, base/head - 1 is compared with it.
+    /// The answer is consistent with the bounds of [`Running::held_against`]: a
+    /// regression if all of the interval is beyond, none if nothing of it is.
     pub fn decide(&self, threshold: f64) -> Option<Decision> {
         let critical = self.direction.critical_change(threshold)?;
         if let EstimatorSums::Robust(sums) = &self.sums {
@@ -196,8 +196,8 @@ impl Running {
         }
     }
 
-    /// How far the estimate is beyond `threshold`, as a share of its distance from the bound
-    /// that has to pass it for a regression: 1 where that just does, negative where the
+    /// How far the estimate is beyond `threshold`, as a fraction of its distance from the
+    /// bound that has to pass it for a regression: 1 if that just does, negative if the
     /// estimate is not beyond. `None` while there is no estimate.
     pub fn share_beyond(&self, threshold: f64) -> Option<f64> {
         if let EstimatorSums::Robust(sums) = &self.sums {
@@ -213,8 +213,8 @@ impl Running {
         Some(share).filter(|share| share.is_finite())
     }
 
-    /// How many pairs' changes equal the threshold, so that an estimator that goes by
-    /// signs counts them for neither side. 0 for other estimators.
+    /// The number of pairs whose change equals the threshold, so that an estimator
+    /// based on signs counts them for neither side. 0 for other estimators.
     pub(crate) fn ties(&self, threshold: f64) -> u64 {
         let Some(critical) = self.direction.critical_change(threshold) else { return 0 };
         let (above, below) = match &self.sums {
@@ -227,8 +227,8 @@ impl Running {
         self.pairs - above - below
     }
 
-    /// The questions that make the verdict about `threshold`. `None` if the pairs say
-    /// nothing about one of them.
+    /// The questions that determine the verdict about `threshold`. `None` if the
+    /// pairs show nothing about one of them.
     pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
         let critical = self.direction.critical_change(threshold)?;
         let signal = match &self.sums {

@@ -1,9 +1,8 @@
 //! Describes the noise of a comparison where it matters.
 //!
-//! [`NoiseShape`] takes the pairs in their order. [`NoiseShape::findings`] tells what
-//! about them makes a verdict slower, weaker or different from what it seems: outliers,
-//! skewness, two kinds of runs, drift, an effect of the slot, correlation of neighbours.
-//! It decides nothing.
+//! [`NoiseShape`] gets the pairs in order. [`NoiseShape::findings`] returns what makes a
+//! verdict slower, weaker or different from what it seems: outliers, skewness, two kinds
+//! of runs, drift, an effect of the slot, correlation of neighbours. It decides nothing.
 //!
 //! Everything is on the log scale: the *difference* of a pair is the logarithm of head
 //! over base, its *level* is the mean of both logarithms. Pairs with a value that has no

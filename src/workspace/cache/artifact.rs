@@ -1,4 +1,4 @@
-//! Published builds: what a run of one side needs, with a checksum of every
+//! Published builds: what a run of one side needs, with a checksum for every
 //! file.
 
 use std::fs::File;
@@ -16,11 +16,11 @@ use crate::workspace::files::unless_damaged;
 use crate::workspace::inputs::Inputs;
 use crate::workspace::relink::Link;
 
-/// The folder of what executables were linked from. It is looked at only when one is
-/// linked again.
+/// The folder of the files from which executables were linked. It is only checked
+/// when one is linked again.
 const LINKS: &str = "links";
 
-/// The folder of what its programs were seen to do.
+/// The folder of the traces of its programs.
 const RECORDS: &str = "watched";
 
 /// The folder of how its programs differ from others.
@@ -46,7 +46,7 @@ impl ArtifactKey {
     }
 }
 
-/// What is published of a build.
+/// The published part of a build.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// The files that a run may need. Those outside of the target folder are left out.
@@ -72,13 +72,12 @@ pub struct Executable {
 }
 
 impl RepositoryCache {
-    /// The artifact of a key, if it is there and whole, and everything that it was
-    /// built from is as it was, the environment `env` included. An artifact that is
-    /// not is removed.
+    /// The artifact of a key, if it exists and is intact, and all inputs of its build
+    /// are unchanged, including the environment `env`. Other artifacts are removed.
     ///
     /// # Errors
-    /// When a damaged one can't be removed, or a file of it can't be read now, so that
-    /// nobody knows whether it is damaged.
+    /// If a damaged one can't be removed, or one of its files can't be read, so that
+    /// it is not known whether it is damaged.
     pub(crate) fn artifact(
         &self,
         key: &ArtifactKey,
@@ -143,7 +142,7 @@ impl RepositoryCache {
         written.map_err(io_error("write", &at))?;
         let path = builds.join(key.name());
         std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
-        // Nothing is left under that name to be removed.
+        // There is nothing under that name that has to be removed.
         let _ = staging.keep();
         Ok(Artifact { path, manifest })
     }
@@ -172,9 +171,9 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Reads an artifact and checks every file, that it is of this key, and that
-    /// nothing else is run; removes what is not in the manifest (a benchmark's own
-    /// output of last time). `None` where it is another one or not whole.
+    /// Reads an artifact and checks its key and every file; removes what is not in
+    /// the manifest (such as a benchmark's output of an earlier run). `None` if it
+    /// is another one or not intact.
     fn read(path: &Path, key: &ArtifactKey, env: &Environment) -> Result<Option<Self>, Error> {
         let manifest = path.join("manifest.json");
         let Some(text) = unless_damaged(std::fs::read(&manifest), &manifest)? else {
@@ -207,7 +206,7 @@ impl Artifact {
         Ok(Some(artifact))
     }
 
-    /// Whether a path is one below the files, and no link on the way leads elsewhere.
+    /// Whether a path is below the files, without a link that leads elsewhere.
     fn holds(&self, path: &Path) -> bool {
         let root = self.files();
         is_inside(&root, path)
@@ -230,12 +229,12 @@ impl Artifact {
         Ok(())
     }
 
-    /// The folder that stands in for the target folder.
+    /// The folder that replaces the target folder.
     pub(crate) fn files(&self) -> PathBuf {
         self.path.join("files")
     }
 
-    /// The folder of what its executables were linked from.
+    /// The folder of the files from which its executables were linked.
     pub(crate) fn links(&self) -> PathBuf {
         self.path.join(LINKS)
     }

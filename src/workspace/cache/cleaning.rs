@@ -1,4 +1,4 @@
-//! What the cache holds, how long it stays, and how it is emptied.
+//! What the cache contains, how long it is kept, and how it is emptied.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -7,22 +7,22 @@ use std::time::{Duration, SystemTime};
 
 use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, io_error};
 
-/// What can be made again of a repository's part.
+/// What can be recreated of a repository's part.
 const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
 
 /// How long an artifact that nobody used is kept.
 const MAX_AGE: Duration = Duration::from_secs(30 * DAY);
 /// How many bytes of artifacts are kept for one repository.
 const MAX_BYTES: u64 = 4 << 30;
-/// The file in an artifact's folder that tells since when it counts as old.
+/// The file in an artifact's folder with the time since when it counts as old.
 const OLD: &str = "old";
-/// How long it has to count as old before it goes: a clock that is ahead for a
-/// moment would make all artifacts old.
+/// How long it has to count as old before it is removed: a clock that is
+/// temporarily ahead would make all artifacts old.
 const GRACE: Duration = Duration::from_secs(DAY);
 /// Seconds.
 const DAY: u64 = 24 * 3600;
 
-/// What is kept of one repository.
+/// The cached data of one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedRepository {
     /// The folder in the cache.
@@ -39,12 +39,12 @@ pub struct CachedRepository {
     pub used: Option<SystemTime>,
 }
 
-/// What became of a repository's part.
+/// The result of cleaning a repository's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cleaned {
-    /// It was emptied of so many bytes.
+    /// This many bytes were removed.
     Freed(u64),
-    /// Somebody uses it: what they wrote about themselves.
+    /// Another process uses it: its description of itself.
     InUse(String),
 }
 
@@ -54,7 +54,7 @@ impl Cache {
         &self.root
     }
 
-    /// The repositories of which something is kept, the latest used first.
+    /// The repositories with cached data, the latest used first.
     ///
     /// # Errors
     /// When the cache can't be read.
@@ -70,8 +70,8 @@ impl Cache {
         Ok(kept)
     }
 
-    /// Empties the part of every repository that nobody uses, and removes what
-    /// earlier versions kept. Returns what became of each.
+    /// Empties the part of every repository that is not in use, and removes the
+    /// data of earlier versions. Returns the result for each.
     ///
     /// # Errors
     /// When something can't be removed.
@@ -118,8 +118,8 @@ impl RepositoryCache {
         })
     }
 
-    /// Removes everything that can be made again, unless somebody uses it. The lock
-    /// stays: whoever waits for it waits for this very file.
+    /// Removes everything that can be recreated, unless it is in use. The lock file
+    /// stays, since others may wait for this file.
     ///
     /// # Errors
     /// When something can't be removed.
@@ -138,9 +138,9 @@ impl RepositoryCache {
         Ok(Cleaned::Freed(bytes))
     }
 
-    /// Removes what a killed run left half done, artifacts that nobody has used for
-    /// 30 days and that were found so a day ago, too, and beyond 4 GiB those that
-    /// have not been used for longest; never those of `keep`.
+    /// Removes incomplete data of killed runs, artifacts that have not been used
+    /// for 30 days and already counted as old a day ago, and beyond 4 GiB those
+    /// that have not been used for longest; never those of `keep`.
     pub(crate) fn prune(&self, keep: &[String]) {
         self.prune_at(keep, SystemTime::now());
     }
@@ -171,18 +171,18 @@ impl RepositoryCache {
     }
 }
 
-/// When an artifact was last used; what seems to be in the future was now.
+/// When an artifact was last used; a time in the future counts as now.
 fn last_used(artifact: &Path, now: SystemTime) -> io::Result<SystemTime> {
     let manifest = artifact.join("manifest.json");
     let used = manifest.metadata()?.modified()?;
     if used > now {
-        // The clock was ahead, or is behind: the artifact would stay for too long.
+        // The clock was ahead, or is behind: the artifact would be kept for too long.
         let _ = File::open(&manifest).and_then(|file| file.set_modified(now));
     }
     Ok(used.min(now))
 }
 
-/// Whether an artifact is old and was so a day ago; remembers since when it is.
+/// Whether an artifact is old and was old a day ago; stores since when it is.
 fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
     let note = artifact.join(OLD);
     if !is_old {
@@ -198,7 +198,7 @@ fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
     }
 }
 
-/// Removes a folder that may not be there.
+/// Removes a folder that may not exist.
 fn remove(path: &Path) -> Result<(), Error> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),

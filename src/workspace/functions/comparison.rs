@@ -1,10 +1,11 @@
-//! Whether functions of two sides are the same: their bytes, and all that they refer to.
+//! Whether functions of the two sides are the same: their bytes, and everything to which they
+//! refer.
 //!
-//! Two functions are the same if their bytes are and each relocation of the one means the
-//! same as that of the other. What has a name is the same if the name is; what has none, a
-//! constant above all, if its own bytes and relocations are. Since constants may refer to
-//! each other in circles, two are taken for the same until a difference is found (a
-//! bisimulation: D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
+//! Two functions are the same if their bytes are, and each relocation of one means the same
+//! as that of the other. What has a name is the same if the name is; what has none,
+//! especially a constant, if its own bytes and relocations are. Since constants may refer to
+//! each other in cycles, two count as the same until a difference is found (a bisimulation:
+//! D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,22 +13,22 @@ use super::object_file::{Named, ObjectFile, Piece, Target, Variable, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
-/// Functions whose names differ between the sides, by the name that they have on theirs: the
-/// name under which they are compared.
+/// Functions whose names differ between the sides: the name under which they are compared,
+/// by their own name.
 pub(super) type Renamed = HashMap<String, String>;
 
 /// What makes two names the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// That people write them alike: they may differ in the hashes of crates, which those of
-    /// another version have. A function is known by its name.
+    /// The same demangled name: they may differ in the hashes of crates, as with another
+    /// version. A function is identified by its name.
     Shown,
-    /// That linkers know them as the same, or that these names say so. A function that only
-    /// its own object file knows is compared as constants are: others may have its name.
+    /// The same mangled name, or names that are declared the same. A function that is local
+    /// to its object file is compared like a constant, since others may have its name.
     Exact(Renamed),
 }
 
-/// How the names of variables begin that the compiler makes for the toolchain's libraries.
+/// The prefix of the names of variables that the compiler generates for the toolchain's libraries.
 const OF_RUSTC: &str = "__rustc::";
 
 /// A part of the object file of this number.
@@ -38,9 +39,9 @@ pub(super) struct Objects<'d> {
     pub(super) files: Vec<ObjectFile<'d>>,
     /// The functions by the names under which they are compared.
     pub(super) functions: HashMap<String, Vec<(Place, Named)>>,
-    /// The constants and variables that other files can refer to.
+    /// The constants and variables to which other files can refer.
     data: HashMap<String, Place>,
-    /// The names of those that code in other languages may refer to.
+    /// The names of those to which code in other languages may refer.
     exported: BTreeSet<String>,
     naming: Naming,
 }
@@ -50,7 +51,7 @@ impl<'d> Objects<'d> {
         let mut functions: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
         let (mut data, mut exported) = (HashMap::new(), BTreeSet::new());
         for (number, file) in files.iter().enumerate() {
-            // What only its own file knows belongs to the functions that refer to it.
+            // What is local to its file belongs to the functions that refer to it.
             let is_named = |function: &Named| naming == Naming::Shown || !function.is_local;
             for function in file.functions().filter(is_named) {
                 let name = naming.name(&function.name);
@@ -69,14 +70,14 @@ impl<'d> Objects<'d> {
         if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
     }
 
-    /// The parts that belong to a program though nothing need refer to them.
+    /// The parts that belong to a program even if nothing refers to them.
     fn roots(&self) -> impl Iterator<Item = (String, Place)> {
         self.files.iter().enumerate().flat_map(|(number, file)| {
             file.roots().map(move |(name, piece)| (name, (number, piece)))
         })
     }
 
-    /// What a part consists of: its bytes, and its relocations with where they point to.
+    /// What a part consists of: its bytes, and its relocations with their targets.
     pub(super) fn content(&self, (number, piece): Place) -> Option<Content<'d>> {
         let file = &self.files[number];
         let is_named = |is_local: bool| self.naming == Naming::Shown || !is_local;
@@ -133,29 +134,29 @@ type VariablePlace = (usize, Variable);
 pub(super) struct Comparison<'a, 'd> {
     sides: Pair<&'a Objects<'d>>,
     explains: &'a Explains<'a>,
-    /// What is known to be the same.
+    /// What has been found to be the same.
     same: HashSet<(Place, Place)>,
-    /// Which variable of the other side each variable is, where that is settled. What is
-    /// written to one is read from no other, so that it is one at most.
+    /// The variable of the other side to which each variable corresponds, if known. What
+    /// is written to one is read from no other, so it is at most one.
     variables: Pair<HashMap<VariablePlace, VariablePlace>>,
 }
 
-/// The most comparisons of functions that have one name.
+/// The maximum number of comparisons of functions with the same name.
 const MOST_NAMESAKES: usize = 10_000;
 
 impl<'a, 'd> Comparison<'a, 'd> {
-    /// `explains` tells which locations count as the same.
+    /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
         let variables = Pair::default();
         Comparison { sides, explains, same: HashSet::new(), variables }
     }
 
-    /// The names under which the functions are compared that are not the same on both sides.
+    /// The names of the compared functions that differ between the sides.
     pub(super) fn changed_functions(&mut self) -> Vec<&'a String> {
         let Pair { base, head } = self.sides;
         let mut names: Vec<&String> = base.functions.keys().collect();
         names.extend(head.functions.keys().filter(|name| !base.functions.contains_key(*name)));
-        // Which variables are taken for each other must not depend on chance.
+        // Which variables are matched must not depend on chance.
         names.sort_unstable();
         names.retain(|name| {
             let of = |side: &'a Objects<'d>| -> Vec<Place> {
@@ -171,8 +172,8 @@ impl<'a, 'd> Comparison<'a, 'd> {
         names
     }
 
-    /// Whether each of the one is the same as each of the others, of which there are some:
-    /// what refers to one of them by name may mean any of them.
+    /// Whether each of the base's is the same as each of the head's, and there are some: a
+    /// reference by name may mean any of them.
     fn are_all_same(&mut self, base: &[Place], head: &[Place]) -> bool {
         !base.is_empty()
             && !head.is_empty()
@@ -215,7 +216,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
         differs.map(|name| format!("the variable `{name}`"))
     }
 
-    /// Whether each of the one has one that is the same among the others.
+    /// Whether each of the base's has an equal one among the head's.
     fn are_same(&mut self, base: Vec<Place>, mut head: Vec<Place>) -> bool {
         base.len() == head.len()
             && base.into_iter().all(|one| {
@@ -247,8 +248,8 @@ impl<'a, 'd> Comparison<'a, 'd> {
         true
     }
 
-    /// Whether two places hold no variables, or ones of the same names that can be each
-    /// other's; `assumed` are those that are from now on.
+    /// Whether two places have no variables, or ones with the same names that can
+    /// correspond; `assumed` are those that do from now on.
     fn are_no_other_variables(
         &self,
         (base, head): (Place, Place),
@@ -287,7 +288,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
         })
     }
 
-    /// The parts that have to be the same, too, for two to be; `None` if they differ.
+    /// The parts that also have to be the same for two parts to be the same; `None` if they differ.
     fn depends_on(&self, places: (Place, Place)) -> Option<Vec<(Place, Place)>> {
         let base = self.sides.base.content(places.0)?;
         let head = self.sides.head.content(places.1)?;

@@ -1,17 +1,17 @@
-//! Which functions of the two sides are each other's although linkers know them by different
-//! names.
+//! Which functions of the two sides correspond to each other although their mangled names
+//! differ.
 //!
-//! A hash in the name of a function stands for its package's version and path, and for those
-//! of the packages that this depends on. Where such a thing changes, all names do. Functions
-//! that people write alike are told apart by what they do, since a generic function is
-//! written the same whatever it was made for: first by their own bytes and relocations, then
-//! by what these refer to, and so on until nothing more is told apart (partition refinement:
-//! R. Paige and R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16,
-//! 1987). Functions may refer to each other in circles. Those that differ are paired by who
-//! refers to them: what two paired functions call at the same place is a pair, too.
+//! A hash in the name of a function depends on its package's version and path, and on those
+//! of its dependencies. If one of these changes, all names do. Functions with the same
+//! demangled name are distinguished by what they do, since instances of a generic function
+//! may have the same one: first by their own bytes and relocations, then by what these refer
+//! to, and so on until nothing more can be distinguished (partition refinement: R. Paige and
+//! R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16, 1987).
+//! Functions may refer to each other in cycles. Those that differ are paired by what refers
+//! to them: what two paired functions call at the same place is a pair, too.
 //!
-//! What is found here is compared like any functions of one name, with all that the names
-//! mean. So a wrong guess makes functions differ that do not, and never the reverse.
+//! Pairs found here are compared like any functions with the same name. So a wrong guess
+//! makes equal functions differ, and never the reverse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,15 +20,15 @@ use super::comparison::{Meaning, Objects, Place, Renamed};
 use super::object_file::shown;
 use crate::model::side::{Pair, Side};
 
-/// How often functions are paired that differ, at most.
+/// The maximum number of rounds of pairing functions that differ.
 const MOST_PASSES: usize = 20;
 
-/// The most constants of a function that are searched for what they refer to.
+/// The maximum number of constants of a function whose references are searched.
 const MOST_CONSTANTS: usize = 1000;
 
-/// Names for the functions that have other names on the other side, each shared with their
-/// counterparts there. `others` are the names in the files that both sides have: what these
-/// call is called so on both.
+/// Common names for functions and their counterparts with other names on the other side.
+/// `others` are the names in the files that both sides have; what these refer to has the
+/// same name on both.
 pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) -> Pair<Renamed> {
     let mut graphs = Pair::both(|side| Graph::new(sides[side], sides[side.other()], others));
     if Side::BOTH.into_iter().any(|side| graphs[side].names.is_empty()) {
@@ -72,11 +72,11 @@ struct Graph<'o> {
 /// The name of a function that the other side lacks.
 struct Name<'o> {
     name: &'o str,
-    /// How people write it, with the crate that it was compiled with.
+    /// A hash of its demangled name and of the crate with which it was compiled.
     written: u64,
     /// Its definitions.
     nodes: Vec<usize>,
-    /// The number of the pair that it belongs to whatever it does.
+    /// The number of its pair, if it is paired regardless of what it does.
     pair: Option<usize>,
     /// Whether a function of the other side does the same.
     is_matched: bool,
@@ -84,7 +84,7 @@ struct Name<'o> {
 
 /// A function or a constant.
 struct Node {
-    /// What it is itself.
+    /// A hash of its own content.
     own: u64,
     /// What it refers to, in order.
     references: Vec<To>,
@@ -103,7 +103,7 @@ impl<'o> Graph<'o> {
         };
         let mut own: Vec<_> =
             objects.functions.iter().filter(|(name, _)| is_own(name.as_str())).collect();
-        // As they are in the files, which pairs in order, too.
+        // In the order of the files, which are paired in order, too.
         own.sort_unstable_by_key(|(name, all)| {
             (all.first().map(|((file, piece), _)| (*file, piece.rank())), *name)
         });
@@ -126,7 +126,7 @@ impl<'o> Graph<'o> {
         }
     }
 
-    /// How a function is written that no function of the other side is the same as.
+    /// The hashed name of a function without an equal one on the other side.
     fn unmatched(&self, name: usize) -> Option<u64> {
         let name = &self.names[name];
         (!name.is_matched).then_some(name.written)
@@ -152,7 +152,7 @@ impl<'o> Graph<'o> {
         callees
     }
 
-    /// What a function is itself.
+    /// The hashes of a function's own content.
     fn own(&self, name: usize) -> Vec<u64> {
         self.names[name].nodes.iter().map(|node| self.nodes[*node].own).collect()
     }
@@ -160,7 +160,7 @@ impl<'o> Graph<'o> {
     fn renamed(&self, colours: &[usize]) -> Renamed {
         let names = self.names.iter().zip(colours);
         let renamed = names.map(|(name, colour)| {
-            // No name that a linker knows is written so.
+            // No mangled name has this form.
             let new = format!("{} {:016x} {colour}", shown(name.name), name.written);
             (name.name.to_owned(), new)
         });
@@ -228,7 +228,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The nodes and names of both sides in one row: the nodes of a side, then its names.
+/// The nodes and names of both sides in one sequence: the nodes of a side, then its names.
 struct Parts {
     /// Where those of each side begin.
     nodes: Pair<usize>,
@@ -238,7 +238,7 @@ struct Parts {
     users: Links,
 }
 
-/// For each of some parts, others.
+/// Links from parts to others.
 struct Links {
     ends: Vec<usize>,
     all: Vec<usize>,
@@ -259,7 +259,7 @@ impl Links {
         &self.all[begin..self.ends[part]]
     }
 
-    /// The same from the other end.
+    /// The reversed links.
     fn reversed(&self) -> Self {
         let mut all: Vec<(usize, usize)> = Vec::with_capacity(self.all.len());
         for part in 0..self.ends.len() {
@@ -295,8 +295,8 @@ impl Parts {
         Parts { nodes, names, references, users }
     }
 
-    /// What can be told apart on both sides at once: a number for each name, the same for
-    /// those that can't be.
+    /// Distinguishes what can be distinguished, on both sides together: a number for each
+    /// name, equal for those that can't be distinguished.
     fn refined(&self, graphs: &Pair<Graph<'_>>) -> Pair<Vec<usize>> {
         let count = self.references.ends.len();
         let (mut is_name, mut is_paired) = (vec![false; count], vec![false; count]);
@@ -313,8 +313,8 @@ impl Parts {
             }
         }
         let mut colours = Colours::new(own);
-        // What may have to be told from others of its colour: those of which none of the
-        // references was told from others lately are as they were.
+        // The parts that may have to be distinguished from others of their colour. Those
+        // without a newly distinguished reference have not changed.
         let mut open: Vec<usize> = (0..count).filter(|part| !is_paired[*part]).collect();
         while !open.is_empty() {
             let told = open.iter().map(|part| {
@@ -340,15 +340,15 @@ impl Parts {
     }
 }
 
-/// Numbers that tell parts apart.
+/// Numbers that distinguish parts.
 struct Colours {
     of: Vec<usize>,
-    /// How many parts have each.
+    /// The number of parts with each of them.
     counts: Vec<usize>,
 }
 
 impl Colours {
-    /// Parts are told apart by what they are themselves.
+    /// Distinguishes parts by their own content.
     fn new(own: Vec<u64>) -> Self {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut counts = Vec::new();
@@ -363,16 +363,15 @@ impl Colours {
         Colours { of: of.collect(), counts }
     }
 
-    /// Tells parts apart, of each of which its colour is given and what now tells it from the
-    /// others of that; the others of a colour are none of these. Returns those of another
-    /// colour than before.
+    /// Splits colours: for each part, its colour is given and what distinguishes it now; the
+    /// other parts of a colour keep it. Returns the parts whose colour has changed.
     fn tell_apart(&mut self, mut parts: Vec<(usize, u64, usize)>) -> Vec<usize> {
         parts.sort_unstable();
         let mut changed = Vec::new();
         for same in parts.chunk_by(|one, other| one.0 == other.0) {
             let colour = same[0].0;
             let groups: Vec<_> = same.chunk_by(|one, other| one.1 == other.1).collect();
-            // Most keep their colour, so that little has to be looked at again.
+            // Most keep their colour, so that little has to be checked again.
             let largest = (0..groups.len()).max_by_key(|group| groups[*group].len());
             let keeps = largest.filter(|_| same.len() == self.counts[colour]);
             for (_, group) in groups.iter().enumerate().filter(|(at, _)| Some(*at) != keeps) {
@@ -392,7 +391,7 @@ impl Colours {
 /// Pairs of functions, by their numbers in the graphs.
 type Pairs = Vec<Pair<usize>>;
 
-/// Pairs functions without a counterpart of which each side has one under a key.
+/// Pairs functions without a counterpart if each side has exactly one for a key.
 fn pair_off(
     graphs: &mut Pair<Graph<'_>>,
     pairs: &mut Pairs,
@@ -405,8 +404,8 @@ fn pair_off(
     }
 }
 
-/// Pairs functions without a counterpart that are written alike and to which two of a pair
-/// refer at the same place, in the same code.
+/// Pairs functions without a counterpart that have the same demangled name and to which
+/// both functions of a pair refer at the same place, in the same code.
 fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
     let mut seen = HashSet::new();
     let mut done = 0;
@@ -439,8 +438,8 @@ fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
     }
 }
 
-/// Pairs functions without a counterpart that are written alike and to which two of a pair
-/// refer, where both refer to as many, in their order.
+/// Pairs functions without a counterpart that have the same demangled name and to which
+/// both functions of a pair refer, in order, if both refer to the same number of them.
 fn pair_other_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
     let mut done = 0;
     while let Some(callers) = pairs.get(done) {
@@ -455,8 +454,8 @@ fn pair_other_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
     }
 }
 
-/// Pairs functions without a counterpart that are written alike, where both sides have as
-/// many, in their order.
+/// Pairs functions without a counterpart that have the same demangled name, in order, if
+/// both sides have the same number of them.
 fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
     let all = by_key(graphs, |graph, name| graph.unmatched(name));
     pair_each(graphs, pairs, all);

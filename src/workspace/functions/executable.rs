@@ -7,12 +7,12 @@ use object::{LittleEndian, Object, ObjectSymbol};
 
 use super::object_file::{is_function, name_of};
 
-/// What an executable says of itself.
+/// What an executable contains about itself.
 #[derive(Debug, Default)]
 pub(super) struct Executable {
-    /// Where it begins; none where it is of a form that is not known.
+    /// Where it begins; `None` if its format is unknown.
     pub(super) entry: Option<u64>,
-    /// Where its functions are; empty where it was stripped.
+    /// The addresses of its functions; empty if it was stripped.
     pub(super) functions: BTreeMap<String, Vec<u64>>,
 }
 

@@ -1,12 +1,12 @@
-//! Which two commits are compared: the rules by which BASE is found.
+//! Which two commits to compare: the rules by which the base is found.
 
 use git2::{ErrorCode, Oid, Repository};
 
 use super::{Error, Repo};
 use crate::model::revision::{Origin, Revision, Rule, Sides};
 
-/// The variables in which continuous integration names a pull request's
-/// target branch.
+/// The environment variables in which CI systems name a pull request's target
+/// branch.
 pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
 
 /// The bases tried when none is named.
@@ -23,7 +23,7 @@ impl Origin {
     }
 }
 
-/// What is asked for.
+/// The request for two commits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BaseRequest {
     /// BASE on the command line.
@@ -32,12 +32,12 @@ pub(crate) struct BaseRequest {
     pub(crate) configured: Option<String>,
     /// The value of each of [`VARIABLES`] that is set.
     pub(crate) variables: Vec<(&'static str, String)>,
-    /// The head, when it is not HEAD.
+    /// The head, if it is not HEAD.
     pub(crate) head: Option<String>,
-    /// The base where the head lies on BASE: a branch that is pushed is compared
-    /// with what its remote has of it.
+    /// The base to use if the head is an ancestor of BASE: a branch that is
+    /// pushed is compared with its state on the remote.
     pub(crate) instead: Option<String>,
-    /// Take BASE itself, not the merge-base.
+    /// Use BASE itself, not the merge-base.
     pub(crate) exact: bool,
     /// The head is the working tree.
     pub(crate) dirty: bool,
@@ -49,8 +49,8 @@ impl Repo {
     /// Finds the two commits.
     ///
     /// # Errors
-    /// When a name leads nowhere, or the two have no commit in common that
-    /// this clone holds.
+    /// If a name can't be resolved, or the two have no common ancestor in this
+    /// clone.
     pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
         let head = self.head(request)?;
         if request.aa {
@@ -86,8 +86,8 @@ impl Repo {
         Ok(Sides { base, head, rule, origin, repository, head_is_base, base_is_guessed: false })
     }
 
-    /// The sides of a merge commit that CI made for a BASE which this clone
-    /// does not hold ([`Repo::base_tip`] has checked that it is one).
+    /// The sides of a merge commit that CI made for a BASE that this clone does
+    /// not have. [`Repo::base_tip`] has checked that it is one.
     fn merge_ref(&self, request: &BaseRequest, head: Revision, id: Oid) -> Result<Sides, Error> {
         let failed = Error::git("read the first parent of", head.commit.clone());
         let parent = self.commit(id)?.parent_id(0).map_err(failed)?;
@@ -115,7 +115,7 @@ impl Repo {
     /// The commit of a name, or that of HEAD.
     ///
     /// # Errors
-    /// When the name leads nowhere, or HEAD has no commit yet.
+    /// If the name can't be resolved, or HEAD has no commit yet.
     pub(crate) fn at(&self, rev: Option<&str>) -> Result<Revision, Error> {
         let name = rev.unwrap_or("HEAD").to_owned();
         let commit = match self.find(&name)? {
@@ -130,8 +130,8 @@ impl Repo {
         self.revision(name, commit)
     }
 
-    /// The commit that BASE names. `None` when it names none in this clone,
-    /// but the head is the merge ref that CI made for it.
+    /// The commit of BASE. `None` if this clone does not have it, but the head
+    /// is the merge ref that CI made for it.
     fn base_tip(
         &self,
         request: &BaseRequest,
@@ -170,7 +170,7 @@ impl Repo {
         head_name: &str,
         head: Oid,
     ) -> Result<(Oid, Rule), Error> {
-        // Walking a long history is slow: once is enough in most cases.
+        // Walking a long history is slow, and once is enough in most cases.
         let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
         if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
@@ -191,8 +191,8 @@ impl Repo {
         }
     }
 
-    /// Whether `commit` is `tip` or one of its ancestors, as far as this
-    /// clone's history goes.
+    /// Whether `commit` is `tip` or one of its ancestors, in the history that
+    /// this clone has.
     pub(super) fn is_on(&self, commit: Oid, tip: Oid) -> Result<bool, Error> {
         if commit == tip {
             return Ok(true);
@@ -204,8 +204,8 @@ impl Repo {
         }
     }
 
-    /// The commit of a name: a local branch, a branch of `origin`, anything
-    /// else that git understands, in this order.
+    /// The commit of a name, tried in this order: a local branch, a branch of
+    /// `origin`, anything else that git understands.
     fn find(&self, name: &str) -> Result<Option<Oid>, Error> {
         let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
         // HEAD is not the name of a branch, and `origin/HEAD` is another commit.
@@ -219,8 +219,8 @@ impl Repo {
                 let commit = object.peel_to_commit().map_err(Error::git("read", name))?;
                 Ok(Some(commit.id()))
             }
-            // libgit2's code for a name that it does not know differs with the form of
-            // the name, so every failure counts as that.
+            // libgit2's error code for an unknown name depends on the form of the
+            // name, so every failure counts as that.
             Err(_) => Ok(None),
         }
     }
@@ -259,7 +259,7 @@ fn branch_name(head: git2::Reference<'_>) -> Option<String> {
     name.flatten()
 }
 
-/// The commit that HEAD of `repository` names.
+/// The commit of HEAD in `repository`.
 pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
     let head = repository.head().map_err(|error| match error.code() {
         ErrorCode::UnbornBranch | ErrorCode::NotFound => Error::Unborn,

@@ -11,28 +11,28 @@ use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
 use crate::exec::system::{HAS_PLAIN_LINE_ENDS, stamp};
 
-/// How a pointer of git-lfs begins: a file that stands for another one.
+/// The beginning of a git-lfs pointer, a file that represents another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
 
-/// The longest pointer, bytes.
+/// The maximum size of a pointer, bytes.
 const LONGEST: u64 = 1024;
 
-/// The files of a worktree that the user's filters are about.
+/// The files of a worktree to which the user's filters apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filtered {
-    /// Those that lie there as git has them, and have to pass through a filter.
+    /// Those with their content from git, which still have to pass through a filter.
     pub(crate) raw: Vec<PathBuf>,
-    /// Those that git-lfs manages.
+    /// Those managed by git-lfs.
     pub(crate) lfs: Vec<PathBuf>,
     /// Where the clone keeps the contents of files of git-lfs.
     pub(crate) storage: PathBuf,
-    /// The filters, as `-c` of git takes them.
+    /// The filters, as arguments of git's `-c`.
     pub(crate) settings: Vec<String>,
 }
 
 impl Store {
-    /// The filtered files of the worktree at `path`, which `revision` was
-    /// checked out into.
+    /// The filtered files of the worktree at `path`, in which `revision` is
+    /// checked out.
     pub(crate) fn filtered(
         &self,
         user: &Repo,
@@ -58,12 +58,12 @@ impl Store {
             if filter == "lfs" {
                 let is_pointer = Pointer::read(&path.join(&file)).is_some();
                 filtered.lfs.push(file.clone());
-                // Replaced from what the clone has: git-lfs itself would fetch.
+                // Replaced by content in the clone, since git-lfs itself would fetch.
                 if is_pointer {
                     continue;
                 }
             }
-            // The snapshot of a dirty tree holds changed files as they lay there.
+            // The snapshot of a dirty tree has the unfiltered content of changed files.
             let is_kept = || head.get_path(&file).is_ok_and(|kept| kept.id() == entry.id);
             if !known.contains(filter) || (revision.dirty && !is_kept()) {
                 continue;
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Makes libgit2 trust the index of the worktree at `path`, which was just written: it
-    /// compares the contents of files that are as young as the index, and filters have
+    /// compares the contents of files that are as new as the index, and filters have
     /// changed those.
     pub(crate) fn settle(&self, path: &Path) -> Result<(), Error> {
         let failed = Error::git("open", path.display().to_string());
@@ -85,9 +85,9 @@ impl Store {
         super::times::settle(&index)
     }
 
-    /// Notes in the index of the worktree at `path` that the `files` are as they should be,
-    /// although they hold what their blobs only stand for. As [`Store::settle`] does, makes
-    /// libgit2 trust the index.
+    /// Notes in the index of the worktree at `path` that the `files` are correct, although
+    /// their blobs are only pointers. Like [`Store::settle`], makes libgit2 trust the
+    /// index.
     pub(crate) fn accept(&self, path: &Path, files: &[PathBuf]) -> Result<(), Error> {
         let failed = || Error::git("write the index of", path.display().to_string());
         let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
@@ -105,12 +105,12 @@ impl Store {
     }
 }
 
-/// Whether libgit2 would write some files of a tree otherwise than git has them: with other
-/// line ends, or with the name of the blob for `$Id$`. To have it look that up for every file
-/// takes as long as all the rest of a checkout. The tree has `entries`, and is checked out
-/// into `worktree`.
+/// Whether libgit2 would change some files of a tree when it writes them: with other line
+/// endings, or with the name of the blob for `$Id$`. Looking that up for every file takes as
+/// long as the rest of a checkout. The tree has `entries`, and is checked out into
+/// `worktree`.
 pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[TreeEntry]) -> bool {
-    // Elsewhere there are more places for attributes, and other line ends.
+    // Other systems have more places for attributes, and other line endings.
     if !HAS_PLAIN_LINE_ENDS {
         return true;
     }
@@ -137,7 +137,7 @@ pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[Tree
         })
 }
 
-/// Whether an entry of a tree gives attributes to those around it.
+/// Whether an entry of a tree is a file of attributes.
 pub(super) fn is_attributes(entry: &TreeEntry) -> bool {
     let name = entry.path.file_name().unwrap_or_default();
     name.eq_ignore_ascii_case(".gitattributes")
@@ -201,7 +201,7 @@ fn is_blob(file: &Path, blob: Oid, size: u64) -> bool {
         && Oid::hash_file(ObjectType::Blob, file).is_ok_and(|id| id == blob)
 }
 
-/// What a pointer says of the file that it stands for.
+/// What a pointer contains about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     /// The SHA-256 of that file, in hexadecimal.

@@ -1,4 +1,4 @@
-//! Where git looks for hooks, and what it tells a pre-push hook.
+//! Where git looks for hooks, and what it passes to a pre-push hook.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub struct Push {
     pub commit: String,
     /// The branch's name on the other side, without `refs/heads/`.
     pub remote_branch: String,
-    /// The commit that the remote's branch has now; none of a new branch.
+    /// The current commit of the remote's branch; `None` for a new branch.
     pub remote_commit: Option<String>,
 }
 

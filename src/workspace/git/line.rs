@@ -1,4 +1,4 @@
-//! Which commits came before a commit, and which lie between two.
+//! The commits before a commit, and between two commits.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub enum Parents {
     All,
 }
 
-/// A commit, as people know it.
+/// A commit, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its name, in hexadecimal.
@@ -40,7 +40,7 @@ pub(crate) struct Node {
 
 impl Repo {
     /// A commit and those before it, newest first, at most `limit` of them. In a shallow
-    /// clone they end where it was cut off.
+    /// clone, they end where it is cut off.
     ///
     /// # Errors
     /// When a commit can't be read.
@@ -72,7 +72,7 @@ impl Repo {
         Ok(self.first_parent(oid(commit)?)?.map(|id| id.to_string()))
     }
 
-    /// Whether the clone's history was cut off.
+    /// Whether the clone is shallow.
     pub(crate) fn is_shallow(&self) -> bool {
         self.inner.is_shallow()
     }
@@ -145,7 +145,7 @@ impl Repo {
     }
 
     fn first_parent(&self, id: Oid) -> Result<Option<Oid>, Error> {
-        // Where a shallow clone was cut off, libgit2 names no parents.
+        // Where a shallow clone is cut off, libgit2 returns no parents.
         Ok(self.commit(id)?.parent_ids().next())
     }
 

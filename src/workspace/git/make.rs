@@ -1,4 +1,4 @@
-//! Makes a small repository from scratch, for the demo.
+//! Creates a small repository from scratch, for the demo.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature, Time};
 
 use super::Error;
 
-/// A repository in the making.
+/// A repository that is being created.
 pub struct Maker {
     inner: Repository,
 }
@@ -24,7 +24,7 @@ impl Maker {
         Ok(Maker { inner })
     }
 
-    /// Commits everything that lies in the folder.
+    /// Commits everything in the folder.
     ///
     /// # Errors
     /// When it can't be written.
@@ -43,7 +43,7 @@ impl Maker {
         commit().map_err(Error::git("commit", message))
     }
 
-    /// Makes a branch at HEAD and stands on it.
+    /// Creates a branch at HEAD and switches to it.
     ///
     /// # Errors
     /// When it can't be written.

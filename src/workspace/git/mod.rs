@@ -1,5 +1,5 @@
-//! Two repositories: the user's, of which nothing is written but its notes (`notes`), and
-//! the private one in the cache, to which the worktrees belong (`worktree`).
+//! Two repositories: the user's, where only notes are written (`notes`), and the private
+//! one in the cache, to which the worktrees belong (`worktree`).
 
 pub(crate) mod base;
 pub mod filters;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::error::FileError;
 use crate::model::revision::Revision;
 
-/// An error of libgit2's, of which only the message is shown: its own `Display` adds the
+/// An error of libgit2 that is displayed as its message only; its own `Display` adds the
 /// error's class and code.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.message())]
@@ -31,12 +31,12 @@ pub struct LibgitError(git2::Error);
 /// What went wrong with git.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// libgit2 refused.
+    /// libgit2 reported an error.
     #[error("could not {verb} `{thing}`")]
     Git {
         /// What was tried.
         verb: &'static str,
-        /// On what.
+        /// What it was tried on.
         thing: String,
         /// The message of libgit2.
         source: LibgitError,
@@ -47,13 +47,13 @@ pub enum Error {
     /// There is no repository.
     #[error("`{}` is not inside a git repository", .0.display())]
     NoRepository(PathBuf),
-    /// The repository belongs to somebody else.
+    /// The repository belongs to another user.
     #[error("the repository at `{}` belongs to another user", .0.display())]
     NotOwned(PathBuf),
-    /// The repository has no files to look at.
+    /// The repository has no working tree.
     #[error("the repository at `{}` is bare", .0.display())]
     Bare(PathBuf),
-    /// libgit2 does not know the repository's format.
+    /// libgit2 does not support the repository's format.
     #[error("the repository at `{}` uses {what}, which libgit2 cannot read", .path.display())]
     Format {
         /// Its path.
@@ -61,26 +61,26 @@ pub enum Error {
         /// The format.
         what: &'static str,
     },
-    /// Git has no way to write this path down.
+    /// Git can't represent this path.
     #[error("the path of the repository contains a line break: `{}`", .0.display())]
     LineEnd(PathBuf),
     /// HEAD has no commit yet.
     #[error("the repository has no commits yet")]
     Unborn,
-    /// A name of nothing in this clone.
+    /// A name that this clone does not have.
     #[error("unknown revision `{name}`{origin}")]
     Unknown {
         /// The name.
         name: String,
-        /// Where the name came from, as text that follows the name.
+        /// Where the name came from, as text after the name.
         origin: String,
-        /// Whether the history was cut off.
+        /// Whether the clone is shallow.
         shallow: bool,
     },
-    /// No name was given and none of the usual ones exists.
+    /// No name was given, and none of the defaults exists.
     #[error("no base given, and none of {0} exists")]
     NoBase(String),
-    /// The two have no commit in common.
+    /// The two have no common ancestor.
     #[error("`{base}` and `{head}` have no common ancestor")]
     Unrelated {
         /// The base as named.
@@ -88,7 +88,7 @@ pub enum Error {
         /// The head as named.
         head: String,
     },
-    /// The two may have a commit in common, but this clone does not hold it.
+    /// The two may have a common ancestor that this shallow clone does not have.
     #[error("this shallow clone does not contain the merge-base of `{base}` and `{head}`")]
     Shallow {
         /// The base as named.
@@ -96,7 +96,7 @@ pub enum Error {
         /// The head as named.
         head: String,
     },
-    /// All work is uncommitted.
+    /// All changes are uncommitted.
     #[error("HEAD is the merge-base with `{base}`, and {files} changed in the working tree")]
     OnlyUncommitted {
         /// The base as named.
@@ -104,7 +104,7 @@ pub enum Error {
         /// How many files, in words.
         files: String,
     },
-    /// A commit should be an ancestor of another one, and is not.
+    /// A commit is not an ancestor of another one, as it should be.
     #[error("`{good}` is not an ancestor of `{bad}`")]
     NotAncestor {
         /// The one that should be.
@@ -114,12 +114,12 @@ pub enum Error {
         /// Whether the history was cut off.
         shallow: bool,
     },
-    /// An ancestor that the first parents do not lead to.
+    /// An ancestor that can't be reached by first parents.
     #[error("the first parents of `{bad}` do not lead to `{good}`")]
     OffTheLine {
         /// The ancestor.
         good: String,
-        /// Where the walk began.
+        /// The start of the walk.
         bad: String,
     },
     /// A note is too large to be read.
@@ -129,10 +129,10 @@ pub enum Error {
         commit: String,
         /// The reference of the notes.
         reference: &'static str,
-        /// What is allowed.
+        /// The maximum size.
         limit: usize,
     },
-    /// Others kept writing, or a lock was left behind.
+    /// Other processes kept writing, or a lock was left behind.
     #[error("could not write `{reference}`: others kept changing or locking it")]
     Contended {
         /// The reference.
@@ -140,7 +140,7 @@ pub enum Error {
         /// The lock's file.
         lock: PathBuf,
     },
-    /// Files that a partial clone left out.
+    /// Files are missing in a partial clone.
     #[error("this partial clone lacks {count} {} of `{rev}`", if *count == 1 { "object" } else { "objects" })]
     Partial {
         /// The commit as named.
@@ -148,11 +148,11 @@ pub enum Error {
         /// How many objects.
         count: usize,
     },
-    /// A submodule lies where git would not check it out, either.
+    /// A submodule is at a place where git would not check it out, either.
     #[error("the submodule `{}` is outside the repository, or behind a symbolic link",
         .0.display())]
     OddSubmodule(PathBuf),
-    /// A submodule whose commit the clone does not have.
+    /// The clone does not have the commit of a submodule.
     #[error("the clone does not contain commit {commit} of the submodule `{path}`")]
     Submodule {
         /// Its path.
@@ -170,7 +170,7 @@ impl Error {
                 let path = quoted(&path.to_string_lossy());
                 return Some(format!("`git config --global --add safe.directory {path}`"));
             }
-            // Git would take it for an option.
+            // Git would treat it as an option.
             Error::Unknown { name, .. } if name.starts_with('-') => {
                 "choose another base: `cargo cbdr compare BASE`"
             }
@@ -262,12 +262,12 @@ impl Error {
     }
 }
 
-/// A word quoted for a shell: people paste hints.
+/// A word quoted for a shell, since people paste hints.
 fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
 
-/// The first ten digits of a commit's id, as it is shown to people.
+/// The first ten digits of a commit's id, for display.
 pub fn abbreviated(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
@@ -279,10 +279,10 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Opens the repository that `inside` is in, whatever `GIT_DIR` says.
+    /// Opens the repository around `inside`, regardless of `GIT_DIR`.
     ///
     /// # Errors
-    /// When there is none, or none that libgit2 can and may read.
+    /// If there is none, or none that libgit2 can and may read.
     pub fn discover(inside: &Path) -> Result<Self, Error> {
         let inner = git2::Repository::discover(inside).map_err(|source| match source.code() {
             git2::ErrorCode::NotFound => Error::NoRepository(inside.to_owned()),
@@ -301,7 +301,7 @@ impl Repo {
         &self.root
     }
 
-    /// The names of its branches and tags, those of its remotes included.
+    /// The names of its branches and tags, including remote ones.
     pub(crate) fn names(&self) -> Vec<String> {
         let Ok(references) = self.inner.references() else { return Vec::new() };
         let names = references.flatten().filter(|reference| {
@@ -323,18 +323,18 @@ impl Repo {
         name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Which files of the working tree differ from HEAD, untracked ones
-    /// included, ignored ones not. The index is left as it is.
+    /// The number of files in the working tree that differ from HEAD, including
+    /// untracked ones, without ignored ones. The index is not changed.
     ///
     /// # Errors
-    /// When the working tree can't be read.
+    /// If the working tree can't be read.
     pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
         Ok(snapshot::changes(&self.inner)?.len())
     }
 }
 
-/// The folder that belongs to another user according to libgit2, which has to be named as
-/// safe; it need not be the one that libgit2 was asked for.
+/// The folder that belongs to another user according to libgit2 and has to be declared
+/// safe; it may differ from the one that was opened.
 fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
     let named = source.message().split('\'').nth(1).filter(|path| path.starts_with('/'));
     named.map_or(inside.to_owned(), |path| match path.trim_end_matches('/') {
@@ -343,19 +343,19 @@ fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
     })
 }
 
-/// Whether libgit2 was not allowed to look for the user's configuration.
+/// Whether libgit2 had no permission to search for the user's configuration.
 fn is_about_home(source: &git2::Error) -> bool {
     let message = source.message();
     let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| message.ends_with(name));
     message.starts_with("failed to stat '") && is_config
 }
 
-/// The error for a repository that libgit2 refuses: its message names the setting that it
-/// does not know.
+/// The error for a repository that libgit2 rejects: its message names the unknown
+/// setting.
 fn refused(path: &Path, source: git2::Error) -> Error {
     let what = ["objectformat", "refstorage", "partialclone"];
     let words = ["SHA-256 object names", "the reftable format", "a partial clone"];
-    // It says `unknown object format`, but `extensions.refstorage`.
+    // The messages are `unknown object format`, but `extensions.refstorage`.
     let message = source.message().to_lowercase().replace(' ', "");
     let named = what.iter().position(|key| message.contains(key));
     match named {

@@ -1,10 +1,10 @@
 //! The notes under `refs/notes/cbdr`: lines of text that belong to a commit
 //! and travel with the repository.
 //!
-//! A note is a set of lines; writers only add to it. A writer makes a new commit of the
-//! notes on top of the one that it read, and moves the reference from the one to the
-//! other only if it has not moved meanwhile; otherwise it begins again. So no writer loses
-//! a line, however many there are.
+//! A note is a set of lines; writers only add to it. A writer creates a new commit of the
+//! notes on top of the one that it read, and updates the reference only if it has not
+//! changed in the meantime; otherwise it starts again. So no line is lost, however many
+//! writers there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,18 +19,18 @@ mod tests;
 /// The reference of the notes.
 pub(crate) const REFERENCE: &str = "refs/notes/cbdr";
 
-/// How large a note may be, bytes: notes of others are read, too.
+/// The maximum size of a note, bytes: notes of others are read, too.
 pub(crate) const MAX_NOTE: usize = 16 << 20;
 
-/// How many notes are read at most, and how many folders of them: as many as two levels
-/// can have.
+/// The maximum number of notes to read, and of their folders: as many as two levels can
+/// have.
 const MAX_NOTES: usize = 1_000_000;
 const MAX_FOLDERS: usize = 1 + 256 + 65_536;
 
-/// How often a writer begins again before it gives up.
+/// The number of attempts of a writer.
 const ATTEMPTS: u64 = 500;
 
-/// The notes as they were at one moment.
+/// The notes at one moment.
 pub(crate) struct Notes<'a> {
     inner: &'a Repository,
     tree: Option<Tree<'a>>,
@@ -39,17 +39,17 @@ pub(crate) struct Notes<'a> {
 /// What a merge of notes changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// How many lines were new here.
+    /// The number of new lines.
     pub lines: usize,
-    /// How many notes were left as they are, because they are too large.
+    /// The number of notes that were left unchanged because they are too large.
     pub skipped: usize,
 }
 
 impl Repo {
-    /// The notes as they are now.
+    /// The current notes.
     ///
     /// # Errors
-    /// When they can't be read.
+    /// If they can't be read.
     pub(crate) fn notes(&self) -> Result<Notes<'_>, Error> {
         self.notes_at(self.reference(REFERENCE)?)
     }
@@ -59,10 +59,10 @@ impl Repo {
         Ok(Notes { inner: &self.inner, tree: tree.transpose()? })
     }
 
-    /// The commit of a reference, in hexadecimal, if it is there.
+    /// The commit of a reference, in hexadecimal, if it exists.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be read.
     pub(crate) fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
         Ok(self.reference(reference)?.map(|id| id.to_string()))
     }
@@ -75,11 +75,11 @@ impl Repo {
         }
     }
 
-    /// Adds lines to the notes of commits. `message` is that of the notes' own
-    /// commit.
+    /// Adds lines to the notes of commits. `message` is the message of the
+    /// notes' commit.
     ///
     /// # Errors
-    /// When the notes can't be written.
+    /// If the notes can't be written.
     pub(crate) fn add_lines(&self, lines: &[(String, String)], message: &str) -> Result<(), Error> {
         let mut added: BTreeMap<String, String> = BTreeMap::new();
         for (commit, line) in lines {
@@ -114,7 +114,7 @@ impl Repo {
             return Ok(Merged::default());
         }
         let is_behind = ours.is_none_or(|ours| self.is_on(ours, theirs).unwrap_or(false));
-        // Another writer may have removed lines of ours.
+        // Another writer may have removed some of our lines.
         if is_behind
             && let Some(news) = self.news(ours, theirs)?
             && self.advance(ours, theirs, "Take the notes of a remote")?
@@ -151,8 +151,8 @@ impl Repo {
         Ok(merged)
     }
 
-    /// How many lines the notes at `theirs` add to those at `ours`; `None` when they lack
-    /// one of ours.
+    /// What the notes at `theirs` add to those at `ours`; `None` if they lack one of our
+    /// lines.
     fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
         let (ours, theirs) = (self.notes_at(ours)?, self.notes_at(Some(theirs))?);
         let (known, others) = (ours.blobs()?, theirs.blobs()?);
@@ -181,8 +181,8 @@ impl Repo {
         }
     }
 
-    /// Makes a new commit of the notes with the blobs that `change` returns, on top of the
-    /// present one and of `theirs`, and tries again as long as another writer was faster.
+    /// Creates a new commit of the notes with the blobs that `change` returns, on top of
+    /// the current one and of `theirs`; retries as long as another writer is faster.
     fn write(
         &self,
         message: &str,
@@ -215,7 +215,7 @@ impl Repo {
         Err(Error::Contended { reference: REFERENCE, lock })
     }
 
-    /// Moves the reference from `tip` to `new`, or makes it; false when it is no longer at
+    /// Moves the reference from `tip` to `new`, or creates it; false if it is no longer at
     /// `tip`, or another writer holds its lock.
     fn advance(&self, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
         let moved = match tip {
@@ -268,16 +268,16 @@ fn add_missing(text: &mut Vec<u8>, other: &[u8]) -> usize {
 }
 
 impl Notes<'_> {
-    /// The note of a commit; empty where there is none.
+    /// The note of a commit; empty if there is none.
     ///
     /// # Errors
-    /// When the note is too large or can't be read.
+    /// If the note is too large or can't be read.
     pub(crate) fn text(&self, commit: &str) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
         let mut trees: Vec<Tree<'_>> = self.tree.iter().cloned().collect();
         let mut depth = 0;
-        // Git spreads many notes over folders named after the first letters
-        // of the commits, and mixes the depths when their number changes.
+        // Git distributes many notes over folders named after the first letters
+        // of the commits, and mixes depths when their number changes.
         while let Some(tree) = trees.pop() {
             let rest = &commit[depth..];
             if let Some(entry) = tree.get_name(rest).filter(|e| e.kind() == Some(ObjectType::Blob))
@@ -314,15 +314,15 @@ impl Notes<'_> {
         self.inner.find_tree(id).map_err(Error::git("read", REFERENCE))
     }
 
-    /// The commits that have a note, in the order of their names.
+    /// The commits that have a note, sorted.
     ///
     /// # Errors
-    /// When the notes can't be read.
+    /// If the notes can't be read.
     pub(crate) fn commits(&self) -> Result<Vec<String>, Error> {
         Ok(self.blobs()?.into_keys().collect())
     }
 
-    /// The note of each commit; one of them where a commit has several.
+    /// The note of each commit; one of them if a commit has several.
     fn blobs(&self) -> Result<BTreeMap<String, Oid>, Error> {
         let mut found = BTreeMap::new();
         let mut left: Vec<(String, Tree<'_>)> =
@@ -353,9 +353,9 @@ impl Notes<'_> {
         Ok(found)
     }
 
-    /// Writes the tree of these notes with new blobs for some commits: where the commit's
-    /// note is, or one folder deep. The first `depth` letters of the commits name the folder
-    /// of `tree`.
+    /// Writes the tree of these notes with new blobs for some commits: in the place of the
+    /// commit's note, or one folder deep. The first `depth` letters of the commits are the
+    /// folder of `tree`.
     fn with(
         &self,
         tree: Option<&Tree<'_>>,
@@ -367,7 +367,7 @@ impl Notes<'_> {
         let mut builder = self.inner.treebuilder(tree).map_err(failed())?;
         for group in blobs.chunk_by(|(one, _), (other, _)| one[..depth + 2] == other[..depth + 2]) {
             let folder = &group[0].0[depth..depth + 2];
-            // The last two letters name a note, even where another writer made a folder.
+            // The last two letters name a note, even if another writer created a folder.
             let is_folder = depth + 2 < group[0].0.len() && kind(folder) == Some(ObjectType::Tree);
             let is_here = |(commit, _): &&(String, Oid)| {
                 kind(&commit[depth..]) == Some(ObjectType::Blob) || !(is_folder || depth == 0)

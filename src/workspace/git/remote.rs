@@ -1,18 +1,18 @@
-//! The names of remotes, and the environment in which git talks to them.
+//! The names of remotes, and the environment for git commands that access them.
 
 use std::ffi::OsString;
 
 use super::base::oid;
 use super::{Error, Repo};
 
-/// The variables by which git tells its children which repository to use, whatever folder
-/// they are run in.
+/// The variables by which git makes its child processes use a repository, whatever folder
+/// they run in.
 const LOCAL: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_GRAFT_FILE \
     GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH \
     GIT_SHALLOW_FILE GIT_WORK_TREE";
 
-/// Settings for a git that talks to a remote: it runs none of the user's hooks
-/// and starts no work of its own behind our back.
+/// Settings for a git that accesses a remote: it runs none of the user's hooks
+/// and starts no background work.
 const PLAIN: [(&str, &str); 4] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -22,7 +22,7 @@ const PLAIN: [(&str, &str); 4] = [
 
 impl Repo {
     /// Splits a name into a remote and a name there: `upstream/main` is `main` of `upstream`
-    /// where there is such a remote; everything else is a name of `origin`.
+    /// if there is such a remote; everything else is a name of `origin`.
     pub(crate) fn remote_of(&self, name: &str) -> (String, String) {
         let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
         // A remote's name may itself have slashes.
@@ -35,16 +35,16 @@ impl Repo {
         ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
     }
 
-    /// Whether there is a remote of this name. Git would take any other name for a folder,
+    /// Whether there is a remote of this name. Git would treat any other name as a folder,
     /// which a branch may contain.
     pub(crate) fn has_remote(&self, name: &str) -> bool {
         self.inner.find_remote(name).is_ok()
     }
 
-    /// The commits at which the history of `names` was cut off, in hexadecimal.
+    /// The commits at which the history of `names` is cut off in a shallow clone, in hexadecimal.
     ///
     /// # Errors
-    /// When a name leads nowhere or the history can't be read.
+    /// If a name can't be resolved or the history can't be read.
     pub(crate) fn ends_of_history(&self, names: &[&str]) -> Result<Vec<String>, Error> {
         let path = self.common_dir().join("shallow");
         let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -63,7 +63,7 @@ impl Repo {
         Ok(ends)
     }
 
-    /// The remote that has what a partial clone left out, if this is one.
+    /// The remote with the objects that a partial clone lacks, if this is one.
     pub(crate) fn promisor(&self) -> Option<String> {
         let config = self.inner.config().ok()?;
         let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
@@ -83,23 +83,23 @@ impl Repo {
         matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
     }
 
-    /// Host and path of the remote `origin`, without scheme, user and password; of a folder
-    /// only its name. Empty without such a remote.
+    /// Host and path of the remote `origin`, without scheme, user and password; for a
+    /// folder, only its name. Empty without such a remote.
     pub(crate) fn public_name(&self) -> String {
         let origin = self.inner.find_remote("origin").ok();
         let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
         url.map_or(String::new(), |url| public(&url))
     }
 
-    /// What others know it as: the address of `origin` without scheme and ending, else the
-    /// name of its folder.
+    /// Its public name: the address of `origin` without scheme and suffix, else the name
+    /// of its folder.
     pub(crate) fn known_as(&self) -> String {
         let name = self.public_name();
         if name.is_empty() { self.name() } else { name }
     }
 
-    /// The environment for a git that talks to a remote, from the one that we were called
-    /// in. Git must not ask for a password: nobody is there to answer.
+    /// The environment for a git that accesses a remote, from that of this program. Git
+    /// must not ask for a password, since nobody could answer.
     pub(crate) fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let is_local = |name: &OsString| LOCAL.split(' ').any(|local| name == local);
         let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
@@ -119,8 +119,8 @@ impl Repo {
     }
 }
 
-/// Adds [`PLAIN`] to the settings that git takes from its environment, after those that
-/// are there: a service may pass a token in them.
+/// Appends [`PLAIN`] to the settings that git reads from its environment, keeping
+/// existing ones: a service may pass a token in them.
 fn with_settings(env: &mut Vec<(OsString, OsString)>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let there = env.iter().find(|(name, _)| name == COUNT);
@@ -133,7 +133,7 @@ fn with_settings(env: &mut Vec<(OsString, OsString)>) {
     env.push((COUNT.into(), (count + PLAIN.len()).to_string().into()));
 }
 
-/// Host and path of an address, of a local one the last part of the path.
+/// Host and path of an address; for a local one, the last part of the path.
 fn public(url: &str) -> String {
     let plain = url.trim_end_matches('/').trim_end_matches(".git");
     let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();

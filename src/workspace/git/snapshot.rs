@@ -1,6 +1,6 @@
-//! The working tree as it is, as a tree object: tracked and untracked files, but not
-//! ignored ones. The user's index and stash are not touched; the objects go to the private
-//! repository.
+//! A snapshot of the working tree as a tree object: tracked and untracked files, but not
+//! ignored ones. The user's index and stash are not touched; the objects go into the
+//! private repository.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,7 @@ const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 
-/// The files of the working tree that differ from HEAD, by their path from
-/// the root.
+/// The files of the working tree that differ from HEAD, relative to the root.
 pub(super) fn changes(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
@@ -58,10 +57,10 @@ impl Repo {
             let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
             (LINK, git_bytes(&target))
         } else if metadata.is_dir() {
-            // A submodule or a repository inside this one stays as the commit has it.
+            // A submodule or a nested repository stays as in the commit.
             return Ok(());
         } else {
-            // Where the system does not tell, the index does.
+            // If the system does not know, the index does.
             let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
             let executable = is_executable(&metadata).unwrap_or_else(known);
             let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;

@@ -20,9 +20,9 @@ pub(super) struct Submodules {
     root: PathBuf,
     /// A folder with a record of each of them.
     records: PathBuf,
-    /// Whether one was written to.
+    /// Whether one of them was written to.
     pub(super) is_changed: bool,
-    /// Those that stay empty, because the user's clone does not have them.
+    /// Those that stay empty because the user's clone does not have them.
     pub(super) empty: Vec<PathBuf>,
 }
 
@@ -36,8 +36,8 @@ impl Submodules {
 
 impl Store {
     /// Fills the submodules among the entries of a tree from the user's clone; returns their
-    /// paths from the root of the worktree. The tree belongs to the repository `user`, and
-    /// lies in the worktree at `inside`.
+    /// paths relative to the root of the worktree. The tree belongs to the repository
+    /// `user`, and is located at `inside` in the worktree.
     pub(super) fn fill_submodules(
         &self,
         user: &Repository,
@@ -68,8 +68,8 @@ impl Store {
         Ok(links)
     }
 
-    /// Fills the submodule `link`, which lies in the worktree at `path`, unless it still is
-    /// as it was when it was filled with this commit.
+    /// Fills the submodule `link`, which is located at `path` in the worktree, unless it is
+    /// unchanged since it was filled with this commit.
     fn fill(
         &self,
         source: &Repository,
@@ -89,7 +89,7 @@ impl Store {
         let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
         let target = modules.root.join(path);
         let record_path = modules.records.join(escape(path));
-        // Not written again without need: by the times of files, cargo knows what changed.
+        // Not written again without need, since cargo detects changes by the times of files.
         if !is_filled(&record_path, commit, &target, is_nested)? {
             modules.is_changed = true;
             remove(&record_path)?;
@@ -97,7 +97,7 @@ impl Store {
             fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
             let mut checkout = CheckoutBuilder::new();
             checkout.force().target_dir(&target).update_index(false);
-            // From a bare repository, libgit2 does not check out a tree with submodules.
+            // libgit2 does not check out a tree with submodules from a bare repository.
             store.repository().set_workdir(&target, false).map_err(failed())?;
             let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
             checked.map_err(failed())?;
@@ -112,7 +112,7 @@ impl Store {
     }
 }
 
-/// Whether a path is a folder with nothing in it.
+/// Whether a path is an empty folder.
 fn is_empty(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -122,8 +122,8 @@ fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
     entries.iter().filter(|entry| entry.mode == SUBMODULE)
 }
 
-/// Whether the folder `target` is as it was when it was filled with a commit, according to
-/// the record at `path`.
+/// Whether the folder `target` is unchanged since it was filled with a commit, according
+/// to the record at `path`.
 fn is_filled(
     path: &Path,
     commit: Oid,
@@ -143,13 +143,13 @@ fn is_filled(
     Ok(restored != Restored::Changed)
 }
 
-/// A path as the name of one file.
+/// A path, escaped to be the name of a file.
 fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
 }
 
 /// The user's repository of a submodule: in the working tree, or under
-/// `modules` by the name that `.gitmodules` in `root` gives it.
+/// `modules` by its name in the `.gitmodules` of `root`.
 fn open_submodule(user: &Repository, root: &Path, link: &Path) -> Option<Repository> {
     let here = user.workdir().map(|root| root.join(link));
     let opened = here.filter(|path| path.join(".git").exists()).map(Repository::open);
@@ -162,7 +162,7 @@ fn open_submodule(user: &Repository, root: &Path, link: &Path) -> Option<Reposit
     while let Some(Ok(entry)) = entries.next() {
         if entry.value().is_ok_and(|value| Path::new(value) == link) {
             let name = entry.name().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            // A repository that belongs to somebody else does not count.
+            // A repository of another owner does not count.
             let modules = user.commondir().join("modules");
             let inside = is_inside(&modules, Path::new(name));
             return inside.then(|| Repository::open_bare(modules.join(name)).ok()).flatten();

@@ -1,5 +1,5 @@
 //! Changes the times of a worktree's files, and notes them in the index. Otherwise libgit2
-//! would read every file again to find that it has not changed.
+//! would read every file again to detect that it has not changed.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -10,8 +10,8 @@ use git2::{Index, IndexEntry, IndexTime, Repository};
 use super::Error;
 use crate::exec::system::{Stamp, from_git, set_modified, stamp};
 
-/// Lets `change` give other times to the files of the worktree at `path`. A file that was
-/// up to date for the index still is afterwards; any other file still is not.
+/// Lets `change` set other times for the files of the worktree at `path`. Files that were
+/// up to date in the index still are afterwards; others still are not.
 pub(crate) fn change_times<E: From<Error>>(
     path: &Path,
     change: impl FnOnce() -> Result<(), E>,
@@ -37,7 +37,7 @@ pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
     settle(index)
 }
 
-/// The files that are up to date for the index, as far as times and sizes tell.
+/// The files that are up to date in the index, judging by times and sizes.
 fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     let Some(file) = index.path() else { return Ok(Vec::new()) };
     let written = file.symlink_metadata().map_err(Error::io("read", file))?;
@@ -48,7 +48,7 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
             && entry.ino == stamp.number
             && entry.mtime == time(stamp.modified)
             && entry.ctime == time(stamp.changed)
-            // A file as young as the index may have been written after it.
+            // A file as new as the index may have been written after it.
             && stamp.modified < written.modified
     };
     let is_known = |entry: &IndexEntry| {
@@ -59,14 +59,14 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
 }
 
 /// Makes libgit2 trust the index, which was just written: it compares the contents of files
-/// that are as young as the index, so that becomes younger.
+/// that are as new as the index, so the index is made newer.
 pub(super) fn settle(index: &Index) -> Result<(), Error> {
     let Some(file) = index.path() else { return Ok(()) };
     let later = SystemTime::now() + Duration::from_secs(2);
     set_modified(file, later).map_err(Error::io("touch", file))
 }
 
-/// Makes an entry that of the file with this stamp.
+/// Updates an entry with the stamp of its file.
 pub(super) fn note(entry: &mut IndexEntry, stamp: Stamp) {
     entry.ino = stamp.number;
     (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));

@@ -1,8 +1,8 @@
 //! The private repository in the cache and its two worktrees.
 //!
-//! It is bare, has no objects of its own but snapshots, and reads the user's objects
-//! through `objects/info/alternates`. So the worktrees can't write into the user's
-//! repository, whatever happens to this process.
+//! It is bare, has no objects of its own except snapshots, and reads the user's
+//! objects through `objects/info/alternates`. So the worktrees can't write into the
+//! user's repository, whatever happens to this process.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,11 +23,11 @@ use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 
-/// The settings of the user's repository that shape a checkout.
+/// The settings of the user's repository that affect a checkout.
 const SETTINGS: &str = "core.autocrlf core.eol core.filemode core.ignorecase \
     core.precomposeunicode core.symlinks";
 
-/// The bits of an entry's mode that tell its kind, and the kind of a file.
+/// The bits of an entry's mode that encode its kind, and the kind of a file.
 const KIND: i32 = 0o170_000;
 const FILE: i32 = 0o100_000;
 
@@ -40,9 +40,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the private repository at `path`, makes it where there is none
-    /// (or only half of one), and brings what it copies from `user` up to
-    /// date.
+    /// Opens the private repository at `path`, creates it if it does not exist
+    /// (or is incomplete), and updates what it copies from `user`.
     pub(crate) fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
         Store::over(path, &user.inner)
     }
@@ -62,7 +61,7 @@ impl Store {
         copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
         copy_tags(path, user)?;
         copy_settings(&inner, user)?;
-        // Opened again: what was copied is read when a repository is opened.
+        // Opened again, since what was copied is read when a repository is opened.
         let inner =
             Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
         Ok(Store { inner })
@@ -72,10 +71,10 @@ impl Store {
         &self.inner
     }
 
-    /// Makes the folder of `checkout` a worktree of its side at its revision, file for file;
-    /// removes everything else in it but the folders to keep. Files that are right already are
-    /// not written again, so that cargo rebuilds no more than what differs. Returns the
-    /// submodules that stay empty, because the user's clone does not have them.
+    /// Makes the folder of `checkout` a worktree of its side at its revision, file by file,
+    /// and removes everything else in it except for the folders to keep. Files that are
+    /// already correct are not written again, so that cargo rebuilds only what differs.
+    /// Returns the submodules that stay empty because the user's clone does not have them.
     pub(crate) fn check_out(
         &self,
         user: &Repo,
@@ -85,13 +84,13 @@ impl Store {
         self.add_submodules(user, begun)?.end()
     }
 
-    /// As [`Store::check_out`], for both sides at once.
+    /// Like [`Store::check_out`], for both sides at once.
     pub(crate) fn check_out_both(
         &self,
         user: &Repo,
         checkouts: &Pair<Checkout<'_>>,
     ) -> Result<Pair<Vec<PathBuf>>, Error> {
-        // What writes into the repository that both share is done one after the other.
+        // What writes into the shared repository is done sequentially.
         let begun = Pair::try_both(|side| self.begin(user, &checkouts[side]))?;
         let Pair { base, head } = at_once(begun, Begun::write_files)?;
         let whole =
@@ -99,12 +98,12 @@ impl Store {
         at_once(whole, Begun::end)
     }
 
-    /// Opens the worktree, or makes it; from now on nobody takes it for whole.
+    /// Opens the worktree, or creates it, and marks it as incomplete.
     fn begin<'a>(&self, user: &Repo, checkout: &'a Checkout<'a>) -> Result<Begun<'a>, Error> {
         let Checkout { side, path, revision, .. } = *checkout;
         let unclean = path.with_extension("unclean");
         if unclean.exists() {
-            // A checkout was cut short: nobody knows what lies there.
+            // A checkout was interrupted, so the content is unknown.
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
@@ -127,8 +126,8 @@ impl Store {
         Ok(begun)
     }
 
-    /// The paths, from the root, of the files that differ between two revisions, which may
-    /// be snapshots.
+    /// The paths, relative to the root, of the files that differ between two revisions,
+    /// which may be snapshots.
     pub(crate) fn changed_paths(
         &self,
         base: &Revision,
@@ -149,13 +148,13 @@ impl Store {
         Ok(diff.deltas().filter_map(path).collect())
     }
 
-    /// Opens the worktree of `side` at `path`, and makes it anew where it is broken. Also
-    /// returns whether it is new, with nothing in it.
+    /// Opens the worktree of `side` at `path`, and creates it again if it is damaged.
+    /// Also returns whether it is new, and thus empty.
     fn worktree(&self, side: Side, path: &Path) -> Result<(Repository, bool), Error> {
         let name = name(side, path);
         let admin = self.inner.path().join("worktrees").join(&name);
         // Only a killed process can have left a lock: the caller holds the lock of the
-        // cache, so that nobody else works here.
+        // cache, so no other process works here.
         for lock in ["index.lock", "HEAD.lock"] {
             let _ = fs_err::remove_file(admin.join(lock));
         }
@@ -175,8 +174,8 @@ impl Store {
         Ok((self.add_worktree(&name, path)?, true))
     }
 
-    /// Adds a worktree of a commit without files. Libgit2 does that only on a branch, which
-    /// it checks out: one is made for it, from which the worktree is detached at once.
+    /// Adds a worktree of a commit without files. libgit2 does that only on a branch, which
+    /// it checks out, so one is created, from which the worktree is detached at once.
     fn add_worktree(&self, name: &str, path: &Path) -> Result<Repository, Error> {
         let failed = || Error::git("create the worktree", path.display().to_string());
         let nothing = self.commit_without_files().map_err(failed())?;
@@ -190,7 +189,7 @@ impl Store {
         Ok(worktree)
     }
 
-    /// A commit without files, which is the same whoever makes it.
+    /// A commit without files, which is always the same.
     fn commit_without_files(&self) -> Result<Commit<'_>, git2::Error> {
         let tree = self.inner.treebuilder(None)?.write()?;
         let nobody = Signature::new("nobody", "nobody", &Time::new(0, 0))?;
@@ -200,36 +199,36 @@ impl Store {
     }
 }
 
-/// What is to be checked out, and where.
+/// What to check out, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checkout<'a> {
     pub(crate) side: Side,
     /// The folder that becomes the worktree.
     pub(crate) path: &'a Path,
     pub(crate) revision: &'a Revision,
-    /// Folders that stay as they are, by their paths from the root of the worktree.
+    /// Folders to keep, relative to the root of the worktree.
     pub(crate) keep: &'a [PathBuf],
 }
 
-/// A checkout that is under way.
+/// A checkout in progress.
 struct Begun<'a> {
     checkout: &'a Checkout<'a>,
     commit: Oid,
     tree: Oid,
     worktree: Repository,
-    /// Whether there was nothing in the worktree.
+    /// Whether the worktree was empty.
     is_new: bool,
-    /// What the revision holds.
+    /// The entries of the revision.
     entries: Vec<TreeEntry>,
-    /// Whether some files are to be written otherwise than git has them.
+    /// Whether some files are changed when they are written.
     converts: bool,
     modules: Submodules,
-    /// Where the submodules are.
+    /// The paths of the submodules.
     kept: Vec<PathBuf>,
 }
 
 impl Begun<'_> {
-    /// Writes and removes files until those of the revision are as they should be.
+    /// Writes and removes files until those of the revision are correct.
     fn write_files(self) -> Result<Self, Error> {
         let Begun { worktree, .. } = &self;
         let Checkout { path, revision, .. } = *self.checkout;
@@ -248,7 +247,7 @@ impl Begun<'_> {
         };
         let attributes = self.entries.iter().filter(|entry| is_attributes(entry));
         if self.converts && attributes.clone().next().is_some() {
-            // Libgit2 knows no attributes but those that lie there, and goes by names.
+            // libgit2 only knows the attributes in the worktree, and proceeds by name.
             let mut first = CheckoutBuilder::new();
             first.disable_pathspec_match(true);
             attributes.for_each(|entry| {
@@ -258,7 +257,7 @@ impl Begun<'_> {
         }
         check_out(&mut CheckoutBuilder::new())?;
         if self.is_new {
-            // Not before: libgit2 expects what HEAD has to lie there.
+            // Not earlier, since libgit2 expects the content of HEAD in the worktree.
             set_head()?;
         }
         drop(tree);
@@ -268,11 +267,11 @@ impl Begun<'_> {
     /// Removes what does not belong to the revision. Returns the submodules that stay empty.
     fn end(self) -> Result<Vec<PathBuf>, Error> {
         let Checkout { path, keep, .. } = *self.checkout;
-        // In a new folder there is nothing that could have changed, or be removed.
+        // In a new folder, there is nothing that could have changed or had to be removed.
         if !self.is_new {
             if self.modules.is_changed {
                 // Cargo does not watch files in submodules, which have no repository of their
-                // own here: so that it builds again, everything else becomes younger.
+                // own here. All other files are made newer, so that it builds again.
                 change_times(path, || touch(path, &self.entries))?;
             }
             let keep = [keep, &self.kept].concat();
@@ -285,7 +284,7 @@ impl Begun<'_> {
     }
 }
 
-/// Does the same work for both sides at once. The base's error comes first.
+/// Does the same work for both sides in parallel. The base's error takes precedence.
 fn at_once<T: Send, U: Send>(
     both: Pair<T>,
     work: impl Fn(T) -> Result<U, Error> + Sync,
@@ -306,7 +305,7 @@ fn name(side: Side, path: &Path) -> String {
     format!("{}-{folder}", side.name())
 }
 
-/// Removes what does not belong to the commit, except for `keep`.
+/// Removes what does not belong to the commit, except `keep`.
 fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     let mut options = git2::StatusOptions::new();
     options.include_untracked(true).include_ignored(true);
@@ -326,13 +325,13 @@ fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Err
     Ok(())
 }
 
-/// Removes `relative`, sparing the folders in `keep` that lie in it.
+/// Removes `relative`, except for folders in `keep` inside it.
 fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     if keep.iter().any(|kept| relative.starts_with(kept)) {
         return Ok(());
     }
     let full = root.join(relative);
-    // What lies behind a link is not ours.
+    // What is behind a link is not ours.
     if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
         return Ok(remove(&full)?);
     }
@@ -343,8 +342,8 @@ fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes what git does not see below `relative` (empty folders, sockets and pipes),
-/// except for `keep`. Returns whether nothing is left there.
+/// Removes what git ignores below `relative` (empty folders, sockets and pipes),
+/// except `keep`. Returns whether nothing is left there.
 fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool, Error> {
     let full = root.join(relative);
     let mut is_empty = true;
@@ -365,9 +364,9 @@ fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool,
     Ok(is_empty)
 }
 
-/// Removes the links that lie where a tree has something else, or where what was
-/// checked out has a folder: libgit2 would write and remove files through them,
-/// wherever they lead.
+/// Removes links at places where a tree has something else, or where the
+/// previous checkout has a folder: libgit2 would write and remove files through
+/// them, wherever they lead.
 fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
     let index =
         worktree.index().map_err(Error::git("read the index of", root.display().to_string()))?;
@@ -375,11 +374,11 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(
         entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
     for entry in index.iter() {
         let file = from_git(&entry.path);
-        // Once a folder is known, those around it are known, too.
+        // Once a folder is known, its parents are known, too.
         let folders = file.ancestors().skip(1).map(Path::to_owned);
         let _ = folders.take_while(|folder| places.insert(folder.clone())).count();
     }
-    // Outer folders come first: inner ones may lie behind a link.
+    // Outer folders come first, since inner ones may be behind a link.
     for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {
         let full = root.join(place);
         if full.is_symlink() {
@@ -391,14 +390,14 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(
 
 /// An entry of a tree, or of a folder in it.
 pub(super) struct TreeEntry {
-    /// Its path from the root.
+    /// Its path relative to the root.
     pub(super) path: PathBuf,
     pub(super) id: Oid,
-    /// The mode that the tree gives it.
+    /// Its mode in the tree.
     pub(super) mode: i32,
 }
 
-/// All entries of a tree; a folder comes before what lies in it.
+/// All entries of a tree; a folder comes before its content.
 pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<TreeEntry>, Error> {
     let mut found = Vec::new();
     let mut left = vec![(PathBuf::new(), tree.clone())];
@@ -416,7 +415,7 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Tr
     Ok(found)
 }
 
-/// Gives every file among these entries the present time.
+/// Sets the time of every file among these entries to now.
 fn touch(root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
     let now = SystemTime::now();
     for entry in entries.iter().filter(|entry| entry.mode & KIND == FILE) {
@@ -434,8 +433,8 @@ fn same_file(one: &Path, other: &Path) -> bool {
 fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
     let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
-    // A line of that file is a folder, and there is no way to quote it that both
-    // git and libgit2 know.
+    // A line of that file is a folder, and git and libgit2 have no quoting in
+    // common.
     if objects.as_os_str().as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {
         return Err(Error::LineEnd(user.commondir().to_owned()));
     }

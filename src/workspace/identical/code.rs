@@ -1,41 +1,41 @@
-//! The code of a Rust source without what the compiler skips, and where it stands.
+//! The code of a Rust source without what the compiler skips, and its positions.
 //!
-//! Two sources hold the same code if they differ in nothing but white space, comments and
-//! imports for rustdoc alone. Then the n-th character of the code of one is the n-th of the
-//! other, which says where each place of one source lies in the other.
+//! Two sources have the same code if they differ only in white space, comments and imports
+//! for rustdoc alone. Then the n-th character of one code corresponds to the n-th of the
+//! other, which maps each position in one source to the other.
 //!
-//! It errs on one side: a source that is not understood has no code, and `a+b` is taken
-//! for other code than `a + b`. Characters, strings and comments are told apart as the
-//! language does, so that a changed string never counts as a comment.
+//! It errs on the safe side: a source that can't be parsed has no code, and `a+b` differs
+//! from `a + b`. Characters, strings and comments are distinguished as in the language, so
+//! that a changed string never counts as a comment.
 
 use std::collections::BTreeMap;
 
-/// How an import for rustdoc begins: other compilations drop it.
+/// The beginning of an import for rustdoc, which other compilations drop.
 const FOR_RUSTDOC: &str = "#[cfg(doc)]";
 
-/// A place in a source: its line, and its column in characters; both begin at 1.
+/// A position in a source: its line, and its column in characters; both begin at 1.
 pub(super) type Place = (u32, u32);
 
 /// The code of a source.
 #[derive(Debug, Default)]
 struct Code {
-    /// Its characters, where a blank stands for everything between two of them that the
+    /// Its characters, with a space for everything between two of them that the
     /// compiler skips.
     text: String,
     /// The place of each character.
     places: Vec<Place>,
 }
 
-/// Where the code of the source `base` stands in `head`. `None` unless both hold the
+/// Where the code of the source `base` is in `head`. `None` unless both have the
 /// same code.
 pub(super) fn moves(base: &str, head: &str) -> Option<BTreeMap<Place, Place>> {
     let (base, head) = (Code::read(base)?, Code::read(head)?);
     (base.text == head.text).then(|| base.places.into_iter().zip(head.places).collect())
 }
 
-/// Whether a source asks the compiler for places in sources, so that the program may do
-/// with them what it likes: `line!`, `column!`, `Location::caller`. So does a source that
-/// is not understood.
+/// Whether a source requests source locations from the compiler, so that the program may
+/// use them in any way: `line!`, `column!`, `Location::caller`. A source that can't be
+/// parsed counts as one.
 pub(super) fn asks_for_places(source: &str) -> bool {
     // Most sources do not even have the letters.
     if !["line", "column", "caller"].iter().any(|word| source.contains(word)) {

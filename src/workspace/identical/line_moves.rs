@@ -1,4 +1,4 @@
-//! Where the lines of changed sources that did not change themselves stand on the other side.
+//! Where unchanged lines of changed sources are on the other side.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -10,8 +10,7 @@ use crate::exec::system::digest;
 use crate::model::side::Pair;
 use crate::workspace::git::text_diff::equal_lines;
 
-/// Where the unchanged lines of changed sources stand. The sources are read when it is
-/// asked.
+/// Where the unchanged lines of changed sources are. The sources are read on demand.
 #[derive(Debug, Default)]
 pub(crate) struct LineMoves {
     /// The worktrees.
@@ -26,9 +25,9 @@ pub(crate) struct LineMoves {
 }
 
 impl LineMoves {
-    /// Whether a location only moved with its line. Never where a source may do something
-    /// with the places of its code. Sources outside of the workspace are named by their
-    /// paths, as in the base.
+    /// Whether a location only moved with its line. Never if a source may use the
+    /// locations of its code. Sources outside of the workspace are named by their paths,
+    /// as in the base.
     pub(crate) fn explains(&self, location: &MovedLocation) -> bool {
         let ((base, column), (head, other_column)) = (location.base, location.head);
         let lines = self.lines();

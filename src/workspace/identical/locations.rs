@@ -1,6 +1,6 @@
 //! Source locations in two executables that differ in nothing else.
 //!
-//! A function that may panic is handed the address of a `core::panic::Location`:
+//! A function that may panic gets the address of a `core::panic::Location`:
 //!
 //! | at byte | what |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | 16 | the line |
 //! | 20 | the column |
 //!
-//! This finds what looks like one. Whether it is one, the sources have to tell: a table of
-//! the user's own may have the same form.
+//! This finds what looks like one. Whether it really is one has to be decided from the
+//! sources, since a table in the user's code may have the same form.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ pub(crate) struct MovedLocation {
     pub(crate) head: Place,
 }
 
-/// The sections that hold locations: the first where their addresses are only known when
-/// the program is loaded.
+/// The sections with locations: the first one if their addresses are only known when the
+/// program is loaded.
 const HOLDERS: [&str; 2] = [".data.rel.ro", ".rodata"];
 
 /// From the start of a location to its line, bytes. Line and column take 8.
@@ -39,7 +39,7 @@ const TO_LINE: usize = 16;
 const RELOCATION: usize = 24;
 
 /// The locations that differ between two executables, whose loaded sections these are.
-/// `None` where anything else differs, or they are of a kind that is not known here.
+/// `None` if anything else differs, or their kind is unknown.
 pub(super) fn moved(
     file: &object::File<'_>,
     base: &[Section<'_>],
@@ -86,7 +86,7 @@ pub(crate) fn place(bytes: &[u8]) -> Option<Place> {
     Some((half(line)?, half(column)?))
 }
 
-/// Reads what addresses in an executable lead to.
+/// Reads what addresses in an executable point to.
 struct Pointers<'a> {
     sections: &'a [Section<'a>],
     /// What the loader writes at which address: an address from the executable's start.

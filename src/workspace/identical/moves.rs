@@ -1,5 +1,5 @@
-//! Whether what differs between two executables are places of code that has moved in its
-//! sources, and has not changed.
+//! Whether two executables differ only in locations of code that has moved in its
+//! sources without being changed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::error::Error;
 use crate::model::side::Pair;
 use crate::workspace::files::walk;
 
-/// Files that may differ and hold no code. Of the others that are not Rust nobody knows
-/// what a build makes of them.
+/// Files that may differ, since they contain no code. For others that are not Rust, it
+/// is unknown what a build makes of them.
 const TEXTS: [&str; 2] = ["md", "markdown"];
 
-/// Where code has moved between the sides, all of which is the same.
+/// Where code has moved between the sides, if all of it is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     /// By the names of the sources: from places in the base to places in the head. Empty
@@ -66,7 +66,7 @@ impl Moves {
     }
 }
 
-/// Whether a source in a worktree may do something with places in sources.
+/// Whether a source in a worktree may use source locations.
 pub(super) fn uses_places(tree: &Path) -> Result<bool, Error> {
     for (path, about) in walk(tree, |path| path.ends_with(".git"))? {
         if !about.is_file() || path.extension().is_none_or(|extension| extension != "rs") {

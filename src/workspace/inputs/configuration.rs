@@ -1,5 +1,5 @@
-//! Cargo's configuration files that count in a folder, with the files that
-//! they include.
+//! Cargo's configuration files that apply to a folder, with the files that they
+//! include.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::workspace::environment::{Environment, var};
 /// All configuration files that cargo reads in some folders, and what they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Configuration {
-    /// The path of each and its text; no text for one that is not there.
+    /// The path of each and its text; no text for a missing one.
     pub(crate) files: Vec<(PathBuf, Option<String>)>,
     /// The variables that their tables `[env]` set.
     pub(crate) variables: BTreeSet<String>,
@@ -33,7 +33,7 @@ impl Configuration {
     /// with which it is called.
     ///
     /// # Errors
-    /// When a file that is there can't be read now.
+    /// If an existing file can't be read.
     pub(crate) fn read<'a>(
         folders: impl IntoIterator<Item = &'a Path>,
         outer: &[PathBuf],
@@ -46,7 +46,7 @@ impl Configuration {
             }
         }
         if let Some(home) = cargo_home(env) {
-            // Of these two, cargo takes the first.
+            // Cargo uses the first of these two.
             let names = ["config", "config.toml"].map(|name| home.join(name));
             if let Some(path) = names.iter().find(|path| path.is_file()) {
                 found.add(path)?;

@@ -1,4 +1,4 @@
-//! What every build stands on and cargo does not watch: the compilers and
+//! What every build depends on but cargo does not track: the compilers and
 //! linkers on this machine, its processor, and variables that they read.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +12,16 @@ use crate::exec::machine;
 use crate::exec::system::{digest, digest_file};
 use crate::workspace::environment::{Environment, unwatched, var};
 
-/// Programs that build scripts and rustc run without being told their paths.
+/// Programs that build scripts and rustc run without configured paths.
 const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
     ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib strip wild yasm";
 
-/// The parts of a variable's name by which it is known to name a program, or
-/// flags that may name one.
+/// The parts of a variable's name by which it is recognised to name a program,
+/// or flags that may name one.
 const NAMING: &str = "AR AS CC CFLAGS CMAKE COMPILER CXX CXXFLAGS LD LDFLAGS LINKER LLVM NASM \
     NVCC PROTOC RANLIB RUSTC RUSTDOC RUSTFLAGS WRAPPER";
 
-/// What all builds in one environment stand on.
+/// What all builds in one environment depend on.
 #[derive(Debug)]
 pub(crate) struct Foundation {
     /// The processor, the variables that compilers read, and cargo's home (the same
@@ -31,7 +31,7 @@ pub(crate) struct Foundation {
     search: Vec<PathBuf>,
     /// The usual programs, and those that variables name.
     programs: BTreeSet<PathBuf>,
-    /// The digests of programs; empty where nobody may read one.
+    /// The digests of programs; empty if one can't be read by anybody.
     digests: BTreeMap<PathBuf, String>,
 }
 
@@ -39,7 +39,7 @@ impl Foundation {
     /// Looks the programs up.
     ///
     /// # Errors
-    /// When the system does not tell of the processor.
+    /// If the system has no information about the processor.
     pub(crate) fn new(env: &Environment) -> Result<Self, Error> {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
@@ -56,11 +56,12 @@ impl Foundation {
         Ok(Foundation { text, search, programs, digests: BTreeMap::new() })
     }
 
-    /// A digest of what a build in the folder `side` stands on, but for programs in that
-    /// folder, which are in the commit. `rustc` is what `rustc -vV` says there.
+    /// A digest of what a build in the folder `side` depends on, except for programs in
+    /// that folder, which belong to the commit. `rustc` is the output of `rustc -vV`
+    /// there.
     ///
     /// # Errors
-    /// When a program that is there can't be read now.
+    /// If an existing program can't be read.
     pub(crate) fn digest(
         &mut self,
         side: &Path,

@@ -1,5 +1,5 @@
-//! What a build has read that is in no commit: if it changes, building again
-//! would give other files.
+//! What a build has read that is in no commit: if it changes, another build would produce other
+//! files.
 //!
 //! | what | found by | recorded in | compared |
 //! |---|---|---|---|
@@ -7,8 +7,8 @@
 //! | compilers, linkers, the processor, the variables that they read | [`foundation`] | the artifact's key, and the record of the target folder | then, and before cargo builds in that folder |
 //! | other variables, files and libraries | [`traces`], after the build | [`Inputs`], in the artifact's manifest and in the record of the target folder | the same |
 //!
-//! Build commands do not tell what they have read: they are run again when anything
-//! around them has changed (see [`super::folder_record`]).
+//! It is not known what build commands have read, so they are run again if anything around them has
+//! changed (see [`super::folder_record`]).
 
 pub(super) mod configuration;
 pub(super) mod foundation;
@@ -86,8 +86,8 @@ impl Inputs {
         Ok(true)
     }
 
-    /// Whether something has changed that cargo takes for what it was: a library, or
-    /// a file that is no newer than `built`, the end of the build that read it. Cargo
+    /// Whether something has changed that cargo considers unchanged: a library, or a
+    /// file that is no newer than `built`, the end of the build that read it. Cargo
     /// compares times, not contents.
     ///
     /// # Errors

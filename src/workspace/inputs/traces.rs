@@ -12,20 +12,20 @@ use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
 use crate::workspace::files::walk;
 
-/// The variable by which cargo tells a bench target of a folder for its files.
+/// The variable by which cargo passes a folder for its files to a bench target.
 const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
 
-/// The variables that cargo and rustup set for the programs that they run, and
-/// that users set, too. Where the two agree, it does not show who did.
+/// The variables that cargo and rustup set for the programs that they run, but
+/// that users set, too. If the two agree, it is not known who did.
 const HOMES: [&str; 2] = ["CARGO_HOME", "RUSTUP_HOME"];
 
-/// The names of libraries, by how they begin and end.
+/// Prefixes and suffixes of the names of libraries.
 const LIBRARIES: [(&str, &str); 6] =
     [("lib", ".a"), ("lib", ".so"), ("lib", ".dylib"), ("lib", ".tbd"), ("", ".lib"), ("", ".dll")];
 
-/// Where files lie that need not be watched, or that others are named from.
+/// Folders whose files need not be checked, or to which paths are relative.
 pub(crate) struct Places {
-    /// The side's folder in the cache: what lies in it is in the commit, or was made
+    /// The side's folder in the cache: its content is in the commit, or was made
     /// from it.
     pub(crate) side: PathBuf,
     /// The root of the workspace, to which rustc's paths are relative.
@@ -47,14 +47,14 @@ impl Places {
 /// The traces of builds in one target folder.
 pub(crate) struct Traces<'a> {
     built: &'a [Built],
-    /// What rustc has read, of all units.
+    /// What rustc has read, for all units.
     compiled: Tracked,
 }
 
 impl<'a> Traces<'a> {
     /// Reads all dep-info in the target folder `live`, which cargo knows as `into`.
-    /// Some of it may be of earlier builds; then a little more is watched than need
-    /// be.
+    /// Some of it may be from earlier builds; then a little more is checked than
+    /// necessary.
     ///
     /// # Errors
     /// When the folder can't be read.
@@ -70,7 +70,7 @@ impl<'a> Traces<'a> {
             compiled.paths.extend(tracked.paths);
             for (name, value) in tracked.variables {
                 let known = compiled.variables.entry(name).or_default();
-                // What was copied from the other side has its paths.
+                // What was copied from the other side contains its paths.
                 let is_ours = |value: &String| Path::new(value).starts_with(into);
                 if known.is_none() || value.as_ref().is_some_and(is_ours) {
                     *known = value;
@@ -80,14 +80,14 @@ impl<'a> Traces<'a> {
         Ok(Traces { built, compiled })
     }
 
-    /// The folder below `into` that a bench target was given, if it asked for one.
+    /// The folder below `into` that was passed to a bench target, if it uses one.
     pub(crate) fn scratch_folder(&self, into: &Path) -> Option<PathBuf> {
         let folder = self.compiled.variables.get(SCRATCH)?.as_ref().map(PathBuf::from)?;
         (folder.starts_with(into) && folder.is_dir()).then_some(folder)
     }
 
     /// What the builds, which began at `began`, have read that is not in the commit.
-    /// Runs of what they made depend on the variables `run_variables`.
+    /// Runs of their programs depend on the variables `run_variables`.
     pub(crate) fn inputs<'b>(
         &self,
         run_variables: impl IntoIterator<Item = &'b str>,
@@ -113,7 +113,7 @@ impl<'a> Traces<'a> {
             inputs.set_unknown("rustc's dep-info was not found");
         }
         for path in &self.compiled.paths {
-            // Of an earlier build, it may be gone.
+            // From an earlier build, it may be missing.
             let Ok(path) = canonical(&places.workspace.join(path)) else { continue };
             let in_package = || packages.iter().any(|package| path.starts_with(package));
             if places.is_outside(&path) && !in_package() {
@@ -163,21 +163,21 @@ fn add_script(
     }
 }
 
-/// What a build script printed, as cargo kept it; `None` where that is not found.
-/// It lies beside `OUT_DIR`, in cargo's new layout in a folder `run`.
+/// The output of a build script, as stored by cargo; `None` if it is not found.
+/// It is next to `OUT_DIR`, in cargo's new layout in a folder `run`.
 fn output_of(script: &BuildScript) -> Option<String> {
     let folder = script.out_dir.parent()?;
     let places = ["output", "run/stdout"].map(|name| folder.join(name));
-    // What it prints besides need not be UTF-8.
+    // The rest of its output need not be UTF-8.
     let bytes = places.iter().find_map(|path| std::fs::read(path).ok())?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Environment variables and files that a build has read, as its tools wrote
-/// them down.
+/// Environment variables and files that a build has read, as recorded by its
+/// tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tracked {
-    /// The variables, each with the value that rustc saw, where it is known.
+    /// The variables, each with the value that rustc saw, if known.
     variables: BTreeMap<String, Option<String>>,
     /// The files and folders. Relative paths are relative to where the tool
     /// ran.

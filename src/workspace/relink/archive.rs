@@ -1,4 +1,4 @@
-//! Libraries of rustc without what linkers do not read.
+//! rustc's libraries without what linkers do not read.
 //!
 //! Nine tenths of a library may be the metadata from which rustc compiles what depends on
 //! it. It is a member of its own, in which no symbol is defined.
@@ -19,8 +19,8 @@ const INDEX: &[u8] = b"/";
 /// The member with the metadata.
 const METADATA: &[u8] = b"lib.rmeta/";
 
-/// An archive without the metadata of rustc. `None` where it has none, or is not of the
-/// form that is known here.
+/// An archive without rustc's metadata. `None` if it has none, or its format is
+/// unknown.
 pub(super) fn without_metadata(archive: &[u8]) -> Option<Vec<u8>> {
     let members = members(archive)?;
     let (_, metadata) = members.iter().find(|(name, _)| *name == METADATA)?;

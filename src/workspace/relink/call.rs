@@ -1,4 +1,4 @@
-//! The call that links an executable again.
+//! The command that links an executable again.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::exec::process::Command;
 use crate::exec::program::{Relink, RelinkInput};
 use crate::workspace::environment::Environment;
 
-/// The longest call, bytes: systems take no longer ones.
+/// The maximum length of a command on common systems, bytes.
 const LONGEST: usize = 1 << 20;
 
 /// The programs of a linker by their names' parts, and the argument of each that orders
@@ -16,12 +16,12 @@ const LONGEST: usize = 1 << 20;
 const SHUFFLES: [(&str, &str); 2] =
     [("mold", "--shuffle-sections="), ("lld", "--shuffle-sections=.text*=")];
 
-/// The linker that is called where another one can't order functions.
+/// The linker to use if another one can't order functions.
 const LLD: &str = "ld.lld";
 
 impl Link {
-    /// How the executable is linked again. The kept files lie in the folder `links`;
-    /// `rustc` is what `rustc -vV` says.
+    /// How to link the executable again. The kept files are in the folder `links`;
+    /// `rustc` is the output of `rustc -vV`.
     ///
     /// # Errors
     /// Why it can't be.
@@ -46,7 +46,7 @@ impl Link {
         let prefix = if is_driver { "-Wl," } else { "" };
         let argv = std::iter::once(call.linker.into_os_string());
         let argv = argv.chain(call.args.into_iter().map(Into::into));
-        // Without debug information, which takes most of the time.
+        // Without debug information, which takes most of the linking time.
         let argv = argv.chain([format!("{prefix}-S").into()]).collect();
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let command = Command { argv, env, cwd, ..Command::default() };
@@ -83,7 +83,7 @@ impl Link {
     }
 }
 
-/// A call that is made ready.
+/// A command in preparation.
 struct LinkerCall<'a> {
     linker: PathBuf,
     args: Vec<String>,

@@ -1,7 +1,7 @@
-//! The linker that cargo is told to call in place of the one that it would take.
+//! The linker that cargo is configured to call instead of its own choice.
 //!
-//! Its path must not depend on the side or the day, since cargo builds everything again
-//! when it changes; and its name must be that of the real linker, since rustc chooses its
+//! Its path must not depend on the side or on time, since cargo rebuilds everything when
+//! it changes; and its name must be that of the real linker, since rustc chooses its
 //! arguments by that.
 
 use std::collections::BTreeSet;
@@ -16,22 +16,22 @@ use crate::workspace::cargo::Linker;
 use crate::workspace::environment::{Environment, var};
 use crate::workspace::inputs::configuration::Configuration;
 
-/// The linker that rustc takes unless it is told otherwise.
+/// rustc's default linker.
 const USUAL: &str = "cc";
-/// How the names of those targets go on behind the processor and the vendor, or end.
+/// The rest of the names of those targets, after the processor and the vendor.
 const WITH_USUAL: [&str; 2] = ["-linux-gnu", "-linux-musl"];
 /// A linker that rustc finds among its own files.
 const RUSTCS_OWN: &str = "rust-lld";
-/// What cargo takes for the target that rustc runs on.
+/// The name that stands for rustc's host target in cargo.
 const HOST: &str = "host-tuple";
 
 /// What decides which linker is called.
 pub(crate) struct LinkerChoice<'a> {
-    /// What cargo reads in the folder that it is called in.
+    /// The configuration that cargo reads in the folder where it is called.
     pub(crate) configuration: &'a Configuration,
     pub(crate) folder: &'a Path,
     pub(crate) env: &'a Environment,
-    /// What `rustc -vV` says.
+    /// The output of `rustc -vV`.
     pub(crate) rustc: &'a str,
 }
 
@@ -48,9 +48,9 @@ impl LinkerChoice<'_> {
         Ok(Linker { triple, path })
     }
 
-    /// The linker that cargo and rustc would take; one without a folder is looked for in
-    /// the `PATH`. Where that takes more than a look at what is named, it is not known: a
-    /// wrong one would make another program.
+    /// The linker that cargo and rustc would use; one without a folder is searched for in
+    /// the `PATH`. If more is needed to determine it, it counts as unknown, since a wrong
+    /// one would make another program.
     fn real(&self) -> Result<Linker, String> {
         if !LINKS_AS_GNU {
             return Err("links are recorded on Linux only".to_owned());
@@ -108,17 +108,17 @@ impl LinkerChoice<'_> {
     }
 }
 
-/// The target that rustc runs on, from what `rustc -vV` says.
+/// rustc's host target, from the output of `rustc -vV`.
 pub(super) fn host(rustc: &str) -> Option<&str> {
     rustc.lines().find_map(|line| line.strip_prefix("host: "))
 }
 
-/// As cargo reads the name of a program: one without a slash is looked for in the `PATH`.
+/// The name of a program as cargo interprets it: one without a slash is searched for in the `PATH`.
 fn resolved(program: &str, base: &Path) -> PathBuf {
     if program.contains(std::path::is_separator) { base.join(program) } else { program.into() }
 }
 
-/// Writes the script that stands in for a linker; returns its path.
+/// Writes the script that replaces a linker; returns its path.
 fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<PathBuf> {
     let name = linker.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let linker = linker.to_str().ok_or(io::ErrorKind::InvalidInput)?;
@@ -135,12 +135,13 @@ fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<Pat
         return Ok(path);
     }
     make_private_dir(&folder)?;
-    // In one step: a script that can't be executed would be taken for whole ever after.
+    // Written atomically, since a script that can't be executed would count as complete from then
+    // on.
     Place::find(&path)?.replace_script(text.as_bytes())?;
     Ok(path)
 }
 
-/// The linker's outcome is that of the script, whatever becomes of the record.
+/// The exit code of the script is that of the linker, even if recording fails.
 fn script(linker: &str, recorder: &str) -> String {
     format!(
         "#!/bin/sh\n\

@@ -1,11 +1,11 @@
-//! What executables are linked from, kept so that they can be linked again with their
-//! functions in another order.
+//! The files from which executables are linked, kept so that these can be linked again
+//! with their functions in another order.
 //!
-//! Rustc deletes most of what it links. So cargo is told to call a linker of ours
+//! rustc deletes most of what it links. So cargo is configured to call a linker of ours
 //! ([`linker`]): a script that calls the real one with the same arguments, and then this
-//! program, which keeps what was linked ([`record`]) in the target folder. When the
-//! build is published, the files become part of it ([`Link::publish`]); [`call`] makes
-//! the linker's call of them.
+//! program, which stores what was linked ([`record`]) in the target folder. When the
+//! build is published, the files become part of it ([`Link::publish`]); [`call`]
+//! composes the linker's command.
 
 mod archive;
 pub(super) mod call;
@@ -36,7 +36,7 @@ pub(crate) struct Link {
     others: Vec<(PathBuf, u64)>,
 }
 
-/// An argument: its parts, one behind the other.
+/// An argument: its consecutive parts.
 type Argument = Vec<Part>;
 
 /// A part of an argument.
@@ -45,14 +45,14 @@ enum Part {
     Text(String),
     /// The path of a kept file.
     File(usize),
-    /// The folder of a kept file, with nothing else in it.
+    /// The folder of a kept file, which contains nothing else.
     Folder(usize),
 }
 
 /// A file that was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KeptFile {
-    /// Once it is published, below the folder of that.
+    /// Once it is published, relative to the published folder.
     path: PathBuf,
     /// Its length, bytes.
     bytes: u64,
@@ -60,12 +60,12 @@ struct KeptFile {
     sha256: String,
 }
 
-/// How many digits of a file's digest name its folder.
+/// The number of digits of a file's digest in the name of its folder.
 const DIGITS: usize = 32;
 
 impl Link {
-    /// Puts the kept files into a folder, libraries without rustc's metadata. A file that
-    /// several executables are linked from lies there once.
+    /// Puts the kept files into a folder, libraries without rustc's metadata. A file from
+    /// which several executables are linked is stored once.
     ///
     /// # Errors
     /// Which file can't be kept.
@@ -106,7 +106,7 @@ impl KeptFile {
     }
 }
 
-/// Makes `to` another name of a file, or a copy where that can't be.
+/// Makes `to` a hard link to a file, or a copy if that is impossible.
 fn link_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

@@ -1,4 +1,4 @@
-//! Keeps what was linked: the part that runs while cargo builds, in a process of its own
+//! Stores what was linked: the part that runs while cargo builds, in a separate process
 //! for each link.
 
 use std::collections::BTreeSet;
@@ -13,25 +13,25 @@ use crate::exec::process::{Command, environment};
 use crate::exec::system::{canonical, digest_file, make_private_dir};
 use crate::workspace::files::remove;
 
-/// The folder of the records, in the target folder. No profile has such a name.
+/// The folder of the records, in the target folder. No profile can have such a name.
 pub(crate) const FOLDER: &str = ".links";
 
-/// The variable that tells the recording linker of that folder.
+/// The variable that passes that folder to the recording linker.
 pub(crate) const FOLDER_VARIABLE: &str = "CBDR_LINKS";
 
-/// The file of a record, beside the files that were kept.
+/// The file of a record, next to the files that were kept.
 const RECORD: &str = "record.json";
 
-/// How the names of the executables of build scripts begin.
+/// The prefix of the names of build scripts' executables.
 const BUILD_SCRIPT: &str = "build_script_";
 
-/// The arguments with which a linker makes something else than an executable.
+/// The arguments with which a linker creates something other than an executable.
 const OTHER_OUTPUTS: [&str; 5] = ["-shared", "--shared", "-Bshareable", "-r", "--relocatable"];
 
-/// The endings of files that rustc replaces and never writes to again.
+/// The suffixes of files that rustc replaces and never modifies.
 const NEVER_WRITTEN: [&str; 2] = [".rlib", ".rcgu.o"];
 
-/// What is known of a link.
+/// The record of a link.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     /// The digest of the executable that was made.
@@ -39,7 +39,7 @@ struct Record {
     link: Link,
 }
 
-/// How the executable of a digest was linked, which cargo has built in a target folder.
+/// How the executable with this digest was linked, which cargo has built in a target folder.
 ///
 /// # Errors
 /// Why that is not known.
@@ -56,11 +56,11 @@ pub(crate) fn find(target_folder: &Path, executable: &str) -> Result<Link, Strin
     Err("its link was not recorded, perhaps because RUSTFLAGS set the linker".to_owned())
 }
 
-/// Keeps what a linker has linked. `args` are the linker and its arguments. Does nothing
-/// where the output is no executable of a package.
+/// Stores what a linker has linked. `args` are the linker and its arguments. Does
+/// nothing if the output is not an executable of a package.
 ///
 /// # Errors
-/// When it can't be kept; then there is no record.
+/// If it can't be stored; then there is no record.
 pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let Some(records) = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from) else {
         return Ok(());
@@ -79,7 +79,7 @@ pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     call.record(&records)
 }
 
-/// The arguments, with those of response files in place of their names.
+/// The arguments, with response files replaced by their content.
 fn expanded(args: &[String], folder: &Path) -> io::Result<Vec<String>> {
     let mut all = Vec::new();
     for arg in args {
@@ -94,7 +94,7 @@ fn expanded(args: &[String], folder: &Path) -> io::Result<Vec<String>> {
     Ok(all)
 }
 
-/// The call of a linker that went well.
+/// A successful call of a linker.
 struct LinkerCall {
     linker: PathBuf,
     args: Vec<String>,
@@ -124,7 +124,7 @@ impl LinkerCall {
         let record = Record { executable: digest_file(&output)?, link: keeper.link };
         std::fs::write(staging.path().join(RECORD), serde_json::to_vec(&record)?)?;
         std::fs::rename(staging.path(), &place)?;
-        // Nothing is left under that name to be removed.
+        // There is nothing under that name that has to be removed.
         let _ = staging.keep();
         Ok(())
     }
@@ -143,13 +143,13 @@ impl LinkerCall {
 struct Keeper<'a> {
     /// The folder to keep them in.
     place: &'a Path,
-    /// What lies in these folders does not last, or is written to again.
+    /// The content of these folders is temporary, or is modified later.
     roots: Vec<PathBuf>,
     link: Link,
 }
 
 impl Keeper<'_> {
-    /// Adds arguments to the link, and keeps the files that they name.
+    /// Adds arguments to the link, and stores the files that they name.
     fn keep(&mut self, args: &[String]) -> io::Result<()> {
         let libraries = libraries(args);
         let mut rest = args.iter();
@@ -169,7 +169,7 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Adds a folder in which the linker looks for libraries.
+    /// Adds a folder in which the linker searches for libraries.
     fn keep_folder(&mut self, folder: &str, libraries: &BTreeSet<String>) -> io::Result<()> {
         let path = self.link.folder.join(folder);
         if !self.is_ours(&path) {
@@ -199,7 +199,7 @@ impl Keeper<'_> {
         Ok(joined(parts))
     }
 
-    /// The path of a file that does not last, which is kept. The length of others is noted.
+    /// The path of a temporary file, which is stored; for others, the length is noted.
     fn kept_part(&mut self, path: &str) -> io::Result<Option<Part>> {
         if !path.contains('/') && !path.contains('.') {
             return Ok(None);
@@ -241,7 +241,7 @@ impl Keeper<'_> {
     }
 }
 
-/// The names of the files that a linker may look for.
+/// The names of the files for which a linker may search.
 fn libraries(args: &[String]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut rest = args.iter();

@@ -1,4 +1,4 @@
-//! The expected outputs: a folder for each test, a file for each call.
+//! The expected outputs, with a folder for each test and a file for each call.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -206,7 +206,7 @@ fn the_pair_of_each_verdict() {
     outputs.check();
 }
 
-/// What `analyze` says of `in.csv`, the cells of a row.
+/// The result of `analyze` for `in.csv`, as the cells of a row.
 fn verdict(folder: &Path, estimator: &str) -> String {
     let args = ["analyze", "in.csv", "--threshold", "2%", "--format", "json", "--estimator"];
     let cbdr = crate::support::Cbdr::new(folder, &folder.join("cache")).args(args);

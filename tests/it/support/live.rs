@@ -1,4 +1,4 @@
-//! Programs that run beside the test: what they heed, and which of them live.
+//! Programs that run in parallel to a test: the signals they react to, and which of them are alive.
 
 // What looks into `/proc` is used on Linux alone.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

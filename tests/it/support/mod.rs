@@ -89,7 +89,7 @@ impl Repo {
         self.head()
     }
 
-    /// Makes a branch and stands on it.
+    /// Creates a branch and switches to it.
     #[track_caller]
     pub(crate) fn branch(&self, name: &str) {
         self.git(&["checkout", "--quiet", "-b", name]);
@@ -135,7 +135,7 @@ pub(crate) fn cached(cache: &Path) -> Vec<PathBuf> {
     entries(cache).into_iter().filter(is_bucket).flat_map(|bucket| entries(&bucket)).collect()
 }
 
-/// Runs git in a folder, whatever the machine's configuration says.
+/// Runs git in a folder, regardless of the machine's configuration.
 #[track_caller]
 pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");

@@ -26,10 +26,10 @@ use crate::ui::{Failure, Ui};
 /// How often the result so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// The judge's threshold, where none is given.
+/// The judge's threshold if none is given.
 const TOLERANCE: Threshold = Threshold(0.05);
 
-/// Says what the samples show.
+/// Prints the result of samples.
 pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let spec = spec(args)?;
     if args.combine {
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
         }
         result => result?,
     };
-    // The summary itself says how often it may be looked at.
+    // The summary itself states how often it may be looked at.
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     }
 }
 
-/// Writes the files that were asked for, and prints.
+/// Writes the requested files, and prints.
 pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Result<(), Failure> {
     outputs.write(outcome, &Recording::default())?;
     outputs::printed(render::print(format, outcome))?;
@@ -109,7 +109,7 @@ pub(super) fn standard() -> Result<File, Failure> {
     Ok(standard_input()?)
 }
 
-/// What is asked.
+/// The specification of the analysis.
 pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let judges = args.rule == Rule::Judge;
     let samples = &args.samples;
@@ -152,7 +152,7 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     })
 }
 
-/// The units that stand beside the files. Of several for one metric the first counts.
+/// The units next to the files. If a metric has several, the first one counts.
 pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
     let mut units = Units::new();
     for path in files.iter().filter(|path| *path != Path::new("-")) {

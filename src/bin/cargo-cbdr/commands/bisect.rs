@@ -17,7 +17,7 @@ use crate::render::bisect::{described, print, print_json, tried};
 use crate::render::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
-/// Searches for the commit that the arguments ask for.
+/// Searches for the commit, as requested by the arguments.
 pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> {
     let on_inconclusive = args.on_inconclusive.clone();
     let flags = Table { on_inconclusive, ..args.settings.0.clone() };
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
 fn show(ui: &mut Ui, event: BisectEvent<'_>) {
     use workspace::Event::{Prepared, Sides};
     match event {
-        // The search says itself which commits it compares.
+        // The search itself reports which commits it compares.
         BisectEvent::Comparing(
             Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling(_),
         ) => {}

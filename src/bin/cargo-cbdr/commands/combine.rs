@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
-/// Gives the verdict of the shards that several machines measured, by the settings
-/// that they were measured with; only `--on-inconclusive` may be another.
+/// Prints the verdict of the shards measured by several machines, with the
+/// settings of the measurement; only `--on-inconclusive` may differ.
 pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let parts: Vec<Part> =
@@ -30,7 +30,7 @@ pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result
     Ok(Exit::of(&outcome))
 }
 
-/// Reads a shard and what stands beside it.
+/// Reads a shard and its companion.
 fn part(path: &Path) -> Result<Part, Failure> {
     if path == Path::new("-") {
         let what = "a shard has a second file beside it, so standard input can't be one";

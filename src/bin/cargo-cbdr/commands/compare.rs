@@ -16,7 +16,7 @@ use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
-/// Runs the comparison that the arguments ask for.
+/// Runs the comparison, as requested by the arguments.
 pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;

@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 /// What the branch does to `src/lib.rs`.
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
-/// Makes the repository, compares, and says what to do next.
+/// Creates the repository, compares, and suggests what to do next.
 pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
@@ -83,7 +83,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Makes the repository: `main`, and on top of it the slower branch.
+/// Creates the repository: `main`, and on top of it the slower branch.
 fn make(path: &Path) -> Result<(), Failure> {
     for (name, content) in FILES {
         let file = path.join(name);

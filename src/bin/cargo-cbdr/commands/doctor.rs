@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::render::doctor::{print, print_json};
 use crate::ui::{Failure, Ui, text};
 
-/// The word by which this program makes itself work.
+/// The argument that makes this program do the work.
 const WORK: &str = "__work";
 
 /// The rounds of work that this process was started for, if it was.
@@ -21,7 +21,7 @@ pub(crate) fn asked_to_work() -> Option<u64> {
     args.next()?.parse().ok()
 }
 
-/// Examines the machine and prints what it is like.
+/// Examines the machine and prints its properties.
 pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<Exit, Failure> {
     let Time(time) = args.time_limit.read("time-limit").map_err(Failure::usage)?;
     let options = DoctorOptions {

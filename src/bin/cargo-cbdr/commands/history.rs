@@ -18,7 +18,7 @@ use crate::render::outputs::printed;
 use crate::render::{history as render, history_export};
 use crate::ui::{Failure, Ui, text};
 
-/// Does what the arguments ask for.
+/// Runs the subcommand of the arguments.
 pub(crate) fn run(args: &cli::History, context: Context<'_>) -> Result<Exit, Failure> {
     match args {
         cli::History::Record(args) => record(args, context),

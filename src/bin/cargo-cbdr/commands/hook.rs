@@ -20,14 +20,14 @@ use crate::ui::{Failure, Ui, about};
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
 
-/// The name under which a hook that was there before is kept, and called.
+/// The name under which an earlier hook is kept, and called.
 const KEPT: &str = "pre-push.before-cbdr";
 
-/// The beginning of the line with which our part of the hook begins. A digest of the lines
-/// up to [`END`] follows.
+/// The beginning of the first line of our part of the hook. A digest of the lines up to
+/// [`END`] follows.
 const BEGIN: &str = "# >>> cargo cbdr hook >>>";
 
-/// The line with which our part of the hook ends.
+/// The last line of our part of the hook.
 const END: &str = "# <<< cargo cbdr hook <<<";
 
 /// The first line of a hook that has nothing but our part.
@@ -90,7 +90,7 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
     };
     if let Err(failure) = write(&hook, &text) {
         if is_kept {
-            // Git goes on to call the hook that was there.
+            // Git continues to call the earlier hook.
             fs_err::rename(&kept, &hook)?;
         }
         return Err(failure);
@@ -135,7 +135,7 @@ fn uninstall() -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// What is in the place of the hook.
+/// The current hook.
 enum ExistingHook {
     None,
     /// Somebody else's hook, or a link.
@@ -158,7 +158,7 @@ impl ExistingHook {
     /// Reads a hook.
     ///
     /// # Errors
-    /// When our part is not as it was written: whatever was changed in it would be lost.
+    /// If our part was changed: the changes would be lost.
     fn read(hook: &Path) -> Result<Self, Failure> {
         match fs_err::symlink_metadata(hook) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -203,15 +203,15 @@ impl ExistingHook {
     }
 }
 
-/// Tells whether lines are as they were written.
+/// Detects whether lines were changed.
 fn digest_of(lines: &[u8]) -> String {
     let mut digest = digest(lines);
     digest.truncate(16);
     digest
 }
 
-/// Our part of the hook. It needs no more than a shell, and warns if the program is gone.
-/// What comes after it is run, too, unless it stops the push.
+/// Our part of the hook. It needs only a shell, and warns if the program is missing. What
+/// comes after it is run, too, unless it stops the push.
 fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
         return refuse(format!("`{}` is not UTF-8: install from the root", inside.display()));
@@ -255,8 +255,8 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
     Ok(written.map_err(|error| about(&format!("can't write `{}`", hook.display()), &error))?)
 }
 
-/// Compares what git says that it pushes, one branch after the other. The first regression,
-/// or the first branch that can't be compared, stops the push.
+/// Compares what git is about to push, one branch after the other. The first regression, or
+/// the first branch that can't be compared, stops the push.
 fn compare_pushes(
     time_limit: &str,
     args: &[String],
@@ -278,7 +278,7 @@ fn compare_pushes(
         );
         let (_, mut compare) = parse(time_limit, args)?;
         compare.head = Some(commit);
-        // The base of a push to BASE itself is what the remote has of it.
+        // The base of a push to BASE itself is its state on the remote.
         compare.instead = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
         let exit = compare::run(&compare, context)?;
@@ -289,7 +289,7 @@ fn compare_pushes(
     Ok(Exit::Success)
 }
 
-/// Reads the time limit and the arguments of `compare`, and refuses what a hook can't call.
+/// Reads the time limit and the arguments of `compare`, and rejects what a hook can't call.
 fn parse(time_limit: &str, args: &[String]) -> Result<(Duration, Compare), Failure> {
     let limit = humantime::parse_duration(time_limit).map_err(|error| {
         Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))

@@ -24,16 +24,16 @@ use crate::exit::Exit;
 use crate::output;
 use crate::ui::{Failure, Ui, text};
 
-/// Runs below this many seconds are mostly the start of a process.
+/// Runs shorter than this, seconds, are mostly the start of a process.
 const SHORT: f64 = 0.005;
 
-/// How long one run may take in a trial, unless the user sets it.
+/// The maximum time of a run in a trial, unless the user sets it.
 const RUN_TIMEOUT: &str = "2m";
 
-/// A file to be written.
+/// A file to write.
 struct FileChange {
     path: PathBuf,
-    /// The text that is there; none of a new file.
+    /// The current text; `None` for a new file.
     before: Option<String>,
     after: String,
 }
@@ -58,13 +58,13 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
     let mut changes = Vec::new();
     match proposal.existing {
-        // A workflow can be added to a table that is there, but nothing that would have to
-        // go into the table.
+        // A workflow can be added to an existing table, but nothing that would have to go
+        // into the table.
         Some(owner) if workflow.is_some() && request.flags.entries().is_empty() => {
             ui.status("Keeping", &format!("[{}], which exists already", owner.table()));
         }
         _ => {
-            // What can't be written is refused before anything is built.
+            // What can't be written is rejected before anything is built.
             proposal.edited_manifest()?;
             if !args.dry_run {
                 output::check(&proposal.manifest)?;
@@ -118,8 +118,9 @@ fn shown(path: &Path, root: &Path) -> String {
     canonical.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// Tries out what can be chosen, says what is and why, and puts it into the table with the
-/// metric, the threshold and the time limit that it needs, unless the user has set them.
+/// Tries out what can be chosen, reports what is chosen and why, and puts it into the
+/// table with the metric, the threshold and the time limit that it needs, unless the user
+/// has set them.
 fn choose_values(
     proposal: &mut Proposal,
     request: &Request,
@@ -154,7 +155,7 @@ fn choose_values(
     Ok(())
 }
 
-/// Says what is chosen without a trial.
+/// Reports what is chosen without a trial.
 fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
     let name = |Candidate { target, harness, is_unstable, .. }: &Candidate| {
         let nightly = if *is_unstable { ", for nightly compilers" } else { "" };
@@ -213,7 +214,7 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
     }
 }
 
-/// How many runs were measured, and how long they take.
+/// The number of measured runs, and how long they take.
 fn runs(tried: &Tried) -> String {
     let runs = text::count(tried.runs as u64, "run");
     format!("{runs} of {}", text::value(tried.run, &Unit::Seconds))
@@ -264,7 +265,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     }
 }
 
-/// Says which metric decides, where there is a choice.
+/// Reports which metric decides, if there is a choice.
 fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
     let [best, others @ ..] = metrics else { return };
     let tells = |metric: &TriedMetric| {
@@ -278,8 +279,8 @@ fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
     ui.status("Metric", &format!("{}; {}", tells(best), others.join(", ")));
 }
 
-/// The time limit, in minutes, that a benchmark needs if the usual one leaves its verdict
-/// little room.
+/// The time limit that a benchmark needs, in minutes, if the default leaves little room
+/// for its verdict.
 fn minutes_needed(trial: &Trial) -> Option<u64> {
     let needed = 2.0 * trial.least;
     (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)

@@ -26,19 +26,19 @@ use crate::cli::{self, Command};
 use crate::exit::Exit;
 use crate::ui::{Failure, verbosity};
 
-/// The word by which cargo is made to call this program as a runner.
+/// The argument with which cargo calls this program as a runner.
 const CAPTURE: &str = "__capture";
 
-/// The word by which a recording linker calls this program.
+/// The argument with which a recording linker calls this program.
 const LINK: &str = "__link";
 
-/// The word by which this program is made to watch another one.
+/// The argument that makes this program trace another one.
 const TRACE: &str = "__trace";
 
-/// The word by which a shell asks how a command line can go on.
+/// The argument with which a shell asks for completions.
 const COMPLETE: &str = "__complete";
 
-/// Does what the command line says.
+/// Runs the subcommand of the command line.
 pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let mut args = std::env::args_os();
     let first = args.nth(1);
@@ -47,7 +47,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     if first.as_ref().is_some_and(|first| first == TRACE) {
-        // It would be a child, and its end taken for that of the program.
+        // It would be a child process, and its end mistaken for that of the program.
         drop(helper);
         return Ok(Exit::Watched(cargo_cbdr::exec::process::trace::trace(args)?));
     }
@@ -113,7 +113,7 @@ fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The environment that we were called in. Who wants quiet, or colours, wants it of cargo,
+/// The environment of this program. Settings for quiet and colours are passed on to cargo,
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
     let mut env = cargo_cbdr::exec::process::environment();
@@ -133,13 +133,13 @@ fn environment() -> Vec<(OsString, OsString)> {
     env
 }
 
-/// The folder that we were called in.
+/// The folder in which the program was called.
 fn current_folder() -> std::io::Result<std::path::PathBuf> {
     std::env::current_dir()
         .map_err(|error| crate::ui::about("could not find the working directory", &error))
 }
 
-/// The call of this program with a word that no user types.
+/// The command that calls this program with an internal argument.
 fn call_of_ourselves(word: &str) -> std::io::Result<Vec<OsString>> {
     Ok(vec![std::env::current_exe()?.into(), word.into()])
 }

@@ -1,4 +1,4 @@
-//! A comparison with somebody watching.
+//! A comparison whose events are shown.
 
 use std::path::Path;
 
@@ -13,20 +13,20 @@ use crate::render::events;
 use crate::samples::SamplesFiles;
 use crate::ui::{Failure, Ui};
 
-/// What came of a comparison.
+/// The result of a comparison.
 pub(super) struct Observed {
     pub(super) outcome: Outcome,
-    /// Whether the samples could be written: a comparison goes on without their
-    /// files, but does not end as though they were there.
+    /// Whether the samples could be written: a comparison continues without
+    /// their files, but does not succeed without them.
     pub(super) written: Result<(), Failure>,
 }
 
-/// What becomes of a comparison's runs and events, besides being shown.
+/// What to do with a comparison's runs and events, besides showing them.
 #[derive(Default)]
 pub(super) struct Kept<'a> {
     /// The CSV file of the samples.
     pub(super) samples: Option<&'a Path>,
-    /// The samples for whoever needs them afterwards.
+    /// The samples, if they are needed afterwards.
     pub(super) recording: Option<&'a mut Recording>,
     /// Whether each event is printed as a line of JSON.
     pub(super) prints_events: bool,
@@ -70,7 +70,7 @@ pub(super) fn observed(
     Ok(Observed { outcome: result?.outcome, written })
 }
 
-/// A seed that nobody knows beforehand, below 2^53 so that JSON can hold it.
+/// An unpredictable seed, below 2^53 so that JSON can represent it.
 pub(super) fn random_seed() -> u64 {
     system::random() >> 11
 }

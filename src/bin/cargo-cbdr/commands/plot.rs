@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Writes the page: what `analyze` says, and the samples.
+/// Writes the page: the result of `analyze`, and the samples.
 fn paint(
     args: &Plot,
     outputs: Outputs,
@@ -76,7 +76,7 @@ fn paint(
 /// The name of a file in messages, and its content.
 type Text = (String, Vec<u8>);
 
-/// Reads the files completely, since they are looked at more than once.
+/// Reads the files completely, since they are used more than once.
 fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
     let only_standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &only_standard } else { files };

@@ -1,5 +1,5 @@
-//! `cargo cbdr compare --aa --repeat N`: the whole gate, many times on no
-//! change at all.
+//! `cargo cbdr compare --aa --repeat N`: the complete gate, many times without
+//! any change.
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
@@ -11,11 +11,11 @@ use crate::exit::Exit;
 use crate::render::{self, words};
 use crate::ui::{Failure, Ui};
 
-/// The seeds stay below this, so that JSON can hold them.
+/// The seeds stay below this, so that JSON can represent them.
 const SEEDS: u64 = 1 << 53;
 
-/// Makes the comparison `times` times, each with the next seed. Regressions are
-/// counted and are no failure.
+/// Runs the comparison `times` times, each with the next seed. Regressions are
+/// counted, and are not a failure.
 pub(crate) fn run(
     times: u64,
     mut options: Options,
@@ -53,7 +53,7 @@ pub(crate) fn run(
         // The next comparisons find everything built.
         ui.show_live_only();
     }
-    // The finished comparisons count, also when a later one failed.
+    // The finished comparisons count, even if a later one failed.
     let printed = match format {
         _ if outcomes.is_empty() && failed.is_err() => Ok(()),
         Format::Json => render::json::print_repeated(&outcomes),

@@ -1,4 +1,4 @@
-//! From flags to what the library is asked.
+//! Turns flags into a request for the library.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use cargo_cbdr::workspace::Request;
 use super::{CAPTURE, LINK, TRACE, call_of_ourselves, environment};
 use crate::ui::Failure;
 
-/// A request in the folder that we were called in, with what `flags` set; of a `head`
-/// that is not HEAD if there is one, and of the benchmarks that `filter` matches.
+/// A request in the current folder with these `flags`; for a `head` other than HEAD
+/// if given, and for the benchmarks that match `filter`.
 pub(super) fn request(
     flags: Table,
     head: Option<String>,
@@ -20,10 +20,9 @@ pub(super) fn request(
     Ok(Request { head, filter, ..request_in(super::current_folder()?, flags)? })
 }
 
-/// A request of HEAD in a folder, with what `flags` set.
+/// A request for HEAD in a folder, with these `flags`.
 pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failure> {
-    // Said before anything is checked out: a flag that can't be understood is
-    // the command line's fault.
+    // Reported before anything is checked out, as an error of the command line.
     check(&flags).map_err(Failure::usage)?;
     Ok(Request {
         folder,
@@ -46,7 +45,7 @@ pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failu
     })
 }
 
-/// The cache's place, when the environment names one.
+/// The cache's place, if the environment sets one.
 pub(super) fn cache_dir() -> Option<PathBuf> {
     std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! What all charts share: size, colours and frame.
+//! What all charts have in common: size, colours and frame.
 //!
 //! The colours are those of the light page. Where the page is dark or printed, its
 //! style sheet replaces each of them, which it finds by value.
@@ -24,7 +24,7 @@ pub(super) const BAND: RGBColor = RGBColor(0x6C, 0x5C, 0xA8);
 /// The colour of the threshold.
 pub(super) const LIMIT: RGBColor = RGBColor(0xB9, 0x2C, 0x3E);
 
-/// The size of a chart: twice what it is shown at, since places are whole numbers.
+/// The size of a chart: twice its displayed size, since positions are integers.
 pub(super) const SIZE: (u32, u32) = (960, 590);
 
 /// The size of a chart that is as wide as the page.
@@ -52,8 +52,8 @@ pub(super) fn svg(
     Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
 }
 
-/// A drawing in which the first elements of a kind have titles, which a browser shows of what
-/// the pointer is at.
+/// A drawing in which the first elements of a kind have titles, which a browser shows for the
+/// element at the pointer.
 pub(super) fn titled(svg: &str, element: &str, titles: &[String]) -> String {
     let begin = format!("<{element} ");
     let mut parts = svg.split(&begin);
@@ -87,7 +87,7 @@ pub(super) struct Frame<'f> {
     pub(super) logarithmic: bool,
 }
 
-/// Turns the values of a frame into places on the area.
+/// Maps the values of a frame to positions on the area.
 pub(super) struct Plane {
     x: (f64, f64),
     y: (f64, f64),
@@ -99,7 +99,7 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Where a point is. A point beyond the frame is at its edge.
+    /// The position of a point. A point outside the frame is at its edge.
     pub(super) fn at(&self, x: f64, y: f64) -> (i32, i32) {
         let scale = |x: f64| if self.logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
         let part = (scale(x) - scale(self.x.0)) / (scale(self.x.1) - scale(self.x.0));
@@ -152,8 +152,8 @@ impl Frame<'_> {
     }
 }
 
-/// Writes text, of which `place` is the left, the middle or the right, and the top,
-/// the middle or the bottom.
+/// Writes text; `place` is its left, middle or right, and its top, middle or
+/// bottom.
 pub(super) fn write<'a>(
     area: &Area<'a>,
     text: &impl Display,

@@ -14,7 +14,7 @@ use crate::plot::axis::{self, Axis};
 /// The most pairs that are drawn, spaced by equal factors.
 const POINTS: usize = 240;
 
-/// What the pairs were measured for.
+/// The test of the pairs.
 pub(super) struct FunnelSpec {
     pub(super) estimator: Estimator,
     pub(super) better: Better,
@@ -27,7 +27,7 @@ pub(super) struct FunnelSpec {
     pub(super) decided: Option<u64>,
 }
 
-/// The drawing. None where there are too few pairs.
+/// The drawing. `None` if there are too few pairs.
 pub(super) fn draw(
     pairs: &[(Side, Pair<f64>)],
     spec: &FunnelSpec,

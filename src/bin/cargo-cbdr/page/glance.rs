@@ -13,10 +13,10 @@ use crate::render::scale::ChangeScale;
 use crate::render::words;
 use crate::ui::text;
 
-/// With more rows than these, some can be chosen, and the table scrolls.
+/// With more rows than this, the table can be filtered, and scrolls.
 const MANY: usize = 12;
 
-/// The most groups of names that can be chosen from.
+/// The maximum number of groups of names to choose from.
 const GROUPS: usize = 24;
 
 /// The kinds of results that can be chosen: the word in the page's style, and for people.
@@ -39,10 +39,10 @@ fn kind(result: &MetricResult) -> &'static str {
     }
 }
 
-/// By what a page finds its benchmarks: what they can be linked by, and chosen by.
+/// How benchmarks are found on a page: by links, and by filters.
 pub(super) struct Index<'a> {
     anchors: BTreeMap<&'a str, String>,
-    /// What the names begin with, where they can be chosen by that.
+    /// The prefixes of the names, if they can be filtered by these.
     groups: Vec<&'a str>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Index<'a> {
         self.anchors.get(benchmark.name.as_str()).map_or("", String::as_str)
     }
 
-    /// The number of a benchmark's group, where there are some.
+    /// The number of a benchmark's group, if there are groups.
     pub(super) fn group(&self, benchmark: &BenchmarkResult) -> Option<usize> {
         self.groups.iter().position(|name| *name == group(&benchmark.name))
     }
@@ -83,7 +83,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What a name begins with, before the first `/` or `::`.
+/// The part of a name before the first `/` or `::`.
 fn group(name: &str) -> &str {
     let end = name.find('/').into_iter().chain(name.find("::")).min();
     end.map_or(name, |end| &name[..end])
@@ -183,7 +183,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
     }
 }
 
-/// How many results there are of each kind, and which of them are shown.
+/// The number of results of each kind, and which of them are shown.
 fn filter(all: &[(&BenchmarkResult, &MetricResult)], index: &Index<'_>) -> Markup {
     let count = |of: &str| all.iter().filter(|(_, metric)| kind(metric) == of).count();
     html! {

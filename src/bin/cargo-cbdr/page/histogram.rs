@@ -75,7 +75,7 @@ fn filled(bins: &Bins, label: usize) -> impl Iterator<Item = (usize, String)> {
     bins.map(move |bin| (bin, format!("{side}: {}", text::count(count(bin), "run"))))
 }
 
-/// The bars of one side; in each bin those of the sides stand one behind the other.
+/// The bars of one side; in each bin, those of the sides overlap.
 fn bars<'a>(
     area: &Area<'a>,
     plane: &Plane,

@@ -1,5 +1,5 @@
-//! The past of each benchmark: its results commit by commit, what was to be
-//! expected before each of them, and where a change is annotated.
+//! The history of each benchmark: its results commit by commit, what was
+//! expected before each of them, and annotated changes.
 
 use cargo_cbdr::flows::history::list::{ListedSeries, ListedValue, Listing};
 use cargo_cbdr::stats::lookback::THRESHOLD;
@@ -34,7 +34,7 @@ pub(crate) fn page(listing: &Listing) -> String {
     document("cargo cbdr: history", "", &body)
 }
 
-/// How many commits there are, and the first and the last one.
+/// The number of commits, and the first and the last one.
 fn span(commits: &[Commit]) -> String {
     let name = |commit: Option<&Commit>| {
         commit.map_or(String::new(), |commit| abbreviated(&commit.id).to_owned())
@@ -124,8 +124,7 @@ fn expected(listed: &ListedSeries, next: usize) -> Vec<Expected> {
     all
 }
 
-/// The range that is shown: all values, and the last band as far as it leaves them
-/// room.
+/// The displayed range: all values, and the last band as far as there is room.
 fn range(listed: &ListedSeries, expected: &[Expected]) -> (f64, f64) {
     let values = || listed.values.iter().map(|value| value.value);
     let (from, to) =

@@ -98,7 +98,7 @@ fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Marku
     }
 }
 
-/// A drawing with its title; `numbers` say what it shows.
+/// A drawing with its title; `numbers` describe what it shows.
 fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup {
     html! {
         @if let Some((drawing, remark)) = drawn {
@@ -119,7 +119,7 @@ fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup 
     }
 }
 
-/// The numbers of the two sides, and what they say.
+/// The numbers of the two sides, and their meaning.
 fn numbers(
     result: &MetricResult,
     labels: &Pair<String>,

@@ -1,5 +1,5 @@
-//! The page: one file of HTML that shows a result and all that led to it. It
-//! needs no network, no script and no other file.
+//! The page: one HTML file that shows a result and its data. It needs no
+//! network, no scripts and no other files.
 
 mod chart;
 mod density;
@@ -25,8 +25,8 @@ use crate::ui::{grouped, text};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The content security policy: a browser may use the style that is within, and
-/// load or run nothing else.
+/// The content security policy: a browser may use the embedded style, and load
+/// or run nothing else.
 const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
@@ -53,7 +53,7 @@ fn document(title: &str, style: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                // All text is escaped. Should one not be, it still can't do anything.
+                // All text is escaped. Even if it were not, it could do nothing.
                 meta http-equiv="Content-Security-Policy"
                     content=(POLICY.trim());
                 title { (title) }
@@ -68,7 +68,7 @@ fn document(title: &str, style: &str, body: &Markup) -> String {
     markup.into_string()
 }
 
-/// The verdict, and why it is that one.
+/// The verdict, and the reason for it.
 fn verdict(outcome: &Outcome) -> Markup {
     let answer = answer::answer(outcome);
     html! {
@@ -100,14 +100,14 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
-/// What came of a metric: its verdict, or why it has none.
+/// The result of a metric: its verdict, or why it has none.
 fn answer(result: &MetricResult) -> Markup {
     let [.., verdict] = words::cells(result);
     let answer = if verdict.is_empty() { "informational".to_owned() } else { verdict };
     html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
 }
 
-/// A sentence, in which what stands between backticks is code.
+/// A sentence, in which text between backticks is code.
 fn sentence(text: &str) -> Markup {
     let text = line(text);
     let parts: Vec<&str> = text.split('`').collect();
@@ -139,7 +139,7 @@ fn notices(outcome: &Outcome) -> Markup {
     }
 }
 
-/// Which functions of what has regressed execute more instructions.
+/// Which functions of a regressed benchmark execute more instructions.
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
         @for Table { title, caption, rows, rest } in outcome.explanations.iter().map(explanation::table) {
@@ -235,7 +235,7 @@ fn section(
             @if is_folded {
                 details {
                     summary { (name) }
-                    // A link to what is within opens it.
+                    // A link to its content opens it.
                     div id=(anchor) { (content) }
                 }
             } @else {

@@ -1,4 +1,4 @@
-//! The change of each pair, in the order of measuring; the colour says which
+//! The change of each pair, in the order of measurement; the colour shows which
 //! side went first.
 
 use cargo_cbdr::model::side::{Pair, Side};
@@ -11,13 +11,13 @@ use crate::plot::bins::at;
 use crate::ui::text;
 use cargo_cbdr::model::metric::Unit;
 
-/// More pairs than this are drawn in groups.
+/// Above this number, pairs are drawn in groups.
 const MOST: usize = 1200;
 
 /// The most groups of pairs in which the same side went first.
 const GROUPS: usize = 150;
 
-/// Of no more dots than these each has its number as a title.
+/// Up to this many dots have their number as a title.
 const TITLED: usize = 300;
 
 /// A dot of one pair, or of a group of pairs.
@@ -28,7 +28,7 @@ struct Dot {
     change: f64,
     /// Which side went first.
     first: Side,
-    /// Of a group, between which changes nine of ten pairs lie.
+    /// For a group, the range of changes of nine in ten pairs.
     most: Option<(f64, f64)>,
 }
 
@@ -38,7 +38,7 @@ impl Dot {
     }
 }
 
-/// The drawing, and a remark where not every pair has a dot within it.
+/// The drawing, and a remark if not every pair has a dot in it.
 pub(super) fn draw(
     pairs: &[(Side, Pair<f64>)],
     threshold: Option<f64>,

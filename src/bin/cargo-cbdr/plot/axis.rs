@@ -1,4 +1,4 @@
-//! Numbers along an axis, all in one unit and with as many digits as tell them apart.
+//! Numbers along an axis, all in one unit and with enough digits to distinguish them.
 
 use cargo_cbdr::model::metric::Unit;
 

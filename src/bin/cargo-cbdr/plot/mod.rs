@@ -19,7 +19,7 @@ use bins::Bins;
 const COLOURS: [AnsiColor; 4] =
     [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Magenta, AnsiColor::Green];
 
-/// If bars would be narrower than this, the labels stand below each other.
+/// If bars would be narrower than this, the labels are shown below each other.
 const NARROW: usize = 16;
 
 /// The most bins of a histogram.
@@ -94,7 +94,7 @@ fn order(recording: &Recording, labels: usize) -> Vec<usize> {
     order
 }
 
-/// Prints some labels beside each other: the edges of the bins, and a bar of each label.
+/// Prints some labels next to each other: the edges of the bins, and a bar for each label.
 fn block(
     out: &mut impl Write,
     bins: &Bins,

@@ -1,4 +1,4 @@
-//! The answer in one line, which is the first of every format for people:
+//! The result in one line, which is the first one of every format for people:
 //! `spin is 24.6% slower than main (47.4 → 55.1 ms; allowed 2%)`.
 
 use std::fmt;
@@ -16,13 +16,13 @@ use crate::ui::text;
 /// A metric with its benchmark.
 type Of<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// What a comparison came to.
+/// The result of a comparison.
 pub(crate) struct Answer {
     /// A sentence without a full stop: `spin is 24.6% slower than main`.
     pub(crate) sentence: String,
     /// The numbers behind it: `47.4 → 55.1 ms`, `allowed 2%`.
     pub(crate) details: Vec<String>,
-    /// What the sentence is not about, such as what was removed.
+    /// What the sentence does not cover, such as what was removed.
     pub(crate) besides: Vec<String>,
     /// How much was removed: `1 benchmark removed`.
     removed: Option<String>,
@@ -39,14 +39,14 @@ impl Answer {
         format!("{}{removed}", self.sentence)
     }
 
-    /// All that follows the sentence, in a sentence of its own; nothing where nothing does.
+    /// Everything after the sentence, as a separate sentence; empty if there is nothing.
     pub(crate) fn rest(&self) -> String {
         let parts: Vec<&str> =
             self.details.iter().chain(&self.besides).map(String::as_str).collect();
         parts.join("; ")
     }
 
-    /// What follows the sentence on its line, the numbers in brackets.
+    /// The text after the sentence on the same line, with the numbers in brackets.
     pub(crate) fn tail(&self) -> String {
         let details = match self.details.is_empty() {
             true => String::new(),
@@ -63,7 +63,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What a comparison came to, and what its verdict is not about.
+/// The result of a comparison, and what its verdict does not cover.
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
     const MOST: usize = 10;
     let mut answer = match outcome.verdict {
@@ -97,7 +97,7 @@ pub(crate) fn title(outcome: &Outcome) -> String {
     }
 }
 
-/// What there is without a verdict.
+/// The sentence without a verdict.
 const ESTIMATES: &str = "estimates only";
 
 fn no_verdict(outcome: &Outcome) -> Answer {
@@ -118,7 +118,7 @@ fn identical(outcome: &Outcome) -> Answer {
     Answer::new(format!("identical: {why}"), Vec::new())
 }
 
-/// What has regressed: of one metric all that matters, of several their names and changes,
+/// The regressions: for one metric all that matters, for several their names and changes,
 /// the worst first.
 fn regression(outcome: &Outcome) -> Answer {
     let worst = deciding(outcome);
@@ -144,7 +144,7 @@ fn regression(outcome: &Outcome) -> Answer {
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), details)
 }
 
-/// That something has regressed, but not what.
+/// The sentence if something regressed, but it is not certain what.
 fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
     let (all, each) = asked(outcome);
     let sentence = format!("at least 1 of {all} {each}s is slower, but it is not certain which");
@@ -191,7 +191,7 @@ fn no_regression(outcome: &Outcome) -> Answer {
     }
 }
 
-/// The one metric that passed: how much faster it is, where that is sure.
+/// The only metric, which passed: how much faster it is, if that is certain.
 fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
     let summary = metric.summary;
     let numbers = numbers(metric, &summary);
@@ -233,7 +233,7 @@ fn inconclusive(outcome: &Outcome) -> Answer {
     }
 }
 
-/// Why a comparison came to no verdict.
+/// Why a comparison reached no verdict.
 fn stopped(outcome: &Outcome) -> String {
     match (outcome.stopped_by, outcome.elapsed_seconds) {
         (StoppedBy::Interrupt, Some(seconds)) => {
@@ -271,7 +271,7 @@ fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> 
     }
 }
 
-/// What a metric is about: of times the benchmark alone.
+/// The subject of a metric: for times, only the benchmark.
 fn what(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let subject = line(subject(benchmark));
     match is_time(metric) {
@@ -280,8 +280,8 @@ fn what(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     }
 }
 
-/// The values of both sides, with the metric's name where it is not the usual one, and the
-/// change that is allowed.
+/// The values of both sides, with the metric's name if it is not the default, and the
+/// allowed change.
 fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = String> {
     let step = summary.base.zip(summary.head).map(|(base, head)| {
         let step = text::step(base, head, &metric.unit);
@@ -291,7 +291,7 @@ fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = Str
     step.into_iter().chain([allowed(metric)])
 }
 
-/// `allowed 2%`. Where higher is better the fall that is allowed is a little less than the
+/// `allowed 2%`. If higher is better, the allowed decrease is a little less than the
 /// threshold.
 fn allowed(metric: &MetricResult) -> String {
     let limit = text::short_size(metric.limit().unwrap_or_default());
@@ -305,14 +305,14 @@ fn allowed(metric: &MetricResult) -> String {
     }
 }
 
-/// What the change is over layouts: `+2.10% over 14 layouts`.
+/// The change over layouts: `+2.10% over 14 layouts`.
 fn change_in_layouts(metric: &MetricResult) -> Option<String> {
     let over = metric.layouts.filter(|over| over.number > 0)?;
     let change = over.summary.change.map_or("?".to_owned(), text::percent);
     Some(format!("{change} over {}", text::layouts(over.number, over.placing)))
 }
 
-/// Which metrics have surely got better, the largest gain first, where some have.
+/// The metrics that certainly improved, the largest gain first, if any.
 fn faster(passed: &[Of<'_>]) -> Option<String> {
     let mut better: Vec<Of<'_>> =
         passed.iter().copied().filter(|(_, metric)| is_better(metric)).collect();
@@ -347,7 +347,7 @@ fn unaffected(outcome: &Outcome) -> usize {
     outcome.benchmarks.iter().filter(|one| one.status == Status::Unaffected).count()
 }
 
-/// How many benchmarks had to pass, or metrics where some benchmark has several.
+/// The number of benchmarks that had to pass, or of metrics if some benchmark has several.
 fn asked(outcome: &Outcome) -> (usize, &'static str) {
     let gates: Vec<_> = outcome.gates().collect();
     match has_one_each(&gates) {
@@ -356,12 +356,12 @@ fn asked(outcome: &Outcome) -> (usize, &'static str) {
     }
 }
 
-/// Whether each of these is a time, and the only metric of its benchmark that gates.
+/// Whether each of these is a time, and the only gating metric of its benchmark.
 fn are_times(metrics: &[Of<'_>]) -> bool {
     metrics.iter().all(|(_, metric)| is_time(metric)) && has_one_each(metrics)
 }
 
-/// Whether each of these is the only metric of its benchmark that gates.
+/// Whether each of these is the only gating metric of its benchmark.
 fn has_one_each(metrics: &[Of<'_>]) -> bool {
     let gates = |of: &BenchmarkResult| of.metrics.iter().filter(|metric| metric.gates).count();
     metrics.iter().all(|(benchmark, _)| gates(benchmark) == 1)
@@ -377,13 +377,12 @@ pub(crate) fn is_better(metric: &MetricResult) -> bool {
         }
 }
 
-/// Whether more of a metric is slower.
+/// Whether a higher value of a metric is slower.
 pub(super) fn is_time(metric: &MetricResult) -> bool {
     metric.unit == Unit::Seconds && metric.better == Better::Lower
 }
 
-/// What a benchmark is called: where labels are compared that are not its own, by that of the
-/// head.
+/// The name of a benchmark: if other labels are compared, that of the head.
 fn subject(benchmark: &BenchmarkResult) -> &str {
     let labels = benchmark.labels.as_ref();
     let head = labels.map(|labels| labels.head.as_str());
@@ -391,7 +390,7 @@ fn subject(benchmark: &BenchmarkResult) -> &str {
         .unwrap_or(&benchmark.name)
 }
 
-/// How much was removed: `1 benchmark removed`; none where nothing was.
+/// How much was removed: `1 benchmark removed`; `None` if nothing was.
 fn removed_count(removed: &[Removed]) -> Option<String> {
     let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
     let benchmarks = removed.len() as u64 - metrics;
@@ -407,7 +406,7 @@ pub(crate) mod tests {
     use cargo_cbdr::model::metric::Metric;
     use serde_json::json;
 
-    /// What a comparison with `main` came to, with a metric in each benchmark.
+    /// The result of a comparison with `main`, with one metric in each benchmark.
     pub(crate) fn outcome(verdict: Verdict, metrics: Vec<(&str, MetricResult)>) -> Outcome {
         let commit = |rev: &str, digit: &str| {
             let commit = digit.repeat(40);
@@ -432,7 +431,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A time of 47.4 ms that changed by so much, with a threshold of 2 %.
+    /// A time of 47.4 ms with this change, and a threshold of 2 %.
     pub(crate) fn time(change: f64, verdict: Verdict) -> MetricResult {
         let summary = Summary {
             pairs: 14,

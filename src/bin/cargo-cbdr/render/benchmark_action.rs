@@ -1,5 +1,5 @@
-//! github-action-benchmark's custom format: a list of values, all of them
-//! better in one direction, which the tool's name in the workflow says.
+//! github-action-benchmark's custom format: a list of values that all have the
+//! same better direction, which is set in the workflow.
 
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;

@@ -12,7 +12,7 @@ use super::escape::line;
 use super::json::print_line;
 use crate::ui::{fold, text, verdict_style};
 
-/// Prints the answer.
+/// Prints the result.
 pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     let verdict = report.verdict;
@@ -61,7 +61,7 @@ pub(crate) fn described(commit: &Commit) -> String {
     format!("{} {subject}", abbreviated(&commit.id))
 }
 
-/// What became of a commit.
+/// The result for a commit.
 pub(crate) fn tried(step: &BisectStep) -> String {
     let mut tried = step.outcome.name().to_owned();
     if let Some(measured) = &step.measured {
@@ -104,7 +104,7 @@ fn runs(report: &BisectReport) -> u64 {
     measured.map(|measured| 2 * measured.pairs).sum()
 }
 
-/// Prints the answer as one JSON object.
+/// Prints the result as one JSON object.
 pub(crate) fn print_json(report: &BisectReport) -> std::io::Result<()> {
     let guilty = report.guilty.iter().map(
         |commit| json!({ "commit": commit.id, "summary": commit.summary, "author": commit.author }),

@@ -1,5 +1,5 @@
-//! Conbench's benchmark results, as its interface takes them: of a comparison, one
-//! for each metric of each benchmark, with all values of the head; and the form
+//! Conbench's benchmark results, in the format of its API: for a comparison, one
+//! for each metric of each benchmark, with all values of the head; and the part
 //! that they share with results of the history.
 
 use std::time::SystemTime;
@@ -10,10 +10,10 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use serde_json::{Value, json};
 
-/// The units that Conbench takes.
+/// The units that Conbench accepts.
 const UNITS: [&str; 5] = ["B", "B/s", "s", "ns", "i/s"];
 
-/// Whether Conbench takes values of a unit.
+/// Whether Conbench accepts values of a unit.
 pub(super) fn takes(unit: &str) -> bool {
     UNITS.contains(&unit)
 }
@@ -54,8 +54,8 @@ pub(super) fn stats(values: &[f64], unit: &str, iterations: usize) -> Value {
     })
 }
 
-/// A machine in Conbench's words, all of which it insists on: 0 or an empty
-/// text stands for what is not known.
+/// A machine in Conbench's terms, all of which are mandatory: 0 or an empty
+/// text means unknown.
 pub(super) fn machine(name: &str, arch: &str, os: &str, machine: &Description) -> Value {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let [l1d, l1i, l2, l3] = machine.caches.map(|size| size.unwrap_or(0));
@@ -79,7 +79,7 @@ pub(super) fn machine(name: &str, arch: &str, os: &str, machine: &Description) -
     })
 }
 
-/// The repository that the results belong to, which Conbench insists on.
+/// The repository of the results, which is mandatory.
 pub(super) fn repository() -> Result<String, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(repository) = variable("CONBENCH_PROJECT_REPOSITORY") {
@@ -110,7 +110,7 @@ pub(super) fn value(outcome: &Outcome, recording: &Recording) -> Result<Value, S
     let head = outcome.sides.as_ref().map(|sides| &sides.head);
     let commit = head.map_or("samples", |head| &head.commit);
     let mut github = json!({ "repository": repository()? });
-    // A dirty tree is no commit's.
+    // A dirty tree belongs to no commit.
     if let Some(head) = head.filter(|head| !head.dirty) {
         github["commit"] = json!(head.commit);
     }
@@ -143,7 +143,7 @@ fn values(recording: &Recording, benchmark: &str, metric: &str) -> Vec<f64> {
     recording.values(comparison.labels[Side::Head], metric).flatten().collect()
 }
 
-/// What Conbench stores and does not read.
+/// What Conbench stores without reading it.
 fn compared(outcome: &Outcome, metric: &MetricResult) -> Value {
     let summary = &metric.summary;
     json!({

@@ -1,4 +1,4 @@
-//! What `doctor` saw, in sentences and as JSON.
+//! The result of `doctor`, as sentences and as JSON.
 
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
@@ -69,7 +69,7 @@ fn object(checkup: &Checkup) -> Value {
 struct Sentence {
     about: &'static str,
     text: String,
-    /// Whether the thing makes measurements worse, or some impossible.
+    /// Whether it makes measurements worse, or some impossible.
     warns: bool,
 }
 
@@ -250,7 +250,7 @@ impl Sentences {
                 false => "times and memory of every run",
             },
         );
-        // The metrics that are refused for the same reason, if for any, share a sentence.
+        // Metrics that are refused for the same reason share a sentence.
         let names = |reason: Option<&str>| {
             let same = meters.iter().filter(|(_, refusal)| why(refusal) == reason);
             let names: Vec<String> = same.map(|(metric, _)| format!("`{}`", metric.name)).collect();

@@ -1,5 +1,5 @@
 //! Escaping for each format. Names of branches, benchmarks, metrics and files, and
-//! the output of programs, come from others and may hold anything.
+//! the output of programs, come from others and can be anything.
 
 use crate::ui::text;
 pub(crate) use crate::ui::text::line;
@@ -49,8 +49,8 @@ pub(crate) fn quantity(text: &str) -> String {
     if is_number && is_plain { text.to_owned() } else { code(text) }
 }
 
-/// A sentence for an HTML block within Markdown. What stands between backticks
-/// becomes code; elsewhere mentions, references and links are prevented.
+/// A sentence for an HTML block within Markdown. Text between backticks becomes
+/// code; elsewhere, mentions, references and links are prevented.
 pub(crate) fn prose(sentence: &str) -> String {
     let sentence = line(sentence);
     let parts: Vec<&str> = sentence.split('`').collect();
@@ -66,8 +66,8 @@ pub(crate) fn prose(sentence: &str) -> String {
     escaped
 }
 
-/// Escapes text so that a service that shows Markdown finds no mention, reference
-/// or link in it: puts a zero-width space behind whatever begins one.
+/// Escapes text so that a service that renders Markdown finds no mention,
+/// reference or link in it, by a zero-width space after whatever begins one.
 fn unlinked(text: &str) -> String {
     const BLANK: &str = "&#8203;";
     let mut escaped = String::new();

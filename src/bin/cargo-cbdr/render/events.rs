@@ -1,4 +1,4 @@
-//! What happens during a comparison as lines of JSON, for editors, agents and other programs.
+//! The events of a comparison as lines of JSON, for editors, agents and other programs.
 //! `docs/outputs.md` describes them.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ enum Line<'a> {
         upper: Option<f64>,
         pairs: u64,
         layouts: bool,
-        /// Whether nothing else is asked: a regression as built is asked again over layouts.
+        /// Whether the verdict is final: a regression as built is tested again over layouts.
         #[serde(rename = "final")]
         is_final: bool,
     },
@@ -92,8 +92,8 @@ enum Line<'a> {
     },
 }
 
-/// Prints an event, if it is one that others are told about. A reader that has gone does
-/// not end the comparison.
+/// Prints an event, if it is part of the format. If the reader is gone, the comparison
+/// continues.
 pub(crate) fn print(event: &Event<'_>) {
     match event {
         Event::Workspace(event) => print_preparation(event),

@@ -1,4 +1,4 @@
-//! Why a benchmark has regressed, as a table of functions, for all formats.
+//! Why a benchmark regressed, as a table of functions, for all formats.
 
 use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
 use cargo_cbdr::model::metric::Unit;
@@ -6,7 +6,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 
 use crate::ui::text;
 
-/// How many functions are named before the rest is only counted.
+/// The number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
 /// The headings of the table.

@@ -31,7 +31,7 @@ const KINDS: [(&str, ExportKind); 4] = [
     ("conbench", ExportKind::Conbench),
 ];
 
-/// Parses `KIND=FILE`. An error says what is wrong.
+/// Parses `KIND=FILE`. An error states what is wrong.
 pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
     let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
         return Err(format!("`--export {text}` is not KIND=FILE"));
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
 }
 
 impl ExportKind {
-    /// Whether the file holds every run.
+    /// Whether the file contains every run.
     pub(crate) fn wants_runs(self) -> bool {
         self == ExportKind::Conbench
     }

@@ -14,11 +14,11 @@ pub(crate) struct Column<'a> {
     /// Whether it holds words, and not numbers.
     is_text: bool,
     is_shown: bool,
-    /// When it is left out of a table that is too wide: those with the largest number go
-    /// first, and those with 0 never.
+    /// The order in which columns are dropped from a table that is too wide: the largest
+    /// number first, and 0 never.
     leaves: u8,
-    /// Which columns it stands in for: it is shown once those with this number are left out.
-    /// 0 if it has a place of its own.
+    /// The columns that it replaces: it is shown once those with this number are dropped. 0
+    /// if it replaces none.
     replaces: u8,
 }
 
@@ -38,45 +38,43 @@ impl<'a> Column<'a> {
         Column { is_shown, ..self }
     }
 
-    /// The same, left out of a table that is too wide, the largest number first.
+    /// The same, dropped from a table that is too wide, the largest number first.
     pub(crate) fn leaves(self, leaves: u8) -> Self {
         Column { leaves, ..self }
     }
 
-    /// The same, shown only in the place of the columns that leave with this number.
+    /// The same, shown only instead of the columns that are dropped with this number.
     pub(crate) fn replaces(self, replaces: u8) -> Self {
         Column { replaces, ..self }
     }
 
-    /// Whether it is shown when all columns that leave with `left` or a larger number are left
-    /// out.
+    /// Whether it is shown if all columns with `left` or a larger number are dropped.
     fn is_shown_without(&self, left: u8) -> bool {
         let has_left = self.leaves > 0 && self.leaves >= left;
         self.is_shown && !has_left && (self.replaces == 0 || self.replaces >= left)
     }
 }
 
-/// A row of cells, and how it looks.
+/// A row of cells, and its style.
 pub(crate) type TableRow<const N: usize> = ([String; N], Option<Style>);
 
-/// The columns that leave with this number or a larger one are worth less than names of more
-/// than [`SHORT`] characters.
+/// Columns with this number or a larger one matter less than names of more than [`SHORT`]
+/// characters.
 const MINOR: u8 = 4;
 
-/// The least width of the first column while a minor column is shown.
+/// The minimum width of the first column while a minor column is shown.
 const LONG: usize = 24;
 
-/// The least width of the first column while another column could leave. With it, a change,
-/// its interval and a verdict fit 60 columns.
+/// The minimum width of the first column while another column could be dropped. With it, a
+/// change, its interval and a verdict fit 60 columns.
 const SHORT: usize = 15;
 
-/// The least width of the first column.
+/// The minimum width of the first column.
 const SHORTEST: usize = 8;
 
-/// Prints the headings and the rows, whatever stands in their cells. Each column is
-/// as wide as its widest cell; words stand to the left, numbers below each other at their
-/// points. On a terminal the table is no wider than that: columns that may leave do, and names
-/// are shortened.
+/// Prints the headings and the rows, with any text in their cells. Each column is as wide as
+/// its widest cell; words are aligned at the left, numbers at their decimal points. On a
+/// terminal, the table is no wider than that: columns are dropped, and names are shortened.
 pub(crate) fn print<const N: usize>(
     out: &mut impl Write,
     columns: &[Column<'_>; N],
@@ -96,7 +94,7 @@ fn print_within<const N: usize>(
     let mut rows: Vec<TableRow<N>> =
         rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
     for at in (0..N).filter(|at| !columns[*at].is_text) {
-        // The heading is no number.
+        // The heading is not a number.
         let cells: Vec<&mut String> =
             rows.iter_mut().skip(1).map(|(row, _)| &mut row[at]).collect();
         align(cells);
@@ -127,7 +125,7 @@ fn print_within<const N: usize>(
     Ok(())
 }
 
-/// Puts numbers below each other at their decimal points, and so the ends of intervals.
+/// Aligns numbers at their decimal points, and both ends of intervals, too.
 fn align(cells: Vec<&mut String>) {
     let ends = |cell: &String| cell.replace(", ", ",\0");
     let parts = |cell: &String| ends(cell).split('\0').map(str::to_owned).collect::<Vec<_>>();
@@ -154,7 +152,7 @@ fn align(cells: Vec<&mut String>) {
     }
 }
 
-/// A cell in two parts, where its decimal point is or would be; none of one without a number.
+/// Splits a cell where its decimal point is or would be; `None` without a number.
 fn at_point(cell: &str) -> Option<(&str, &str)> {
     let from = cell.find(|c: char| c.is_ascii_digit())?;
     let digits = cell[from..].find(|c: char| !c.is_ascii_digit());
@@ -166,10 +164,10 @@ fn names<const N: usize>(rows: &[TableRow<N>]) -> Vec<&str> {
     rows.iter().map(|(row, _)| row[0].as_str()).collect()
 }
 
-/// The widths of the columns that are shown, so that a table is no wider than `most`
-/// characters, if that can be. Columns leave in their order, and the first one becomes
-/// narrower: as long as others can leave, no narrower than `distinct`, the least width at which
-/// its names can still be told apart.
+/// The widths of the columns that are shown, so that a table is at most `most` characters wide,
+/// if possible. Columns are dropped in their order, and the first one becomes narrower: while
+/// others can be dropped, no narrower than `distinct`, the smallest width at which its names
+/// can still be distinguished.
 fn fitted<const N: usize>(
     columns: &[Column<'_>; N],
     widths: [usize; N],
@@ -180,7 +178,7 @@ fn fitted<const N: usize>(
         let is_shown = |at: usize| columns[at].is_shown_without(left);
         std::array::from_fn(|at| is_shown(at).then_some(widths[at]))
     };
-    // Two blanks stand before each column.
+    // There are two spaces before each column.
     let excess = |widths: &[Option<usize>; N]| {
         let width = widths.iter().flatten().map(|width| width + 2).sum::<usize>();
         most.map_or(0, |most| width.saturating_sub(most))

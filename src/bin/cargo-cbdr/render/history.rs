@@ -48,7 +48,7 @@ pub(crate) fn print_recorded_json(report: &RecordReport) -> std::io::Result<()> 
     }))
 }
 
-/// What a result is of, in two lines.
+/// The subject of a result, in two lines.
 pub(crate) fn heading(key: &ResultKey) -> String {
     let ResultKey { case, context, hardware } = key;
     let mut subject = case.full_name();
@@ -65,7 +65,7 @@ pub(crate) fn heading(key: &ResultKey) -> String {
     format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
 }
 
-/// Prints what a result is of.
+/// Prints the subject of a result.
 fn print_heading(out: &mut impl Write, key: &ResultKey) -> std::io::Result<()> {
     heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
 }
@@ -75,12 +75,12 @@ fn print_failure(out: &mut impl Write, error: &str) -> std::io::Result<()> {
     fold::print(out, &format!("  {style}failed{style:#}: {}", line(error)), 4)
 }
 
-/// A value with its unit; `none` stands for none.
+/// A value with its unit, or `none`.
 fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
     value.map_or(none.to_owned(), |value| text::value(value, unit))
 }
 
-/// Prints whether the results fit the past.
+/// Prints whether the results fit the history.
 pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
@@ -141,7 +141,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
     fold::print(&mut out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
 }
 
-/// A z-score with its sign; `none` stands for none.
+/// A z-score with its sign, or `none`.
 fn z(score: &MetricScore, none: &str) -> String {
     score.z.map_or(none.to_owned(), signed)
 }
@@ -183,7 +183,7 @@ fn summary(report: &CheckReport) -> String {
     }
 }
 
-/// Prints whether the results fit the past as one JSON object.
+/// Prints whether the results fit the history as one JSON object.
 pub(crate) fn print_check_json(report: &CheckReport) -> std::io::Result<()> {
     let baseline = report
         .baseline
@@ -234,7 +234,7 @@ fn result_json(result: &CheckedResult) -> Value {
     })
 }
 
-/// Prints the past.
+/// Prints the history.
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for series in &listing.series {

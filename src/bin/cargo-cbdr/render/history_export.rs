@@ -12,7 +12,7 @@ use super::escape::line;
 use super::json::print_line;
 use crate::cli::ExportFormat;
 
-/// Prints the notes of all commits; returns how many metrics had to be left out.
+/// Prints the notes of all commits; returns the number of metrics that had to be left out.
 pub(crate) fn print(
     notes: &BTreeMap<String, CommitNote>,
     format: ExportFormat,
@@ -106,8 +106,8 @@ fn csv(notes: &BTreeMap<String, CommitNote>) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A text of others in a cell: on one line, and behind an apostrophe if a spreadsheet
-/// would take it for a formula. An option (`--quick`) is none.
+/// A text from other sources in a cell: on one line, and after an apostrophe if a
+/// spreadsheet would treat it as a formula. An option (`--quick`) is not one.
 fn cell(text: &str) -> String {
     let text = line(text);
     let is_formula = match text.trim_start().chars().next() {
@@ -131,7 +131,7 @@ fn commit_json(commit: &str, note: &CommitNote) -> Value {
     })
 }
 
-/// A result as Conbench takes it, without its values or its error.
+/// A result in Conbench's format, without its values or its error.
 fn conbench_json(noted: &NotedResult, metric: Option<&str>) -> Value {
     let NotedResult { id, time, result } = noted;
     let (case, hardware, context) = (&result.case, &result.hardware, &result.context);
@@ -144,7 +144,7 @@ fn conbench_json(noted: &NotedResult, metric: Option<&str>) -> Value {
     if let Some(metric) = metric {
         tags["metric"] = json!(metric);
     }
-    // Conbench wants the whole address.
+    // Conbench needs the complete address.
     let address = match result.repository.contains('/') {
         true => format!("https://{}", result.repository),
         false => String::new(),

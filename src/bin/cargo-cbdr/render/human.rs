@@ -16,10 +16,10 @@ use super::words::{self, PROMISE};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
 
-/// How far the rest of a line that is too long for the terminal is indented.
+/// The indentation of continuation lines.
 const CONTINUED: usize = 2;
 
-/// Prints the answer, the tables behind it, and how sure they are.
+/// Prints the result, the tables behind it, and their confidence.
 pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
     let outcome = &*words::readable(outcome);
     let mut out = anstream::stdout().lock();
@@ -46,8 +46,8 @@ pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// Prints how sure the bounds are, and where that is explained. Where the address would not
-/// fit the terminal it stands behind a shorter text.
+/// Prints the confidence of the bounds, and where it is explained. If the address does not
+/// fit the terminal, a shorter text links to it.
 fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let what = format!("  confidence {}", words::confidence(outcome));
     let length = what.chars().count() + 2 + PROMISE.len();
@@ -57,7 +57,7 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// Prints why benchmarks have regressed.
+/// Prints why benchmarks regressed.
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
         let Table { title, rows, rest, .. } = explanation::table(explanation);
@@ -108,8 +108,8 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     fold::print(&mut out, &average, 0)
 }
 
-/// How many comparisons of a program with itself had each of the verdicts that
-/// they can have.
+/// The number of comparisons of a program with itself for each possible
+/// verdict.
 pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
     [Verdict::NoRegression, Verdict::Regression, Verdict::Inconclusive].map(|verdict| {
         let times = outcomes.iter().filter(|outcome| outcome.verdict == Some(verdict)).count();
@@ -117,14 +117,14 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
     })
 }
 
-/// Whether a metric is in the tables although others decide: it gates, was asked for, or all
-/// are.
+/// Whether a metric is shown in the tables: if it gates or was requested, or with
+/// `--verbose`.
 fn is_shown(benchmark: &BenchmarkResult, metric: &MetricResult) -> bool {
     metric.gates || benchmark.shown.contains(&metric.name) || verbosity().is_verbose
 }
 
-/// The metrics of a benchmark: those that gate, where some do, and those that were asked for,
-/// and with `--verbose` the others.
+/// The metrics of a benchmark: those that gate, if any, those that were requested, and with
+/// `--verbose` the others.
 fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -> io::Result<()> {
     let Pair { base, head } = words::sides(benchmark);
     let limits =
@@ -179,7 +179,7 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     }
 }
 
-/// The heading of the changes, which beside those over layouts are the ones as built.
+/// The heading of the changes, which are those as built if there are others over layouts.
 fn change(has_layouts: bool) -> &'static str {
     if has_layouts { "as built" } else { "change" }
 }
@@ -201,8 +201,8 @@ fn difference(metric: &MetricResult) -> String {
 /// One row of the overview: a benchmark, and a metric of it where one is shown.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
-/// The table of several benchmarks: a row for each metric that is shown, the worst first, and a
-/// line for all that are unaffected.
+/// The table of several benchmarks: a row for each shown metric, the worst first, and a line
+/// for all unaffected benchmarks.
 fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let benchmarks = outcome.benchmarks.as_slice();
     let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;

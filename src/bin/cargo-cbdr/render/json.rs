@@ -11,7 +11,7 @@ use super::human;
 use crate::ui::notices::notice;
 use crate::ui::text;
 
-/// A result, and the notices in sentences.
+/// A result, with the notices as sentences.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -64,8 +64,9 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     })
 }
 
-/// Prints a value on a line of its own. What a terminal obeys or nobody sees
-/// stands there by its number: outside of texts no JSON has such characters.
+/// Prints a value on a line of its own. Control characters and invisible
+/// characters are escaped by number: outside of strings, JSON has no such
+/// characters.
 pub(crate) fn print_line(value: &impl Serialize) -> io::Result<()> {
     let mut line = String::new();
     for c in serde_json::to_string(value)?.chars() {

@@ -12,7 +12,7 @@ use super::escape::{line, xml};
 use super::words::{self, Commit, facts, sentence};
 use crate::ui::grouped;
 
-/// What became of a case.
+/// The result of a case.
 enum TestCase {
     Passed,
     Skipped(String),
@@ -89,7 +89,7 @@ fn suite(
 fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, TestCase)> {
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
     let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
-    // A benchmark of which nothing was measured has a case of its own.
+    // A benchmark without measurements gets a case of its own.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) | (Status::Unaffected, _) => Some(TestCase::Passed),
         (Status::New, _) => {
@@ -119,7 +119,7 @@ fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -
         Some(Verdict::Inconclusive) => {
             doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
         }
-        // A shard gives no verdict.
+        // A shard reaches no verdict.
         None => TestCase::Skipped(why),
         _ => TestCase::Passed,
     }
@@ -152,7 +152,7 @@ fn seconds(benchmark: &BenchmarkResult) -> f64 {
     wall.and_then(of_pair).unwrap_or(0.0) * benchmark.pairs as f64
 }
 
-/// The present time as the schema wants it: without fraction and zone.
+/// The current time in the format of the schema: without fraction and zone.
 fn timestamp() -> String {
     super::now().trim_end_matches('Z').to_owned()
 }

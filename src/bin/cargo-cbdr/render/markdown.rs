@@ -14,26 +14,26 @@ use super::words::{self, Commit, PROMISE};
 use crate::ui::notices::notice;
 use crate::ui::{grouped, text};
 
-/// The invisible first line of every comment, by which a bot finds the one that it
-/// is to update.
+/// The invisible first line of every comment, by which a bot finds the one to
+/// update.
 const MARKER: &str = "<!-- cargo-cbdr -->";
 
-/// GitHub takes no longer comment, in bytes that are no fewer than its characters.
+/// The maximum length of a comment on GitHub, which counts characters; bytes are at least as many.
 const LONGEST: usize = 65_000;
 
-/// How much of everything there is at most.
+/// The maximum amount of everything.
 #[derive(Clone, Copy)]
 struct Limits {
     /// Rows of the tables, lines of the scale and notices.
     rows: usize,
     lines: usize,
     notices: usize,
-    /// Letters of a name, and of a sentence or the call.
+    /// Characters of a name, and of a sentence or the command.
     name: usize,
     text: usize,
 }
 
-/// What is tried one after the other, until the comment is short enough.
+/// The limits to try in turn, until the comment is short enough.
 const LIMITS: [Limits; 4] = [
     Limits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
     Limits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
@@ -41,7 +41,7 @@ const LIMITS: [Limits; 4] = [
     Limits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
 ];
 
-/// Up to so many metrics are all shown.
+/// Up to this many metrics are all shown.
 const FEW: usize = 5;
 
 /// The whole comment.
@@ -64,7 +64,7 @@ pub(super) fn summary(outcome: &Outcome) -> String {
     written
 }
 
-/// A comment that is no longer than its limits let it be.
+/// A comment within these limits.
 struct Comment<'a> {
     outcome: &'a Outcome,
     limits: Limits,
@@ -109,7 +109,7 @@ impl Comment<'_> {
             let kinds: Vec<String> = kinds
                 .map(|(number, what)| format!("{} {what}", text::count(number as u64, "metric")))
                 .collect();
-            // Behind the blank line it is Markdown again.
+            // After the blank line, it is Markdown again.
             writeln!(out, "<details><summary>{}</summary>\n", kinds.join(", "))?;
             self.table(out, &folded)?;
             writeln!(out, "</details>\n")?;
@@ -144,7 +144,7 @@ impl Comment<'_> {
         }
     }
 
-    /// The benchmarks of which nothing was measured.
+    /// The benchmarks without measurements.
     fn benchmarks(&self, out: &mut String) -> fmt::Result {
         let outcome = self.outcome;
         let is_empty =
@@ -196,7 +196,7 @@ impl Comment<'_> {
     fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
         let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
         let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
-        // The metric of all rows is named once.
+        // If all rows have the same metric, it is named once.
         let only = words::only_metric(rows.iter().map(|(_, metric)| *metric));
         let (metric, left) = match only {
             Some(only) => {
@@ -245,10 +245,10 @@ impl Comment<'_> {
         )
     }
 
-    /// The folded part. It is one block of HTML, in which nothing is taken for Markdown;
+    /// The folded part. It is one block of HTML, in which nothing is parsed as Markdown;
     /// a blank line would end it.
     fn details(&self, out: &mut String) -> fmt::Result {
-        // Advice stands above.
+        // Advice is shown above.
         let others = self.outcome.notices.iter().filter(|notice| !is_advice(notice));
         let notices = grouped::lines(others);
         let count = |kind: &str| notices.iter().filter(|line| line.kind() == kind).count() as u64;
@@ -282,8 +282,8 @@ fn is_advice(notice: &Notice) -> bool {
     matches!(notice, Notice::Advice(_))
 }
 
-/// All metrics, the worst first: those that have changed or are undecided, or all that gate
-/// where they are few; and the others.
+/// All metrics, the worst first: those that changed or are undecided, or all that gate if
+/// they are few; and the others.
 fn split(outcome: &Outcome) -> (Vec<Row<'_>>, Vec<Row<'_>>) {
     let gates = outcome.metrics().filter(|(_, metric)| metric.gates).count();
     let is_shown = |(_, metric): &Row<'_>| match gates {

@@ -1,4 +1,4 @@
-//! The results, one file a format.
+//! The results, with one file per format.
 
 pub(crate) mod answer;
 mod bencher;
@@ -40,9 +40,9 @@ pub(crate) fn print(format: Format, outcome: &Outcome) -> io::Result<()> {
     io::stdout().lock().write_all(text.as_bytes())
 }
 
-/// The present moment as RFC 3339 has it, to the second. A clock that is set
-/// before 1970 or after 9999, which have no such form, shows the nearest that
-/// has one.
+/// The current time in the format of RFC 3339, to the second. A clock before
+/// 1970 or after 9999, which can't be represented, shows the nearest time that
+/// can.
 pub(crate) fn now() -> String {
     rfc3339(std::time::SystemTime::now())
 }

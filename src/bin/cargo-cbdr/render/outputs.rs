@@ -1,4 +1,4 @@
-//! The files that a result is written to, besides standard output.
+//! The files to which a result is written, besides standard output.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ use crate::output::{self, OutputFile};
 use crate::page;
 use crate::ui::{Failure, about};
 
-/// The files that are wanted. That each can be written is checked before anything
-/// is measured.
+/// The requested files. Before anything is measured, it is checked that each can
+/// be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// The summary of a GitHub job.
@@ -25,13 +25,13 @@ pub(crate) struct Outputs {
     exports: Vec<(ExportKind, OutputFile)>,
 }
 
-/// Which files are wanted.
+/// The request for files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedOutputs<'a> {
     pub(crate) page: Option<&'a Path>,
     /// `KIND=FILE` each.
     pub(crate) exports: &'a [String],
-    /// The samples, which are written elsewhere.
+    /// The samples, which another module writes.
     pub(crate) samples: Option<&'a Path>,
     /// The files that are read.
     pub(crate) inputs: &'a [PathBuf],
@@ -51,7 +51,7 @@ impl Outputs {
         let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
         paths.extend(wanted.page.map(Path::to_owned));
         if let Some(samples) = wanted.samples {
-            // First, so that an error about two equal paths names the other output.
+            // This comes first, so that an error about two equal paths names the other output.
             paths.splice(0..0, output::files_of_rows(samples)?);
         }
         output::distinct(&paths, wanted.inputs)?;
@@ -69,7 +69,7 @@ impl Outputs {
         self.page.is_some() || self.exports.iter().any(|(kind, _)| kind.wants_runs())
     }
 
-    /// Writes all of them, also when one fails.
+    /// Writes all of them, even if one fails.
     pub(crate) fn write(self, outcome: &Outcome, recording: &Recording) -> Result<(), Failure> {
         let mut results: Vec<Result<(), Failure>> = Vec::new();
         if let Some(file) = &self.summary {
@@ -86,8 +86,8 @@ impl Outputs {
     }
 }
 
-/// Explains an error of printing a result. That the reader of standard output is
-/// gone is none: the exit code is still that of the result.
+/// Explains an error of printing a result. If the reader of standard output is
+/// gone, that is not an error: the exit code is still that of the result.
 pub(crate) fn printed(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -4,10 +4,10 @@ use cargo_cbdr::model::outcome::MetricResult;
 
 use crate::ui::text::percent;
 
-/// How many columns the scale has.
+/// The width of the scale, columns.
 const WIDTH: usize = 41;
 
-/// How many times the largest threshold the scale of several metrics reaches.
+/// How far the scale of several metrics reaches, in multiples of the largest threshold.
 const FAR: f64 = 12.0;
 
 /// What the scale shows, from its left end to its right one.
@@ -18,7 +18,7 @@ pub(crate) struct ChangeScale {
 
 impl ChangeScale {
     /// A scale with zero, all thresholds and changes, and the finite ends of the
-    /// intervals as far as these do not make the rest tiny.
+    /// intervals unless these make the rest tiny.
     pub(crate) fn of(results: &[&MetricResult]) -> Self {
         let limits = || results.iter().filter_map(|result| result.limit());
         let changes = results.iter().filter_map(|result| result.summary.change);
@@ -41,8 +41,8 @@ impl ChangeScale {
         ChangeScale { from: from - margin, to: to + margin }
     }
 
-    /// Where a change is, from 0 at the left end to 1 at the right one. A change out of
-    /// range is at the nearer end.
+    /// The position of a change, from 0 at the left end to 1 at the right end. A change
+    /// out of range is at the nearer end.
     pub(crate) fn part(&self, change: f64) -> f64 {
         ((change - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
     }
@@ -96,7 +96,7 @@ impl ChangeScale {
     }
 }
 
-/// A line for each result, after its name, and a legend. Nothing where no result
+/// A line for each result, after its name, and a legend. Nothing if no result
 /// has a change.
 pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
     let shown = results.iter().filter(|(_, result)| result.summary.change.is_some());

@@ -1,4 +1,4 @@
-//! The words of a result, which are the same in all formats.
+//! The texts of a result that are the same in all formats.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,11 +18,11 @@ use super::answer::{is_better, is_time};
 use super::escape::line;
 use crate::ui::text;
 
-/// Where it is explained what a verdict promises.
+/// The address of the explanation of what a verdict promises.
 pub(crate) const PROMISE: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/statistics.md");
 
-/// How sure the bounds are, and for how many looks: `95% at every look`.
+/// The confidence of the bounds, and for how many looks: `95% at every look`.
 pub(crate) fn confidence(outcome: &Outcome) -> String {
     let uses = |method| outcome.benchmarks.iter().any(|of| of.method == Some(method));
     let for_one_look = uses(Method::Paired) || uses(Method::Welch);
@@ -35,7 +35,7 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
     format!("{}% {looks}", text::rounded(100.0 * outcome.policy.confidence))
 }
 
-/// A result as people are to read it: a metric whose average decides has the numbers of that.
+/// A result for display: a metric whose average decides has the estimates of the average.
 pub(crate) fn readable(outcome: &Outcome) -> Cow<'_, Outcome> {
     if !outcome.metrics().any(|(_, metric)| text::on_average(metric).is_some()) {
         return Cow::Borrowed(outcome);
@@ -49,7 +49,7 @@ pub(crate) fn readable(outcome: &Outcome) -> Cow<'_, Outcome> {
     Cow::Owned(outcome)
 }
 
-/// The metric that all of these are, if it is the same one.
+/// The metric of all of these, if it is the same one.
 pub(crate) fn only_metric<'a>(
     shown: impl IntoIterator<Item = &'a MetricResult>,
 ) -> Option<&'a str> {
@@ -58,8 +58,8 @@ pub(crate) fn only_metric<'a>(
     names.all(|name| name == first).then_some(first)
 }
 
-/// A name for a metric among others, of which `only` is the name where all have the same one:
-/// the benchmark's, the metric's, or both.
+/// A name for a metric among others: the benchmark's, the metric's, or both. `only` is the
+/// name of the metric if all have the same one.
 pub(crate) fn full_name(
     outcome: &Outcome,
     benchmark: &BenchmarkResult,
@@ -81,8 +81,8 @@ pub(crate) fn estimate_heading(outcome: &Outcome, metric: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// What the values of both sides are, of which the metric's name may be code: `median wall_time`,
-/// or `median_time`, which says so itself.
+/// What the values of both sides are: `median wall_time`, or `median_time`, whose name is enough.
+/// The metric's name may be code.
 pub(crate) fn estimate_of(outcome: &Outcome, metric: &str) -> String {
     match estimate(outcome) {
         "median" if metric.trim_start_matches('`').starts_with("median_") => metric.to_owned(),
@@ -90,7 +90,7 @@ pub(crate) fn estimate_of(outcome: &Outcome, metric: &str) -> String {
     }
 }
 
-/// What a benchmark's sides are called: by their labels, without the benchmark's name.
+/// The names of a benchmark's sides: their labels, without the benchmark's name.
 pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
     let Some(labels) = &benchmark.labels else {
         return Pair { base: "base".to_owned(), head: "head".to_owned() };
@@ -99,7 +99,7 @@ pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
     labels.as_ref().map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)))
 }
 
-/// Why the base has no such benchmark to compare with, where it has one that does not build.
+/// Why the base has no baseline, if its benchmark does not build.
 pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a str> {
     outcome.notices.iter().find_map(|notice| match notice {
         Notice::NoBaseline { benchmark, why } if benchmark == name => Some(why.as_str()),
@@ -107,8 +107,7 @@ pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a st
     })
 }
 
-/// The names of the benchmarks that are unaffected, each as `shown`; none where there are
-/// none.
+/// The names of the unaffected benchmarks, each as `shown`; `None` if there are none.
 pub(crate) fn unaffected(
     benchmarks: &[BenchmarkResult],
     shown: impl Fn(&str) -> String,
@@ -133,7 +132,7 @@ pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
     let threshold =
         metric.limit().map_or(String::new(), |limit| format!(", threshold {}", text::limit(limit)));
     if metric.judgement.is_some() {
-        // The estimates alone decide.
+        // Only the estimates decide.
         return format!("`{}` of `{}` changed by {change}{threshold}", metric.name, benchmark.name);
     }
     let on_average = if metric.overruled.is_some() { " on average" } else { "" };
@@ -146,7 +145,7 @@ pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
     )
 }
 
-/// What a comparison came to, in a few words.
+/// The result of a comparison in a few words.
 pub(crate) fn brief(outcome: &Outcome) -> String {
     let change = |metric: &MetricResult| {
         let summary = &metric.summary;
@@ -211,8 +210,8 @@ pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// What has to be known about the changes: that one of these goes another way than the
-/// estimates of the sides, or is that of an average.
+/// A remark on the changes, if one of these has another direction than the estimates
+/// of the sides, or is that of an average.
 pub(crate) fn apart<'a>(
     outcome: &Outcome,
     shown: impl IntoIterator<Item = &'a MetricResult> + Clone,
@@ -227,7 +226,7 @@ pub(crate) fn apart<'a>(
             "because of rare slow runs, {whose}: it may change by {TAIL} times the threshold"
         ));
     }
-    /// How far the two have to be apart to be noticed.
+    /// How far the two have to be apart for a remark.
     const APART: f64 = 0.005;
     let goes_apart = |result: &MetricResult| {
         let Summary { base: Some(base), head: Some(head), change: Some(change), .. } =
@@ -246,24 +245,24 @@ pub(crate) fn apart<'a>(
     })
 }
 
-/// The change over layouts, where they were asked.
+/// The change over layouts, if it was tested.
 pub(super) fn change_over_layouts(result: &MetricResult) -> String {
     let over = result.layouts.filter(|over| over.number > 0);
     over.map_or("-".to_owned(), |over| over.summary.change.map_or("?".to_owned(), text::percent))
 }
 
-/// Whether a metric was asked over layouts.
+/// Whether a metric was tested over layouts.
 pub(super) fn has_layouts(benchmarks: &[BenchmarkResult]) -> bool {
     benchmarks.iter().flat_map(|one| &one.metrics).any(|metric| metric.layouts.is_some())
 }
 
-/// Whether the plain mean of one of these says something else than the estimator.
+/// Whether the plain mean of one of these differs from the estimator.
 pub(super) fn shows_mean<'a>(metrics: impl IntoIterator<Item = &'a MetricResult>) -> bool {
     let other = |m: &MetricResult| m.mean.is_some_and(|mean| mean.change != m.summary.change);
     metrics.into_iter().any(other)
 }
 
-/// Where a metric stands when those that matter most come first.
+/// The rank of a metric, with those that matter most first.
 pub(crate) fn rank(result: &MetricResult) -> u8 {
     match result.verdict {
         Some(Verdict::Regression) => 0,
@@ -313,11 +312,11 @@ pub(crate) struct Commit<'a> {
     /// `base commit`, `head commit`.
     pub(crate) name: &'static str,
     pub(crate) revision: &'a Revision,
-    /// Where it can be read, if that is known.
+    /// Its address, if known.
     pub(crate) url: Option<String>,
 }
 
-/// The two commits; none of samples.
+/// The two commits; `None` for samples.
 pub(crate) fn commits(outcome: &Outcome) -> Vec<Commit<'_>> {
     let Some(sides) = &outcome.sides else { return Vec::new() };
     let both = [("base commit", &sides.base), ("head commit", &sides.head)];
@@ -326,7 +325,7 @@ pub(crate) fn commits(outcome: &Outcome) -> Vec<Commit<'_>> {
     both.map(commit).into()
 }
 
-/// The address of a commit, where the repository is known to be at GitHub.
+/// The address of a commit, if the repository is known to be on GitHub.
 fn url(sides: &Sides, revision: &Revision) -> Option<String> {
     let name = sides.repository.strip_prefix("github.com/")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
@@ -334,8 +333,8 @@ fn url(sides: &Sides, revision: &Revision) -> Option<String> {
     is_name.then(|| format!("https://github.com/{name}/commit/{}", revision.commit))
 }
 
-/// What was compared and how, a name and a value each; the last one is the call
-/// that makes the result again.
+/// What was compared and how, as names and values; the last one is the command
+/// that reproduces the result.
 pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(sides) = &outcome.sides {
@@ -364,7 +363,7 @@ fn command(seed: Option<u64>) -> String {
         args.remove(0);
     }
     if let Some(seed) = seed.filter(|_| !args.iter().any(|arg| arg.starts_with("--seed"))) {
-        // Behind `--` stand the benchmark's own arguments.
+        // The benchmark's own arguments follow `--`.
         let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         args.splice(end..end, ["--seed".to_owned(), seed.to_string()]);
     }

@@ -1,31 +1,31 @@
-//! Folds long lines between words, where a terminal would fold them in the middle of one.
+//! Wraps long lines between words, where a terminal would break them within a word.
 
 use std::io::{self, Write};
 
 use super::lines::plain;
 
-/// With less room than this beside the indent, a line is left to the terminal.
+/// With less room than this after the indent, wrapping is left to the terminal.
 const LEAST: usize = 20;
 
-/// How many columns standard error has, if it is a terminal. In a file or a pipe every line
-/// stays whole, so that it can be searched for.
+/// The width of standard error, if it is a terminal. In a file or a pipe, lines are not
+/// wrapped, so that they can be searched.
 pub(crate) fn error_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into())
 }
 
-/// The same of standard output.
+/// The same for standard output.
 pub(crate) fn output_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Prints a line to standard output, folded if that is a terminal.
+/// Prints a line to standard output, wrapped if that is a terminal.
 pub(crate) fn print(out: &mut impl Write, line: &str, indent: usize) -> io::Result<()> {
     writeln!(out, "{}", folded(line, output_width(), indent))
 }
 
-/// A line that is folded between words, so that none is wider than `width` columns: what
-/// follows is indented by `indent` blanks. A word that is longer than that stays whole, so
-/// that an address can still be copied.
+/// A line, wrapped between words to at most `width` columns; continuation lines are
+/// indented by `indent`. A longer word is not broken, so that an address can still be
+/// copied.
 pub(crate) fn folded(line: &str, width: Option<usize>, indent: usize) -> String {
     let Some(width) = width.filter(|width| *width >= indent + LEAST) else {
         return line.to_owned();
@@ -49,7 +49,7 @@ pub(crate) fn folded(line: &str, width: Option<usize>, indent: usize) -> String 
     folded
 }
 
-/// How many columns a text takes.
+/// The width of a text, columns.
 fn columns(text: &str) -> usize {
     plain(text).chars().count()
 }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(folded(line, Some(33), 9), lines.join("\n"));
         assert_eq!(folded(line, Some(line.len()), 9), line);
         assert_eq!(folded(line, None, 9), line);
-        // There would be no room beside the indent.
+        // There would be no room after the indent.
         assert_eq!(folded(line, Some(28), 9), line);
     }
 

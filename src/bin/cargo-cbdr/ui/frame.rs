@@ -1,9 +1,9 @@
-//! Lines at the end of a terminal that are drawn over: what is to be written for that.
+//! Lines at the end of a terminal that are redrawn: what to write for that.
 
 use super::lines::plain;
 
-/// A terminal that can shows all up to [`END`] at once. The cursor is hidden until then; it is
-/// never left hidden, however the program ends.
+/// Terminals that support it show everything up to [`END`] at once. The cursor is hidden until
+/// then; it never stays hidden, however the program ends.
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?2026l";
 
@@ -17,21 +17,21 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// What draws these lines in the place of those that are there, on a terminal of so many
-    /// columns and rows. Nothing where none are and none were.
+    /// What replaces the current lines by these, on a terminal with this many columns and
+    /// rows. Nothing if there are none before and after.
     pub(super) fn shown(&mut self, lines: Vec<String>, (columns, rows): (usize, usize)) -> String {
         if lines.is_empty() && self.lines.is_empty() {
             return String::new();
         }
         let up = self.up(columns);
         self.lines = lines;
-        // What does not fit could not be drawn over.
+        // What does not fit could not be redrawn.
         self.lines.truncate(rows.saturating_sub(1));
         let lines: String = self.lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
         format!("{BEGIN}{up}{lines}{CLEAR}{END}")
     }
 
-    /// What prints a line above the lines, to stay there.
+    /// What prints a permanent line above the lines.
     pub(super) fn above(&mut self, line: &str, (columns, _): (usize, usize)) -> String {
         if self.lines.is_empty() {
             return format!("{line}\n");
@@ -41,8 +41,8 @@ impl Frame {
         format!("{BEGIN}{up}{CLEAR}{line}\n{lines}{END}")
     }
 
-    /// Moves the cursor to the first line. A terminal that has become narrower has folded
-    /// what was drawn, which then has to be cleared, too.
+    /// Moves the cursor to the first line. A terminal that has become narrower has
+    /// wrapped what was drawn, which then has to be cleared, too.
     fn up(&self, columns: usize) -> String {
         let rows = |line: &String| plain(line).chars().count().div_ceil(columns.max(1)).max(1);
         let rows: usize = self.lines.iter().map(rows).sum();
@@ -58,7 +58,7 @@ impl Frame {
 mod tests {
     use super::*;
 
-    /// A terminal of so many columns, as far as frames need one.
+    /// A terminal with this many columns, as far as frames need one.
     struct Screen {
         columns: usize,
         rows: Vec<Vec<char>>,
@@ -125,7 +125,7 @@ mod tests {
             }
         }
 
-        /// The terminal becomes narrower, and folds what is too long.
+        /// The terminal becomes narrower, and wraps what is too long.
         fn narrow(&mut self, columns: usize) {
             let fold = |row: &Vec<char>| match row.is_empty() {
                 true => vec![Vec::new()],

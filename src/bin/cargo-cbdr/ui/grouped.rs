@@ -1,4 +1,4 @@
-//! Notices in lines: what is noticed of several benchmarks is one line with their names.
+//! Notices as lines: the same notice for several benchmarks becomes one line with their names.
 
 use cargo_cbdr::model::noise::Finding;
 use cargo_cbdr::model::notice::{Notice, Remark, RunNotice, Weight};
@@ -9,7 +9,7 @@ use super::notices::{notice, these};
 use super::text::{first_few, line};
 use super::verbosity::verbosity;
 
-/// A line, and how much it matters.
+/// A line, and its weight.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoticeLine {
     pub(crate) weight: Weight,
@@ -49,7 +49,7 @@ pub(crate) fn lines<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Vec<No
     lines
 }
 
-/// What notices of one kind say.
+/// The text of notices of one kind.
 fn text(group: &[&Notice]) -> NoticeLine {
     let weight = group[0].weight();
     let kinds: Vec<Kind<'_>> = group.iter().filter_map(|notice| Kind::of(notice)).collect();
@@ -67,16 +67,16 @@ fn text(group: &[&Notice]) -> NoticeLine {
     NoticeLine { weight, text }
 }
 
-/// What several benchmarks can have in common.
+/// What several notices can have in common.
 struct Kind<'a> {
-    /// What is noticed of them.
+    /// The common text.
     what: String,
     benchmark: &'a str,
     metric: Option<&'a str>,
 }
 
 impl<'a> Kind<'a> {
-    /// The kind of a notice about one benchmark; none of one that stands by itself.
+    /// The kind of a notice about one benchmark; `None` if it is never grouped.
     fn of(notice: &'a Notice) -> Option<Self> {
         let (what, benchmark) = match notice {
             Notice::Metric { benchmark, metric, remark } => {

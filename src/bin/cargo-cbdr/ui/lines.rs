@@ -1,4 +1,4 @@
-//! The lines of a comparison under way: a scale for each metric, in columns, or words.
+//! The lines of a running comparison: a scale for each metric, in columns, or words.
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::experiment::Snapshot;
@@ -9,22 +9,22 @@ use super::{text, verdict_style};
 
 const DIM: Style = Style::new().dimmed();
 
-/// Up to this many metrics have a line each in a log.
+/// Up to this many metrics get a line each in a log.
 pub(super) const FEW: usize = 3;
 
-/// Up to this many lines are drawn at a time.
+/// The maximum number of lines to draw.
 const MANY: usize = 12;
 
-/// The widest that a scale gets, columns.
+/// The maximum width of a scale, columns.
 const WIDEST: usize = 60;
 
 type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// The lines of a terminal of `width` columns and `height` rows: one for each gating metric,
-/// or each undecided one if there are too many, below each other on one scale; then one for
-/// all together.
+/// The lines for a terminal of `width` columns and `height` rows: one for each gating
+/// metric, or for the undecided ones if there are too many, all on the same scale; then one
+/// for all together.
 pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
-    // Room for the `^C` that a terminal shows behind the last line.
+    // Room for the `^C` that a terminal shows after the last line.
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
     if let [only] = gating.as_slice() {
@@ -33,7 +33,7 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
     // A line for all, and one for the cursor.
     let room = MANY.min(height.saturating_sub(2)).max(1);
     let shown = shown(&gating, room);
-    // The scale is that of the undecided metrics: the others may lie far off.
+    // The scale is that of the undecided metrics, since the others may be far off.
     let any_open = shown.iter().any(|(_, metric)| is_open(metric));
     let watched = shown.iter().filter(|(_, metric)| !any_open || is_open(metric));
     let reach = rounded_up(watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max));
@@ -57,7 +57,7 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
 #[derive(Debug)]
 pub(super) struct LogLine {
     pub(super) text: String,
-    /// The same without what changes while nothing happens.
+    /// The same, without what changes even if nothing happens.
     news: String,
 }
 
@@ -68,7 +68,7 @@ impl PartialEq for LogLine {
 }
 
 /// The lines of a log: one for each of up to `most` metrics, else one for all together. Two
-/// are equal that say nothing new.
+/// lines are equal if the second one has nothing new.
 pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let gating = gating(snapshot);
     if gating.len() > most {
@@ -93,14 +93,14 @@ fn cut(line: &str, width: usize) -> String {
     plain.chars().take(width.saturating_sub(1)).collect()
 }
 
-/// The widths of the parts of a line below others.
+/// The widths of the parts of a line.
 struct Columns {
     name: usize,
     /// 0 if there is no room for it.
     interval: usize,
     /// 0 if there is no room for it.
     scale: usize,
-    /// Whether the verdict is in words; else it is a sign.
+    /// Whether the verdict is in words; otherwise it is a symbol.
     has_words: bool,
     /// How far the scale reaches to either side of the threshold.
     reach: f64,
@@ -111,8 +111,8 @@ const INTERVAL: usize = 18;
 const VERDICT: usize = 13;
 
 impl Columns {
-    /// Shares `width` out: to the scale first, then to the words of the verdict, the names
-    /// and the interval.
+    /// Distributes `width`: first to the scale, then to the words of the verdict, the
+    /// names and the interval.
     fn new(width: usize, longest: usize, reach: f64) -> Self {
         // Two blanks before, one between the parts, one column left free.
         let room = width.saturating_sub(2 + 1 + 1 + CHANGE + 1);
@@ -132,7 +132,7 @@ impl Columns {
 
     fn line(&self, name: &str, metric: &MetricResult) -> String {
         let style = style(metric);
-        // A regression is not overlooked.
+        // A regression must not be overlooked.
         let name_style = match metric.verdict {
             Some(Verdict::Regression) => style,
             _ => Style::new(),
@@ -175,8 +175,8 @@ fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
-/// The metrics that have a line: first those that are a regression, the worst first, then all
-/// others, or else as many undecided ones as there is `room` for.
+/// The metrics that get a line: first the regressions, the worst first, then all others, or
+/// else as many undecided ones as there is `room` for.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
     let is_regression =
         |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
@@ -185,13 +185,13 @@ fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> 
     first.sort_by(|(_, one), (_, other)| size(other).total_cmp(&size(one)));
     if gating.len() > room {
         others.retain(|(_, metric)| is_open(metric));
-        // Some of the undecided ones are to be seen, too.
+        // Some of the undecided ones should be visible, too.
         first.truncate(room.saturating_sub(others.len()).max(room / 2));
     }
     first.into_iter().chain(others).take(room).collect()
 }
 
-/// How many of many metrics have which verdict.
+/// The number of metrics with each verdict.
 fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
     format!(
@@ -203,7 +203,7 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     )
 }
 
-/// The same in at most `width` columns: without what matters least.
+/// The same in at most `width` columns, without what matters least.
 fn count_within(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> String {
     let (verdicts, spent, left) = (verdicts(gating), spent(snapshot), left(snapshot));
     let last = if left.is_empty() { &spent } else { left.trim_start_matches(", ") };
@@ -238,7 +238,7 @@ fn spent(snapshot: &Snapshot) -> String {
 }
 
 fn left(snapshot: &Snapshot) -> String {
-    // The limit ends all that takes longer.
+    // Nothing takes longer than the limit.
     let to_limit = (snapshot.limit - snapshot.elapsed).max(0.0);
     match snapshot.remaining.map(|seconds| seconds.min(to_limit)).filter(|left| *left > 0.0) {
         Some(seconds) => format!(", ~{} left", text::roughly(seconds)),
@@ -247,7 +247,7 @@ fn left(snapshot: &Snapshot) -> String {
     }
 }
 
-/// What a line is about: the benchmark, and the metric where not all have the same one.
+/// The subject of a line: the benchmark, and the metric if not all have the same one.
 fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let is_one_metric = gating(snapshot).iter().all(|(_, other)| other.name == metric.name);
     match (snapshot.benchmarks.len(), is_one_metric) {
@@ -270,7 +270,7 @@ fn bounds(metric: &MetricResult) -> String {
     text::bounds(metric.summary.lower, metric.summary.upper)
 }
 
-/// What stands behind the interval: pairs, the time spent, and the time left or the verdict.
+/// The text after the interval: pairs, the time spent, and the time left or the verdict.
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
         Some(Verdict::Inconclusive) => left(snapshot),
@@ -286,7 +286,7 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     let (name, change, interval) = (name(snapshot, gating), change(metric), interval(metric));
     let known = format!("{name} {change}, interval {interval}, threshold {threshold}");
     let text = format!("{known}; {}", tail(snapshot, gating));
-    // What is decided stays as it is, however many pairs others need.
+    // A verdict stays as it is, however many pairs the others need.
     let news = match is_open(metric) {
         true => format!("{known} {}", benchmark.pairs),
         false => known,
@@ -343,7 +343,7 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
     runs(cells)
 }
 
-/// Characters with their styles, each of which is written once for all that follow each other.
+/// Characters with their styles, each of which is written once for a run of characters.
 fn runs(cells: impl Iterator<Item = (Style, char)>) -> String {
     let mut drawn = String::new();
     let mut current = Style::new();
@@ -365,8 +365,8 @@ fn farthest(metric: &MetricResult) -> f64 {
     finite.map(|end| (end - threshold).abs()).fold(0.0, f64::max)
 }
 
-/// The smallest of 1, 2, 5, 10 % and so on that holds `farthest`: between the few changes of
-/// scale, the interval is seen to shrink.
+/// The smallest of 1, 2, 5, 10 % and so on that is at least `farthest`. Between the few
+/// changes of scale, the interval visibly shrinks.
 fn rounded_up(farthest: f64) -> f64 {
     let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
     steps.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)

@@ -1,4 +1,4 @@
-//! The live lines, drawn between runs only. In a log, a line every few seconds that stays.
+//! The live lines, drawn between runs only. In a log, a permanent line every few seconds.
 
 use std::io::Write;
 
@@ -11,11 +11,11 @@ use super::status_line;
 use super::verbosity::Verbosity;
 use crate::cli::ProgressForm;
 
-/// How often the live lines are drawn at most, times a second.
+/// The maximum number of draws per second.
 const RATE: u8 = 10;
 
-/// Seconds between two lines of a log at first. Later it is a sixth of the time spent, so
-/// that a long log stays short.
+/// Seconds between two lines of a log at the beginning. Later it is a sixth of the time
+/// spent, so that a long log stays short.
 const LOG_INTERVAL: f64 = 5.0;
 
 /// Draws progress.
@@ -24,9 +24,9 @@ pub(crate) enum LiveLines {
     Log {
         /// When the next line is due, seconds since sampling began.
         next: f64,
-        /// How many lines there may be at a time.
+        /// The maximum number of lines at a time.
         most: usize,
-        /// What was said last.
+        /// The previous lines.
         said: Vec<LogLine>,
     },
     None,
@@ -44,8 +44,8 @@ impl LiveLines {
         }
     }
 
-    /// Prints a line that stays, above the live lines. Where the terminal is too narrow for it,
-    /// the rest is indented by `indent` blanks.
+    /// Prints a permanent line above the live lines. If the terminal is too narrow,
+    /// continuation lines are indented by `indent`.
     pub(crate) fn print(&mut self, line: &str, indent: usize) {
         let line = folded(line, error_width(), indent);
         match self {
@@ -56,7 +56,7 @@ impl LiveLines {
         }
     }
 
-    /// Shows how far sampling has come, unless that was shown a moment ago.
+    /// Shows the progress of sampling, unless that was shown a moment ago.
     pub(crate) fn draw(&mut self, progress: &Progress<'_>) {
         let elapsed = progress.elapsed();
         match self {
@@ -89,19 +89,19 @@ impl LiveLines {
         }
     }
 
-    /// Shows lines in the place of the ones before, on a terminal.
+    /// Replaces the previous lines by others, on a terminal.
     pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {
             terminal.show(lines);
         }
     }
 
-    /// Removes the live lines. If `keeps_last`, those of a comparison stay as its summary.
+    /// Removes the live lines. With `keeps_last`, those of a comparison stay as its summary.
     pub(crate) fn end(&mut self, keeps_last: bool) {
         let LiveLines::Terminal(terminal) = self else { return };
         terminal.show(Vec::new());
         if let Some(mut snapshot) = terminal.last.take().filter(|_| keeps_last) {
-            // Nothing is left to wait for.
+            // There is nothing left to wait for.
             snapshot.remaining = None;
             snapshot.is_unlikely = false;
             let (width, height) = terminal_size();
@@ -153,23 +153,23 @@ impl Terminal {
         write(&self.frame.above(&line, terminal_size()));
     }
 
-    /// A line as this terminal is to have it.
+    /// A line, with colours if this terminal has them.
     fn coloured(&self, line: String) -> String {
         if self.has_colour { line } else { plain(&line) }
     }
 }
 
-/// Writes all at once, so that a terminal has no time to show half of it.
+/// Writes everything at once, so that a terminal does not show half of it.
 fn write(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Allows [`RATE`] draws a second on average, and as many at once after a pause, so that
-/// what is drawn right before a long run is up to date.
+/// Allows [`RATE`] draws per second on average, and as many at once after a pause, so
+/// that the last draw before a long run is up to date.
 #[derive(Debug)]
 struct RateLimit {
-    /// How many draws are allowed now.
+    /// The number of draws that are allowed now.
     credit: f64,
     /// When that was counted.
     at: f64,
@@ -182,8 +182,8 @@ impl Default for RateLimit {
 }
 
 impl RateLimit {
-    /// Whether to draw at a time, in seconds since sampling began. An earlier time than the
-    /// last one is that of another comparison.
+    /// Whether to draw at this time, in seconds since sampling began. A time earlier than
+    /// the last one belongs to another comparison.
     fn allows(&mut self, now: f64) -> bool {
         if now < self.at {
             *self = RateLimit::default();
@@ -199,7 +199,7 @@ impl RateLimit {
     }
 }
 
-/// The columns and rows of the terminal, or the usual numbers.
+/// The columns and rows of the terminal, or default numbers.
 fn terminal_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     size.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
@@ -220,7 +220,7 @@ mod tests {
             let start = 60.0 * f64::from(round);
             assert!((0..10).all(|pair| draws.allows(start + 0.001 * f64::from(pair))));
         }
-        // Another comparison begins anew.
+        // Another comparison starts again.
         assert!((0..10).all(|pair| draws.allows(0.001 * f64::from(pair))));
     }
 }

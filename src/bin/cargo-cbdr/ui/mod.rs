@@ -34,18 +34,18 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
-/// What ended the program.
+/// The failure that ended the program.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An error of the library.
     Library(Error),
     /// A mistake in the command line.
     Usage(Box<cargo_cbdr::settings::Error>),
-    /// The same, in words.
+    /// The same, as a message.
     Arguments(String),
     /// An output that could not be written.
     Io(std::io::Error),
-    /// Something that can't be done here, in words.
+    /// Something that can't be done here, as a message.
     Refused(String),
 }
 
@@ -67,17 +67,17 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// An error of the system with what it is about.
+/// A system error with its context.
 pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Prints what went wrong; returns how the process is to end.
+/// Prints what went wrong; returns the exit code.
 pub(crate) fn failure(failure: &Failure) -> Exit {
     match failure {
         Failure::Library(error) => print_error(error, error.child_output(), error.hint()),
         Failure::Usage(error) => print_error(&**error, None, error.hint()),
-        // A reader that has gone wants no more.
+        // The reader is gone and wants no more.
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
         }
@@ -118,7 +118,7 @@ fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>)
     }
 }
 
-/// A line of another program, without the end of a very long one.
+/// A line of another program, truncated if it is very long.
 fn beginning(line: &str) -> String {
     const MOST: usize = 300;
     let length = line.chars().count();
@@ -130,8 +130,8 @@ fn beginning(line: &str) -> String {
     format!("{beginning}… ({rest} with --verbose)")
 }
 
-/// Prints a text behind what it begins with. Its further lines are indented, so that none
-/// looks like a line of this program.
+/// Prints a text after its prefix. Further lines are indented, so that none looks like a
+/// line of this program.
 fn print_text(err: &mut impl Write, start: &str, text: &str) {
     let text = text::clean(text);
     let mut lines = text.split('\n');
@@ -143,10 +143,10 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
     }
 }
 
-/// The column in which the things of status lines begin.
+/// The column in which the objects of status lines begin.
 pub(crate) const THING: usize = 13;
 
-/// A line in cargo's manner: a verb, right-aligned in 12 columns, and a thing.
+/// A line like cargo's: a verb, right-aligned in 12 columns, and an object.
 fn status_line(verb: &str, thing: &str) -> String {
     format!("{GOOD}{verb:>12}{GOOD:#} {}", text::line(thing))
 }
@@ -227,14 +227,14 @@ impl Ui {
         }
     }
 
-    /// Shows how many of all rounds are over.
+    /// Shows how many of all rounds are complete.
     pub(crate) fn rounds(&mut self, round: u64, rounds: u64) {
         if self.is_live() {
             self.live.show(vec![format!("  {} of {rounds}", text::count(round, "round"))]);
         }
     }
 
-    /// From now on, shows nothing but the live lines, because the rest would repeat what an
+    /// From now on, shows only the live lines, because the rest would repeat what an
     /// earlier comparison has shown.
     pub(crate) fn show_live_only(&mut self) {
         self.is_live_only = true;
@@ -317,7 +317,7 @@ impl Ui {
         }
     }
 
-    /// Shows an event of a flow without a second side.
+    /// Shows an event of a flow with one side only.
     pub(crate) fn show_one_sided(&mut self, event: &Event<'_>) {
         match event {
             Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
@@ -362,7 +362,7 @@ impl Ui {
         self.verbosity.progress == ProgressForm::Live
     }
 
-    /// Shows what samples say so far.
+    /// Shows the results of samples so far.
     pub(crate) fn samples(&mut self, outcome: &Outcome) {
         let any_gates = outcome.metrics().any(|(_, metric)| metric.gates);
         let shown = outcome.metrics().filter(|(_, metric)| !any_gates || metric.gates);

@@ -1,4 +1,4 @@
-//! The words of notices.
+//! The texts of notices.
 
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
@@ -11,7 +11,7 @@ use cargo_cbdr::stats::estimator::TAIL;
 
 use super::text::{self, bounds, count, line, list, percent, roughly};
 
-/// What Welch's and Fieller's intervals are good for.
+/// For what Welch's and Fieller's intervals are valid.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
     samples whose number was chosen in advance";
 
@@ -236,7 +236,7 @@ fn different(differing: &DifferentKey) -> String {
     format!("`{}`{of}: base {base}, head {head}", differing.key)
 }
 
-/// What gates on the base and is not measured on the head.
+/// What gates on the base but is not measured on the head.
 pub(crate) fn removed(removed: &[Removed]) -> String {
     const MOST: usize = 40;
     let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
@@ -261,7 +261,7 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
     )
 }
 
-/// A notice about what the runs were given to do.
+/// A notice about what the runs did.
 fn run(notice: &RunNotice) -> String {
     match notice {
         RunNotice::BenchChanged { benchmark, path } => format!(
@@ -346,7 +346,7 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
     format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
 }
 
-/// How many functions are named before the rest is only counted.
+/// The number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
 fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
@@ -419,7 +419,7 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
     format!("{which} none of the code that changed and {were} not measured; {all}")
 }
 
-/// How many files are named before the rest is only counted.
+/// The number of files to name; the rest is only counted.
 const NAMED: usize = 3;
 
 fn identical(benchmark: &str, moved: usize) -> String {
@@ -520,7 +520,7 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// What would bring the open verdicts, in the words of the options.
+/// What would decide the undecided verdicts, as options.
 fn advice(advice: &Advice) -> String {
     let Advice { open, metric, threshold, time } = advice;
     let of = |decided: &usize| match (decided == open, open) {
@@ -550,7 +550,7 @@ fn advice(advice: &Advice) -> String {
     }
 }
 
-/// Why a verdict is unlikely, and which changes could be told from the threshold.
+/// Why a verdict is unlikely, and which changes could be distinguished from the threshold.
 fn unlikely(unlikely: &Unlikely) -> String {
     let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
     let needed = match needed {

@@ -1,4 +1,4 @@
-//! Makes the text of others harmless for a terminal and for the log of a CI service.
+//! Makes text from other sources harmless for a terminal and for the log of a CI service.
 
 /// The text without control characters and without commands to a CI service.
 pub(crate) fn clean(text: &str) -> String {
@@ -15,14 +15,14 @@ pub(crate) fn clean(text: &str) -> String {
     unbracketed(&lines.join("\n"))
 }
 
-/// The same on one line: line ends and tabs become blanks.
+/// The same on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
     clean(&text.replace(['\n', '\t'], " "))
 }
 
-/// The text with the second `#` of each `##WORD[` shown as a number. So begin the commands
-/// of other services (`##vso[`, `##teamcity[`) and GitHub's old ones (`##[`), which are
-/// obeyed anywhere in a line.
+/// The text with the second `#` of each `##WORD[` shown as a number. Commands of other
+/// services (`##vso[`, `##teamcity[`) and GitHub's old ones (`##[`) begin like this, and
+/// are obeyed anywhere in a line.
 fn unbracketed(text: &str) -> String {
     let mut parts = text.split("##");
     let mut done = parts.next().unwrap_or_default().to_owned();
@@ -34,8 +34,8 @@ fn unbracketed(text: &str) -> String {
     done
 }
 
-/// The text with the characters that a terminal obeys or nobody sees shown as numbers. Line
-/// ends and tabs stay.
+/// The text with control characters and invisible characters shown as numbers. Line breaks
+/// and tabs are kept.
 fn visible(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
@@ -45,9 +45,9 @@ fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether a character is not seen: control characters (ISO 6429), characters that turn the
-/// direction of text or format it in other ways (Unicode's Cf), line ends other than `\n`,
-/// blanks without width, tags, and code points that are no characters.
+/// Whether a character is invisible: control characters (ISO 6429), characters that change
+/// the direction of text or format it in other ways (Unicode's Cf), line breaks other than
+/// `\n`, zero-width spaces, tags, and code points that are not characters.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

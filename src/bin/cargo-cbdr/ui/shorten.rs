@@ -1,4 +1,4 @@
-//! Names that are too long for their column, without a part of their middle.
+//! Shortens names that are too long for their column, by a part in the middle.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
     }
 }
 
-/// The least width, of `least` characters or more, at which all of these names can still be
-/// told apart.
+/// The smallest width of at least `least` characters at which all of these names can still
+/// be distinguished.
 pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
     let nearest = nearest(names);
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -51,7 +51,7 @@ fn shortened_by(names: &[&str], nearest: &[Option<Difference>], most: usize) -> 
     short
 }
 
-/// The different names that look the same when they are shortened, by how they look.
+/// Different names that look the same when shortened, by their shortened form.
 fn alike<'a>(names: &[&'a str], short: &[String]) -> BTreeMap<String, Vec<&'a str>> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, short) in names.iter().zip(short) {
@@ -83,14 +83,14 @@ fn cut(name: &str, most: usize, begin: usize) -> String {
     name.chars().take(begin).chain(['…']).chain(name.chars().skip(count - end)).collect()
 }
 
-/// After how many characters a name may be cut: first those near the middle.
+/// The positions where a name may be cut, starting near the middle.
 fn begins(most: usize) -> impl Iterator<Item = usize> {
     let middle = most / 2;
     let begins = (0..most).flat_map(move |far| [middle + far, middle.saturating_sub(far)]);
     begins.filter(move |begin| *begin < most)
 }
 
-/// Different names of at most `most` characters each that do not look the same; `None` if
+/// Distinct short forms of different names, of at most `most` characters each; `None` if
 /// there is no room for what differs.
 fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
     let difference = Difference::of(names);
@@ -106,9 +106,9 @@ fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
 /// The part in which names differ.
 #[derive(Clone, Copy, Debug)]
 struct Difference {
-    /// How many characters all of them have before it.
+    /// The number of common characters before it.
     before: usize,
-    /// How many characters all of them have after it.
+    /// The number of common characters after it.
     after: usize,
 }
 
@@ -130,7 +130,7 @@ impl Difference {
         Difference { before, after }
     }
 
-    /// The same with the whole of the words that it begins and ends in.
+    /// The same, extended to whole words.
     fn in_words(self, name: &str) -> Self {
         let count = name.chars().count();
         let is_word = |c: &char| c.is_alphanumeric();
@@ -201,7 +201,7 @@ mod tests {
             shortened(&in_the_middle, 24),
             ["group_of…compact…reads=1", "group_of…verbose…reads=1"]
         );
-        // One is the beginning of the other.
+        // One is a prefix of the other.
         let names = ["a_long_name_of_a_group/sum", "a_long_name_of_a_group/sum_sum"];
         let short = shortened(&names, 12);
         assert_ne!(short[0], short[1]);

@@ -1,4 +1,4 @@
-//! Numbers, commits and results as a person reads them.
+//! Numbers, commits and results as text.
 
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::layouts::Placing;
@@ -54,7 +54,7 @@ pub(crate) fn short_size(fraction: f64) -> String {
     format!("{number}%")
 }
 
-/// A change that is allowed, as short as it would be written: `+2%`, `-2.91%`.
+/// An allowed change, as short as it would be written: `+2%`, `-2.91%`.
 pub(crate) fn limit(fraction: f64) -> String {
     let sign = if fraction < 0.0 { '-' } else { '+' };
     format!("{sign}{}", short_size(fraction))
@@ -83,7 +83,7 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval. Where one end is missing or infinite, the other stands alone.
+/// An interval. If one end is missing or infinite, only the other one is shown.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
     let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
     match (finite(lower), finite(upper)) {
@@ -101,7 +101,7 @@ pub(crate) fn bounds(lower: Option<f64>, upper: Option<f64>) -> String {
     if interval.starts_with(['≥', '≤']) { format!("[{interval}]") } else { interval }
 }
 
-/// A verdict as a person says it.
+/// A verdict in words.
 pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::NoRegression => "no regression",
@@ -124,7 +124,7 @@ pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String 
     list(names.take(FEW).chain(rest))
 }
 
-/// A duration in seconds, for a person.
+/// A duration in seconds, as text.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 9.95 => format!("{s:.1}s"),
@@ -180,7 +180,7 @@ pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
         Unit::Seconds => (TIMES, ""),
         Unit::Bytes => (BYTES, ""),
         Unit::Unknown => (NUMBERS, ""),
-        // There is no thousandth of a thing.
+        // Counts have no thousandths.
         Unit::Count => (&NUMBERS[..4], ""),
         Unit::Other(symbol) if symbol.starts_with("B/") => (BYTES, &symbol[1..]),
         Unit::Other(symbol) if symbol.contains('/') || symbol == "Hz" => (NUMBERS, symbol),
@@ -199,7 +199,7 @@ fn with_unit(number: &str, symbol: &str) -> String {
     line(&format!("{number} {symbol}")).trim_end().to_owned()
 }
 
-/// Values with their unit, which is one for all unless they are far apart.
+/// Values with their unit, which is the same for all unless they are far apart.
 pub(crate) fn values<const N: usize>(values: [f64; N], unit: &Unit) -> [String; N] {
     if are_far_apart(&values) {
         return values.map(|one| value(one, unit));
@@ -208,7 +208,7 @@ pub(crate) fn values<const N: usize>(values: [f64; N], unit: &Unit) -> [String; 
     std::array::from_fn(|at| with_unit(&numbers[at], &symbol))
 }
 
-/// Whether no unit suits all of these values.
+/// Whether no single unit suits all of these values.
 fn are_far_apart(values: &[f64]) -> bool {
     const FAR: f64 = 100.0;
     let sizes = || values.iter().map(|value| value.abs()).filter(|size| *size > 0.0);
@@ -216,8 +216,8 @@ fn are_far_apart(values: &[f64]) -> bool {
     most > FAR * least
 }
 
-/// Values in one unit, which is that of the largest, and with as many decimals: the largest
-/// has so many digits. Zeros have neither.
+/// Values in the unit of the largest one, with the same number of decimals, such that the
+/// largest one has `digits` digits. Zeros have neither.
 pub(crate) fn in_one_unit(values: &[f64], unit: &Unit, digits: usize) -> (Vec<String>, String) {
     let (scales, rest) = scales(unit);
     let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
@@ -252,7 +252,7 @@ pub(crate) fn step(from: f64, to: f64, unit: &Unit) -> String {
     with_unit(&numbers.join(" → "), &symbol)
 }
 
-/// How many verdicts a comparison is to give, how, and how long that takes at least.
+/// The number of verdicts of a comparison, how they are reached, and how long that takes at least.
 pub(crate) fn plan(plan: &Plan) -> String {
     let seed = plan.seed;
     if !plan.decides {
@@ -276,7 +276,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
     format!("for {verdicts} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
 }
 
-/// How long the runs of each group of benchmarks are, where the harness can be told.
+/// How long the runs of each group of benchmarks are, if that can be set.
 pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
     plan.run_lengths().map(|(names, time, pair_seconds)| {
         let time = humantime::format_duration(time);
@@ -285,10 +285,10 @@ pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-/// A metric whose average decides, because rare slow runs change that more than the typical
-/// run: with the numbers of the average, and with the change that is allowed for one. `None`
-/// of any other. (The result itself has its change and its bounds divided by 3, so that
-/// one threshold is right for all.)
+/// A metric whose average decides, because rare slow runs change it more than the typical
+/// run: with the estimates of the average, and the change that is allowed for it. `None` for
+/// any other. (The result itself has its change and its bounds divided by 3, so that one
+/// threshold fits all.)
 pub(crate) fn on_average(metric: &MetricResult) -> Option<MetricResult> {
     let is_overruled = metric.overruled.is_some() && metric.layouts.is_none();
     let mean = metric.mean.filter(|_| is_overruled)?;
@@ -317,7 +317,7 @@ pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 1e6).round() / 1e6
 }
 
-/// A commit as it is named, and its first letters.
+/// A commit by its name and its first digits.
 pub(crate) fn revision(revision: &Revision) -> String {
     let short = abbreviated(&revision.commit);
     let dirty = if revision.dirty { " with the changes of the working tree" } else { "" };
@@ -328,7 +328,7 @@ pub(crate) fn revision(revision: &Revision) -> String {
     }
 }
 
-/// Which commits are compared, and why these.
+/// Which commits are compared, and why.
 pub(crate) fn sides(sides: &Sides) -> String {
     let head = revision(&sides.head);
     let short = abbreviated(&sides.base.commit);
@@ -348,7 +348,7 @@ pub(crate) fn sides(sides: &Sides) -> String {
     format!("{head} with {base}{origin}")
 }
 
-/// What a metric of two labels shows so far.
+/// The result of a metric of two labels so far.
 pub(crate) fn sample_line(
     benchmark: &BenchmarkResult,
     metric: &MetricResult,
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!((change, lower), (Some(0.12), Some(-0.01)));
         assert!((upper.unwrap() - 0.12).abs() < 1e-12);
         assert_eq!(slower.threshold, Some(0.06));
-        // Where higher is better, what is worse is the ratio the other way round.
+        // If higher is better, the inverse ratio is what gets worse.
         let fewer = on_average(&with(Better::Higher, 1.0 / 1.1 - 1.0, 0.02)).unwrap();
         assert!((fewer.summary.upper.unwrap() - (1.0 / 1.3 - 1.0)).abs() < 1e-12);
         let mut typical = with(Better::Lower, 0.04, 0.02);

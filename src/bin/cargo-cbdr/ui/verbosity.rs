@@ -9,15 +9,15 @@ use anstream::ColorChoice;
 use super::Failure;
 use crate::cli::{Color, DisplayFlags, ProgressForm};
 
-/// The variable that chooses as `--progress` does.
+/// The variable with the same effect as `--progress`.
 const VARIABLE: &str = "CBDR_PROGRESS";
 
-/// How much is written.
+/// How much to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verbosity {
     /// Nothing but errors.
     pub(crate) is_quiet: bool,
-    /// Also where things are.
+    /// Also details, such as paths.
     pub(crate) is_verbose: bool,
     pub(crate) progress: ProgressForm,
 }
@@ -30,11 +30,11 @@ pub(crate) fn verbosity() -> Verbosity {
     CHOSEN.get().copied().unwrap_or_default()
 }
 
-/// Sets the verbosity and the colours from the flags, and where there are none from the
-/// variables; cargo's count, too.
+/// Sets the verbosity and the colours from the flags, or else from the variables,
+/// including cargo's.
 ///
 /// # Errors
-/// When the variable holds a word that the flag does not take.
+/// If the variable has a value that the flag does not accept.
 pub(crate) fn choose(flags: &DisplayFlags) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is = |name: &str, word: &str| variable(name).is_some_and(|value| value == word);
@@ -50,7 +50,7 @@ pub(crate) fn choose(flags: &DisplayFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the flag says, else cargo's variable; where neither says anything the terminal and
+/// The value of the flag, else of cargo's variable; if neither is set, the terminal and
 /// the usual variables decide.
 fn color_choice(flag: Option<Color>, variable: Option<OsString>) -> Option<ColorChoice> {
     let named = |value: OsString| Color::named(&value.to_string_lossy());
@@ -61,7 +61,7 @@ fn color_choice(flag: Option<Color>, variable: Option<OsString>) -> Option<Color
     }
 }
 
-/// What the flag says, else the variable. Only a terminal that can do it is drawn over.
+/// The value of the flag, else of the variable. Live lines need a terminal that supports them.
 fn progress_form(
     flag: Option<ProgressForm>,
     variable: Option<OsString>,

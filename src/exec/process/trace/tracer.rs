@@ -16,7 +16,7 @@ use super::{Breakpoints, Watched, is_itself};
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
 
-/// What the kernel is asked to tell of, and that the program ends with the tracer.
+/// The events to report, and that the program ends with the tracer.
 const OPTIONS: i32 = libc::PTRACE_O_EXITKILL
     | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACECLONE
@@ -101,7 +101,7 @@ pub(super) fn run(mut command: Command, breakpoints: &Breakpoints) -> io::Result
 struct Tracer {
     /// The breakpoints, and what was there before.
     places: BTreeMap<u64, u8>,
-    /// How far the program's addresses are from those in its executable.
+    /// The offset of the program's addresses from those in its executable.
     moved: u64,
     /// The memory of each thread that has met a breakpoint since it runs its program.
     memory: BTreeMap<libc::pid_t, File>,
@@ -134,7 +134,7 @@ impl Tracer {
         Ok(Tracer { places, moved, memory, known, watched: Watched::default() })
     }
 
-    /// Sees why a thread has stopped. Returns the signal that it is to get.
+    /// Handles a stopped thread. Returns the signal to deliver to it.
     fn stopped(&mut self, thread: libc::pid_t, status: i32) -> io::Result<i32> {
         let signal = libc::WSTOPSIG(status);
         let is_new = self.known.insert(thread);
@@ -253,8 +253,8 @@ fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, i32)> {
 }
 
 /// Which system calls stop a program (seccomp(2)): those that name a file, and those that
-/// can't be watched. What calls the kernel in another way than programs for this processor do
-/// is ended: what it does can't be told.
+/// can't be traced. A process that calls the kernel in a way unusual for this processor is
+/// killed, since it can't be traced.
 fn filter() -> Vec<libc::sock_filter> {
     let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset);
     let end = |action| statement(libc::BPF_RET | libc::BPF_K, action);
@@ -300,7 +300,7 @@ fn stop_at(filter: &[libc::sock_filter]) -> io::Result<()> {
     }
 }
 
-/// Lets a thread go on until its next stop. One that is gone is no error.
+/// Lets a thread continue until its next stop. It is not an error if it is gone.
 fn go_on(thread: libc::pid_t, signal: i32) -> io::Result<()> {
     // SAFETY: the call takes plain numbers.
     let done = check(unsafe { libc::ptrace(libc::PTRACE_CONT, thread, 0, signal) });

@@ -1,6 +1,6 @@
 //! Runs programs on Windows. No helper process is needed, since the peak memory of
 //! a child does not begin at its parent's. Each program runs in a job object,
-//! which the system ends with this process, however that ends.
+//! which the system terminates with this process, however that ends.
 
 mod interrupt;
 mod job;
@@ -122,8 +122,8 @@ impl RunningProgram {
         })
     }
 
-    /// Ends the processes that the program left in its job, or lets them live on.
-    /// Returns how many were ended.
+    /// Ends the processes that the program left in its job, or lets them
+    /// continue. Returns how many were ended.
     fn sweep(&self, ends: bool) -> io::Result<u32> {
         if !ends {
             return self.job.release().map(|()| 0);

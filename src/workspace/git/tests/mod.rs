@@ -1,4 +1,4 @@
-//! The rooms of this folder, on repositories made with libgit2 in scratch folders.
+//! Tests of this module, on repositories created with libgit2 in scratch folders.
 
 #![cfg(unix)]
 
@@ -47,7 +47,7 @@ impl Scratch {
         self.around().join("work")
     }
 
-    /// It as the product sees it.
+    /// The repository, opened as in production.
     pub(super) fn open(&self) -> Repo {
         Repo::discover(&self.path()).unwrap()
     }
@@ -60,12 +60,12 @@ impl Scratch {
         self.git.config().unwrap().set_str(key, value).unwrap();
     }
 
-    /// The time of the next commit, in seconds since 1970; those after it follow.
+    /// Sets the time of the next commit, in seconds since 1970; later commits follow it.
     fn set_clock(&self, seconds: i64) {
         self.clock.set(seconds);
     }
 
-    /// A commit with these parents, on no branch; each has a tree of its own.
+    /// Creates a commit with these parents, on no branch, with a tree of its own.
     fn commit(&self, message: &str, parents: &[Oid]) -> Oid {
         let mut builder = self.git.treebuilder(None).unwrap();
         let blob = self.git.blob(message.as_bytes()).unwrap();
@@ -96,7 +96,7 @@ impl Scratch {
         commit
     }
 
-    /// A line of `count` commits, the first one first.
+    /// Creates `count` consecutive commits, oldest first.
     fn chain(&self, count: usize) -> Vec<Oid> {
         let mut chain: Vec<Oid> = Vec::new();
         for number in 0..count {
@@ -106,12 +106,12 @@ impl Scratch {
         chain
     }
 
-    /// Lets a reference name a commit.
+    /// Points a reference to a commit.
     fn point(&self, reference: &str, commit: Oid) {
         self.git.reference(reference, commit, true, "").unwrap();
     }
 
-    /// Cuts the history off before these commits.
+    /// Makes the repository shallow, cut off before these commits.
     fn cut(&self, ends: &[Oid]) {
         let lines: String = ends.iter().map(|end| format!("{end}\n")).collect();
         std::fs::write(self.git.path().join("shallow"), lines).unwrap();
@@ -128,7 +128,7 @@ impl Scratch {
         std::fs::remove_file(self.git.path().join("objects").join(folder).join(file)).unwrap();
     }
 
-    /// A commit as a revision to be checked out.
+    /// A commit as a revision to check out.
     fn revision(&self, commit: Oid) -> Revision {
         let git = Repository::open(self.path()).unwrap();
         let tree = git.find_commit(commit).unwrap().tree_id().to_string();
@@ -152,7 +152,8 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Tells whether a file was written anew: a checkout and a rename make another one.
+/// Identifies a file, to detect whether it was written again: a checkout or a rename creates
+/// another one.
 fn identity(path: &Path) -> (u64, i64, i64) {
     let about = path.symlink_metadata().unwrap();
     (about.ino(), about.mtime(), about.mtime_nsec())

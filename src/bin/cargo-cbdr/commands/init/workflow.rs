@@ -13,7 +13,7 @@ const SCRIPT: &str = include_str!("../../ci/script.sh");
 /// The new file.
 ///
 /// # Errors
-/// When it is there already, or can't be made for the proposal's folder.
+/// If it exists already, or can't be created for the proposal's folder.
 pub(super) fn change(service: Service, proposal: &Proposal) -> Result<FileChange, Failure> {
     let (path, template) = match service {
         Service::Github => (".github/workflows/cbdr.yml", GITHUB),
@@ -38,7 +38,7 @@ pub(super) fn change(service: Service, proposal: &Proposal) -> Result<FileChange
     };
     let mut after = String::new();
     for line in template.split_inclusive('\n') {
-        // In the root there is no folder to enter.
+        // In the root, there is no folder to enter.
         if !(folder.is_empty() && line.contains("@FOLDER@")) {
             after += line;
         }
