@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::meter::{has_perf, has_valgrind};
-use crate::support::Repo;
+use crate::support::{LIBTEST_NAMES, Repo};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
 /// what the library says. `base` and `head` are the library's.
@@ -99,12 +99,7 @@ fn the_function_that_executes_more_comes_first() {
 /// takes.
 const TIMED: &str = r#"
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|arg| arg == "--help") {
-        println!("--exact   Exactly match filters rather than by substring");
-        return;
-    }
-    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    LIBTEST_NAMES
     let all: [(&str, fn(u64) -> u64); 2] = [("print", steady::print), ("other", steady::hot)];
     for (name, work) in all {
         if !names.is_empty() && !names.iter().any(|chosen| *chosen == name) {
@@ -134,7 +129,7 @@ const HOT: &str = "
 /// tests slow any run.
 fn timed() -> Repo {
     let repo = Repo::new("steady");
-    repo.write("benches/work.rs", TIMED);
+    repo.write("benches/work.rs", &TIMED.replace("LIBTEST_NAMES", LIBTEST_NAMES));
     repo.write("src/lib.rs", HOT);
     repo.commit("base");
     repo.branch("feature");

@@ -3,22 +3,17 @@
 
 use serde_json::Value;
 
-use crate::support::{Random, Repo, setting};
+use crate::support::{LIBTEST_NAMES, Random, Repo, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
 fn bench(more: &str) -> String {
-    BENCH.replace("MORE", more)
+    BENCH.replace("LIBTEST_NAMES", LIBTEST_NAMES).replace("MORE", more)
 }
 
 const BENCH: &str = r#"
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|arg| arg == "--help") {
-        println!("--exact   Exactly match filters rather than by substring");
-        return;
-    }
-    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    LIBTEST_NAMES
     let all: &[(&str, fn(u64) -> u64)] = &[("one", steady::one), MORE];
     for (name, work) in all {
         if names.is_empty() || names.iter().any(|chosen| chosen == name) {

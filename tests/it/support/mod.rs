@@ -298,6 +298,15 @@ pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
 
+/// The beginning of the `main` of a benchmark that is recognised as one of libtest: `names` are
+/// those that it is to run, or none for all.
+pub(crate) const LIBTEST_NAMES: &str = r#"let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--help") {
+        println!("--exact   Exactly match filters rather than by substring");
+        return;
+    }
+    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();"#;
+
 /// The steady fixture with a branch on which the work is `rounds`.
 pub(crate) fn branch_with(rounds: &str) -> Repo {
     let repo = Repo::new("steady");

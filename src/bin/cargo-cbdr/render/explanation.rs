@@ -66,7 +66,7 @@ pub(crate) fn table(explanation: &Explanation) -> Table {
             let longer = if after < before { "shorter" } else { "longer" };
             format!(
                 "by samples of perf, these functions of `{benchmark}` take {change} {longer}, \
-                     of {all} in all"
+                 of {all} in all"
             )
         }
     };
