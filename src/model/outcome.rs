@@ -1,6 +1,7 @@
 //! The result of a comparison or of an analysis of samples, in one model.
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -320,6 +321,28 @@ impl MetricResult {
     /// threshold, or the decrease that it allows if higher is better.
     pub fn limit(&self) -> Option<f64> {
         Some(self.better.limit(self.threshold?))
+    }
+
+    /// The rank of its verdict: 0 for a regression, 1 for inconclusive, 2 for all others, and 3
+    /// without one.
+    pub fn rank(&self) -> u8 {
+        match self.verdict {
+            Some(Verdict::Regression) => 0,
+            Some(Verdict::Inconclusive) => 1,
+            Some(_) => 2,
+            None => 3,
+        }
+    }
+
+    /// Puts the metric first that matters more: by verdict, and of what does not pass the one
+    /// that is worse. What could be of any size is the worst.
+    pub fn by_severity(&self, other: &Self) -> Ordering {
+        let worse = |result: &Self| match (result.rank(), result.better) {
+            (0 | 1, Better::Lower) => result.summary.change.unwrap_or(f64::INFINITY),
+            (0 | 1, Better::Higher) => -result.summary.change.unwrap_or(f64::NEG_INFINITY),
+            _ => 0.0,
+        };
+        self.rank().cmp(&other.rank()).then_with(|| worse(other).total_cmp(&worse(self)))
     }
 }
 

@@ -20,7 +20,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::render::answer;
 use crate::render::escape::line;
 use crate::render::explanation::{self, Table};
-use crate::render::words::{self, Commit, facts, rank};
+use crate::render::words::{self, Commit, facts};
 use crate::ui::{grouped, text};
 
 const STYLE: &str = include_str!("style.css");
@@ -180,12 +180,12 @@ fn sections(outcome: &Outcome, recording: &Recording, index: &Index<'_>) -> Mark
     let benchmarks = words::benchmarks_worst_first(outcome).into_iter().filter(is_affected);
     let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
     let mut drawn: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
-    drawn.sort_by(|one, other| words::by_severity(one, other));
+    drawn.sort_by(|one, other| one.by_severity(other));
     let left = drawn.len().saturating_sub(DRAWN);
     drawn.truncate(DRAWN);
     let folds = outcome.gates().count() > OPEN;
     let is_quiet =
-        |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| rank(metric) > 1);
+        |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| metric.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
     let section = |benchmark: &BenchmarkResult, is_folded: bool| {
         let content = content(outcome, recording, benchmark, &drawn);
@@ -265,7 +265,7 @@ fn content(
     let shown = |metric: &&MetricResult| drawn.iter().any(|other| std::ptr::eq(*other, *metric));
     let (mut gates, others): (Vec<_>, Vec<_>) =
         benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
-    gates.sort_by(|one, other| words::by_severity(one, other));
+    gates.sort_by(|one, other| one.by_severity(other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
     let why = words::no_baseline(outcome, &benchmark.name);

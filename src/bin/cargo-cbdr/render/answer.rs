@@ -338,7 +338,7 @@ fn with_change((benchmark, metric): Of<'_>, is_by_benchmark: bool) -> String {
 fn deciding(outcome: &Outcome) -> Vec<Of<'_>> {
     let mut all: Vec<_> =
         outcome.gates().filter(|(_, metric)| metric.verdict == outcome.verdict).collect();
-    all.sort_by(|(_, one), (_, other)| words::by_severity(one, other));
+    all.sort_by(|(_, one), (_, other)| one.by_severity(other));
     all
 }
 

@@ -209,7 +209,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
     let mut rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
     rows.sort_by(|(_, one), (_, other)| match (one, other) {
-        (Some(one), Some(other)) => words::by_severity(one, other),
+        (Some(one), Some(other)) => one.by_severity(other),
         (one, other) => other.is_some().cmp(&one.is_some()),
     });
     let shown = || rows.iter().filter_map(|(_, metric)| *metric);

@@ -1,10 +1,8 @@
 //! The texts of a result that are the same in all formats.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Status, Summary, Verdict,
@@ -262,31 +260,10 @@ pub(super) fn shows_mean<'a>(metrics: impl IntoIterator<Item = &'a MetricResult>
     metrics.into_iter().any(other)
 }
 
-/// The rank of a metric, with those that matter most first.
-pub(crate) fn rank(result: &MetricResult) -> u8 {
-    match result.verdict {
-        Some(Verdict::Regression) => 0,
-        Some(Verdict::Inconclusive) => 1,
-        Some(_) => 2,
-        None => 3,
-    }
-}
-
-/// Puts the metric first that matters more: by verdict, and of what does not pass the one
-/// that is worse.
-pub(crate) fn by_severity(one: &MetricResult, other: &MetricResult) -> Ordering {
-    let worse = |result: &MetricResult| match (rank(result), result.better) {
-        (0 | 1, Better::Lower) => result.summary.change.unwrap_or(f64::INFINITY),
-        (0 | 1, Better::Higher) => -result.summary.change.unwrap_or(f64::NEG_INFINITY),
-        _ => 0.0,
-    };
-    rank(one).cmp(&rank(other)).then_with(|| worse(other).total_cmp(&worse(one)))
-}
-
 /// All metrics, those that matter most first.
 pub(crate) fn worst_first(outcome: &Outcome) -> Vec<(&BenchmarkResult, &MetricResult)> {
     let mut all: Vec<_> = outcome.metrics().collect();
-    all.sort_by(|(_, one), (_, other)| by_severity(one, other));
+    all.sort_by(|(_, one), (_, other)| one.by_severity(other));
     all
 }
 
@@ -297,11 +274,11 @@ pub(crate) fn benchmarks_worst_first(outcome: &Outcome) -> Vec<&BenchmarkResult>
         .iter()
         .map(|benchmark| {
             let metrics = benchmark.metrics.iter();
-            (metrics.min_by(|one, other| by_severity(one, other)), benchmark)
+            (metrics.min_by(|one, other| one.by_severity(other)), benchmark)
         })
         .collect();
     all.sort_by(|(one, _), (other, _)| match (one, other) {
-        (Some(one), Some(other)) => by_severity(one, other),
+        (Some(one), Some(other)) => one.by_severity(other),
         _ => other.is_some().cmp(&one.is_some()),
     });
     all.into_iter().map(|(_, benchmark)| benchmark).collect()

@@ -175,16 +175,21 @@ fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
-/// The metrics that get a line: first the regressions, the worst first, then all others, or
-/// else as many undecided ones as there is `room` for.
+/// The metrics that get a line: first the regressions, the worst first, then all others in
+/// their order; or else as many undecided ones as there is `room` for, those first that look
+/// worst.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
     let is_regression =
         |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
     let (mut first, mut others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_regression);
-    let size = |metric: &MetricResult| metric.summary.change.map_or(0.0, f64::abs);
-    first.sort_by(|(_, one), (_, other)| size(other).total_cmp(&size(one)));
+    first.sort_by(|(_, one), (_, other)| one.by_severity(other));
     if gating.len() > room {
         others.retain(|(_, metric)| is_open(metric));
+        // Those that were not measured yet have nothing to show.
+        let is_unknown = |metric: &MetricResult| metric.summary.change.is_none();
+        others.sort_by(|(_, one), (_, other)| {
+            is_unknown(one).cmp(&is_unknown(other)).then_with(|| one.by_severity(other))
+        });
         // Some of the undecided ones should be visible, too.
         first.truncate(room.saturating_sub(others.len()).max(room / 2));
     }
@@ -448,10 +453,16 @@ mod tests {
             };
             benchmark.metrics[0].verdict = Some(verdict);
         }
+        // One that was not measured yet, and the worst.
+        many.benchmarks[10].metrics[0].summary.change = Some(0.05);
+        many.benchmarks[9].metrics[0].summary.change = None;
+        many.benchmarks[10].name = "worst".to_owned();
         let all = gating(&many);
         let lines = shown(&all, 8);
         assert_eq!(lines.len(), 5, "the regression, and what is open");
         assert_eq!(lines[0].1.verdict, Some(Verdict::Regression));
+        assert_eq!(lines[1].0.name, "worst");
+        assert_eq!(lines[4].1.summary.change, None);
         assert_eq!(shown(&all, 2).len(), 2);
         let expected =
             "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
