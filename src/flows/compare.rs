@@ -18,7 +18,7 @@ use crate::exec::execution::Context;
 use crate::flows::event::Event;
 use crate::model::explanation::Explain;
 use crate::model::gate::Gate;
-use crate::model::notice::Notice;
+use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
 use crate::model::side::Side;
@@ -203,12 +203,18 @@ fn changed_functions(
                 let crates = preparation.changed_crates.as_ref();
                 function.is_edited = crates.and_then(|crates| names_any(&function.name, crates));
             }
-            changed.sort_by_key(|function| function.runs == Some(false));
+            sort_by_relevance(&mut changed);
             let benchmark = prepared.benchmark.name.clone();
             notices.push(Notice::Functions { benchmark, changed });
         }
     }
     notices
+}
+
+/// Puts those first that run in a regressed benchmark, and of these those whose source may have
+/// changed.
+fn sort_by_relevance(changed: &mut [ChangedFunction]) {
+    changed.sort_by_key(|one| (one.runs == Some(false), one.is_edited == Some(false)));
 }
 
 /// Whether a function's name contains one of these crates; names of generic functions also
@@ -252,4 +258,39 @@ fn all_benchmarks(
     let removed = preparation.removed.iter();
     all.extend(removed.map(|gone| BenchmarkResult::new(&gone.benchmark, Status::Removed)));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::side::Pair;
+
+    #[test]
+    fn of_the_functions_that_differ_those_come_first_that_run_and_may_have_been_edited() {
+        let function = |name: &str, runs, is_edited| ChangedFunction {
+            name: name.to_owned(),
+            bytes: Pair { base: Some(1), head: Some(2) },
+            runs,
+            is_edited,
+        };
+        let mut changed = [
+            function("elsewhere", Some(false), Some(true)),
+            function("criterion::iter", Some(true), Some(false)),
+            function("hex::encode", Some(true), Some(true)),
+            function("memcpy", Some(true), None),
+        ];
+        sort_by_relevance(&mut changed);
+        let names = changed.each_ref().map(|function| function.name.as_str());
+        assert_eq!(names, ["hex::encode", "memcpy", "criterion::iter", "elsewhere"]);
+    }
+
+    #[test]
+    fn a_function_is_edited_if_its_name_contains_a_changed_crate() {
+        let crates = BTreeSet::from(["hex".to_owned()]);
+        let edited = |name: &str| names_any(name, &crates);
+        assert_eq!(edited("<hex::Encoder as core::fmt::Display>::fmt"), Some(true));
+        assert_eq!(edited("criterion::Bencher::iter::<hex::Bytes>"), Some(true));
+        assert_eq!(edited("rustc_hex::encode"), Some(false));
+        assert_eq!(edited("memcpy"), None);
+    }
 }

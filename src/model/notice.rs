@@ -57,8 +57,8 @@ pub enum Notice {
     Functions {
         /// The program.
         benchmark: String,
-        /// The functions: first those that run in a regressed benchmark, in order of their
-        /// change in length.
+        /// The functions: first those that run in a regressed benchmark, of these first those
+        /// whose source may have changed, and those in order of their change in length.
         changed: Vec<ChangedFunction>,
     },
     /// Some benchmarks run no code that differs between the sides, and were not measured.

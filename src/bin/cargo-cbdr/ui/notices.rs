@@ -346,7 +346,7 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
     format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
 }
 
-/// The number of functions to name; the rest is only counted.
+/// The maximum number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
 fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
@@ -357,7 +357,15 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         );
     }
     let run = changed.iter().filter(|function| function.runs == Some(true)).count();
-    let named = changed.iter().take(FUNCTIONS);
+    let may_matter = |function: &&ChangedFunction| {
+        function.runs != Some(false) && function.is_edited != Some(false)
+    };
+    // They come first. Where there is none, the others are all that is known.
+    let named = match changed.iter().take_while(may_matter).count() {
+        0 => FUNCTIONS,
+        some => some.min(FUNCTIONS),
+    };
+    let named = changed.iter().take(named);
     let named = named.map(|ChangedFunction { name, bytes, is_edited, .. }| {
         let how = match (bytes.base, bytes.head) {
             (None, _) if *is_edited == Some(false) => "inlined on the base".to_owned(),
@@ -578,6 +586,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cargo_cbdr::model::side::Pair;
 
     #[test]
     fn advice_is_in_the_words_of_the_options() {
@@ -600,6 +609,27 @@ mod tests {
         );
         let it = Advice { threshold: Some((0.1, 1)), ..nothing };
         assert_eq!(advice(&it), "1 undecided: `--threshold 10%` would have decided it");
+    }
+
+    #[test]
+    fn functions_that_may_have_been_edited_are_named_and_the_compilers_are_counted() {
+        let function = |name: &str, is_edited| ChangedFunction {
+            name: name.to_owned(),
+            bytes: Pair { base: Some(100), head: Some(120) },
+            runs: Some(true),
+            is_edited: Some(is_edited),
+        };
+        let mut changed = vec![function("hex::encode", true)];
+        changed.extend((0..6).map(|_| function("criterion::iter", false)));
+        assert_eq!(
+            functions("hex", &changed),
+            "7 functions of `hex` differ between the sides, and all of them run in regressed \
+             benchmarks: `hex::encode` (100 to 120 bytes) and 6 more; 6 of them are in crates \
+             that have not changed, so the compiler only partitioned or inlined the code \
+             differently; `--codegen-units 1` can prevent that"
+        );
+        let only_those = functions("hex", &changed[1..]);
+        assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
     }
 
     #[test]
