@@ -588,7 +588,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
         (first.parse().unwrap(), second.parse().unwrap())
     };
     let mut all: Vec<Vec<(f64, f64)>> =
-        recorded.iter().map(|text| text.lines().take(90).map(pair).collect()).collect();
+        recorded.iter().map(|text| text.lines().take(150).map(pair).collect()).collect();
     let mut noise = TestNoise::seeded(71);
     for kind in 0..3 {
         let mut run = || {
@@ -600,7 +600,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
                 _ => plain.round(),
             }
         };
-        all.push((0..90).map(|_| (run(), run())).collect());
+        all.push((0..150).map(|_| (run(), run())).collect());
     }
     all
 }
