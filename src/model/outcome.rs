@@ -335,7 +335,7 @@ impl MetricResult {
     }
 
     /// Puts the metric first that matters more: by verdict, and of what does not pass the one
-    /// that is worse. What could be of any size is the worst.
+    /// that is worse. An unknown change is the worst.
     pub fn by_severity(&self, other: &Self) -> Ordering {
         let worse = |result: &Self| match (result.rank(), result.better) {
             (0 | 1, Better::Lower) => result.summary.change.unwrap_or(f64::INFINITY),
