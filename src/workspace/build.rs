@@ -358,7 +358,12 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             true => Attempt::Last,
             false => Attempt::First { after_failure },
         };
-        let mut contents = self.attempt(&mut record, first)?;
+        let attempt = self.attempt(&mut record, first);
+        if attempt.as_ref().is_err_and(is_the_codes) {
+            // What was built all the same is known to the next build.
+            folder.write(&record)?;
+        }
+        let mut contents = attempt?;
         if contents.is_none() {
             self.context.event(Event::Diagnosing(side));
             record = folder.empty(&self.foundation)?;
@@ -399,12 +404,11 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     ) -> Result<Option<Contents>, Error> {
         let began = SystemTime::now();
         let before = self.outline()?;
-        let (mut built, mut links) = (Vec::new(), Vec::new());
-        for wanted in &self.wanted.clone() {
-            let Some(one) = self.build_target(wanted, attempt)? else { return Ok(None) };
+        let Some(built) = self.build_all(record, attempt)? else { return Ok(None) };
+        let mut links = Vec::new();
+        for (wanted, one) in self.wanted.iter().zip(&built) {
             let target = label(self.setup, &wanted.0, &wanted.1);
-            let digest =
-                digest_file(&one.executable).map_err(Error::io("read", &one.executable))?;
+            let digest = digest_of(one)?;
             let known = record.executables.get(&target);
             let is_damaged = one.is_fresh && known.is_some_and(|known| *known != digest);
             if is_damaged && attempt != Attempt::Last {
@@ -413,7 +417,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             let link = self.linker(&wanted.0);
             links.push(link.and_then(|_| record::find(&self.into, &digest)));
             record.executables.insert(target, digest);
-            built.push(one);
         }
         record.wrote_elsewhere = self.outline()? != before;
         let mut contents = Contents::default();
@@ -471,47 +474,117 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(outline(&self.setup.worktree.path, self.setup.root_inside())?)
     }
 
-    /// Lets cargo build a target. `None` if that fails and another attempt is
-    /// allowed.
-    fn build_target(
+    /// Lets cargo build every target. `None` if that fails and another attempt is allowed.
+    fn build_all(
         &mut self,
-        wanted: &PackageTarget,
+        record: &mut TargetRecord,
         attempt: Attempt,
-    ) -> Result<Option<Built>, Error> {
-        let (folder, target) = wanted;
+    ) -> Result<Option<Vec<Built>>, Error> {
+        let mut all = Vec::new();
+        // In one call, cargo builds several targets at the same time.
+        let of_one_call = |one: &PackageTarget, other: &PackageTarget| {
+            one.0 == other.0 && one.1.kind == other.1.kind
+        };
+        for targets in self.wanted.clone().chunk_by(of_one_call) {
+            let built = self.build_together(targets, record, attempt)?;
+            let Some(built) = built else { return Ok(None) };
+            all.extend(built);
+        }
+        Ok(Some(all))
+    }
+
+    /// Lets cargo build targets of one kind of one package, of which there is at least one.
+    /// `None` if that fails and another attempt is allowed.
+    fn build_together(
+        &mut self,
+        targets: &[PackageTarget],
+        record: &mut TargetRecord,
+        attempt: Attempt,
+    ) -> Result<Option<Vec<Built>>, Error> {
         let tools = &self.context.tools;
         let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
         let messages = messages.map_err(Error::io("create a file in", &tools.scratch))?;
-        let args = self.call(wanted).build_args(Diagnostics::Rendered);
-        let command = self.cargo(args, folder);
-        let shown = command.shown();
+        let folder = &targets[0].0;
+        let command = self.cargo(self.call(targets).build_args(Diagnostics::Rendered), folder);
         let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
+        let built_by_it = |(folder, target): &PackageTarget| {
+            let file = fs_err::File::open(messages.path());
+            let file = file.map_err(Error::io("read", messages.path()))?;
+            Ok::<_, Error>(cargo::read_messages(BufReader::new(file), target, folder))
+        };
         if exit.success() {
             check_whole(messages.path())?;
-            let reader = BufReader::new(messages.as_file());
-            return Ok(Some(cargo::read_messages(reader, target, folder)?));
+            let built = targets.iter().map(|target| Ok(built_by_it(target)??));
+            return built.collect::<Result<_, Error>>().map(Some);
         }
         if attempt == (Attempt::First { after_failure: true }) {
             return Ok(None);
         }
-        let command = self.cargo(self.call(wanted).build_args(Diagnostics::Json), folder);
-        let Worktree { side, path, .. } = &self.setup.worktree;
-        let side = *side;
-        self.context.event(Event::Diagnosing(side));
-        let tools = &self.context.tools;
-        let has_library = self.setup.has_library(folder);
-        let made = BufReader::new(messages.as_file());
-        let lacks_library = has_library && !cargo::has_built_library(made, folder)?;
-        let is_proven = attempt == Attempt::Last;
-        let failed = (folder.clone(), target.clone());
-        self.failed = Some(FailedTarget { target: failed, lacks_library, is_proven });
-        let printed = diagnose::run_again(tools, shown, command, Tool::Cargo, side, path)?;
-        Ok(Some(cargo::read_messages(printed.as_bytes(), target, folder)?))
+        let (mut made, mut missing) = (Vec::new(), Vec::new());
+        for target in targets {
+            match built_by_it(target)? {
+                Ok(built) => {
+                    self.note_new(target, &built, record)?;
+                    made.push(target);
+                }
+                Err(_) => missing.push(target),
+            }
+        }
+        self.context.event(Event::Diagnosing(self.setup.side()));
+        let mut built = BTreeMap::new();
+        for target in missing.into_iter().chain(made) {
+            let one = self.build_again(target, attempt, messages.path())?;
+            self.note_new(target, &one, record)?;
+            built.insert(target, one);
+        }
+        Ok(Some(targets.iter().filter_map(|target| built.remove(target)).collect()))
     }
 
-    fn call<'c>(&'c self, (folder, target): &'c PackageTarget) -> TargetCall<'c> {
+    /// Notes the digest of an executable that was just built: the next call of cargo finds it
+    /// up to date.
+    fn note_new(
+        &self,
+        (folder, target): &PackageTarget,
+        built: &Built,
+        record: &mut TargetRecord,
+    ) -> Result<(), Error> {
+        if !built.is_fresh {
+            let digest = digest_of(built)?;
+            record.executables.insert(label(self.setup, folder, target), digest);
+        }
+        Ok(())
+    }
+
+    /// Builds a target on its own after a call failed, which wrote `messages`, to find out
+    /// whether it is the reason.
+    fn build_again(
+        &mut self,
+        wanted: &PackageTarget,
+        attempt: Attempt,
+        messages: &Path,
+    ) -> Result<Built, Error> {
+        let (folder, target) = wanted;
+        let messages = fs_err::File::open(messages).map_err(Error::io("read", messages))?;
+        let has_library = self.setup.has_library(folder);
+        let lacks_library =
+            has_library && !cargo::has_built_library(BufReader::new(messages), folder)?;
+        let is_proven = attempt == Attempt::Last;
+        self.failed = Some(FailedTarget { target: wanted.clone(), lacks_library, is_proven });
+        let call = self.call(std::slice::from_ref(wanted));
+        let [shown, again] = [Diagnostics::Rendered, Diagnostics::Json]
+            .map(|diagnostics| self.cargo(call.build_args(diagnostics), folder));
+        let Worktree { side, path, .. } = &self.setup.worktree;
+        let tools = &self.context.tools;
+        let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;
+        Ok(cargo::read_messages(printed.as_bytes(), target, folder)?)
+    }
+
+    /// The call of cargo for targets of one kind of one package, of which there is at least one.
+    fn call<'c>(&'c self, targets: &'c [PackageTarget]) -> TargetCall<'c> {
+        let (folder, target) = &targets[0];
         TargetCall {
-            target,
+            kind: target.kind,
+            names: targets.iter().map(|(_, target)| &*target.name).collect(),
             options: self.options,
             into: &self.into,
             configs: &self.setup.configs,
@@ -535,12 +608,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// really run once, and cargo's log is parsed.
     fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
         let (folder, target) = wanted;
+        let call = self.call(std::slice::from_ref(wanted));
         let tools = &self.context.tools;
         let note = tools.scratch.join("capture.json");
         remove(&note)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(note.clone().into());
-        let command = self.cargo(self.call(wanted).run_args(Some(&runner)), folder);
+        let command = self.cargo(call.run_args(Some(&runner)), folder);
         let (shown, env) = (command.shown(), command.env.clone());
         let Captured { exit, stderr, .. } = tools.capture(command)?;
         let folder_of_error = folder.clone();
@@ -551,7 +625,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 Kind::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
             });
         }
-        let mut args = self.call(wanted).run_args(None);
+        let mut args = call.run_args(None);
         args.insert(1, "-vv".into());
         let command = self.cargo(args, folder);
         let shown = command.shown();
@@ -577,6 +651,11 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         Ok(())
     }
+}
+
+/// The digest of the executable that cargo built.
+fn digest_of(built: &Built) -> Result<String, Error> {
+    digest_file(&built.executable).map_err(Error::io("read", &built.executable))
 }
 
 /// The files of an `OUT_DIR` that a program may read when it runs, without

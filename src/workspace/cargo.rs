@@ -155,10 +155,12 @@ pub(crate) enum Diagnostics {
     Json,
 }
 
-/// A call of cargo for a target, in the folder of its package.
+/// A call of cargo for targets of one kind, in the folder of their package.
 #[derive(Debug)]
 pub(crate) struct TargetCall<'a> {
-    pub(crate) target: &'a Target,
+    pub(crate) kind: TargetKind,
+    /// Their names.
+    pub(crate) names: Vec<&'a str>,
     pub(crate) options: &'a BuildOptions,
     /// The target folder.
     pub(crate) into: &'a Path,
@@ -177,13 +179,13 @@ pub(crate) struct Linker {
 }
 
 impl TargetCall<'_> {
-    /// The arguments that build the target.
+    /// The arguments that build the targets.
     pub(crate) fn build_args(&self, diagnostics: Diagnostics) -> Vec<OsString> {
-        let mut args = match self.target.kind {
+        let mut args = match self.kind {
             TargetKind::Bench => self.args("bench"),
             TargetKind::Bin | TargetKind::Example => self.args("build"),
         };
-        if self.target.kind == TargetKind::Bench {
+        if self.kind == TargetKind::Bench {
             args.push("--no-run".into());
         }
         args.push(match diagnostics {
@@ -193,10 +195,10 @@ impl TargetCall<'_> {
         args
     }
 
-    /// The arguments that run the target, as a user would. `runner`, if given, is run
+    /// The arguments that run the one target, as a user would. `runner`, if given, is run
     /// instead, with the executable's path and arguments.
     pub(crate) fn run_args(&self, runner: Option<&[OsString]>) -> Vec<OsString> {
-        let is_bench = self.target.kind == TargetKind::Bench;
+        let is_bench = self.kind == TargetKind::Bench;
         let mut args = self.args(if is_bench { "bench" } else { "run" });
         if let Some(runner) = runner {
             let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
@@ -210,11 +212,11 @@ impl TargetCall<'_> {
     }
 
     fn args(&self, verb: &str) -> Vec<OsString> {
-        let TargetCall { target, options, into, configs, linker } = self;
+        let TargetCall { kind, names, options, into, configs, linker } = self;
         let mut args = vec![OsString::from(verb)];
         // One word each, so that no name is treated as an option.
-        args.push(format!("--{}={}", target.kind.name(), target.name).into());
-        args.extend(options.args(target.kind));
+        args.extend(names.iter().map(|name| format!("--{}={name}", kind.name()).into()));
+        args.extend(options.args(*kind));
         args.extend(["--target-dir".into(), into.as_os_str().to_owned()]);
         args.extend(config_args(configs));
         if !configs.is_empty() {

@@ -140,6 +140,35 @@ fn a_target_that_builds_on_neither_side_is_left_out() {
     compare(&repo, "").code(101).says("error: the head does not build");
 }
 
+#[test]
+fn cargo_is_called_once_for_the_targets_of_a_package() {
+    let repo = repository("", &[("one", "", &bench(&["a"])), ("two", "", &bench(&["b"]))]);
+    let ran = compare(&repo, "").code(0);
+    assert_eq!(names(&ran), ["one/a", "two/b"]);
+    assert_eq!(ran.stderr.matches(" Finished `bench` profile").count(), 2, "{}", ran.stderr);
+}
+
+#[test]
+fn a_target_that_does_not_build_costs_no_build_of_the_dependencies() {
+    let good = bench(&["a"]) + "#[used]\nstatic NUMBER: u32 = root::NUMBER;\n";
+    let dependency = "[dependencies]\ndep = { path = \"dep\" }";
+    let repo =
+        repository(dependency, &[("bad", "", BROKEN), ("best", "", &good), ("good", "", &good)]);
+    package(&repo, "dep", "dep", "", &[]);
+    repo.write("src/lib.rs", "pub const NUMBER: u32 = 7;\n");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit("a dependency");
+    repo.git(&["checkout", "--quiet", "-B", "feature"]);
+    for (number, builds) in [(0, 2), (1, 0), (2, 0)] {
+        repo.write("src/lib.rs", &format!("pub const NUMBER: u32 = {number};\n"));
+        repo.commit("another number");
+        let ran = compare(&repo, "").code(0);
+        let built = ran.stderr.matches("Compiling dep ").count();
+        assert_eq!(built, builds, "{}", ran.stderr);
+        assert_eq!(names(&ran.says("`bad` is left out")), ["best/a", "good/a"]);
+    }
+}
+
 /// A bench that prints as Rust's own harness does, with the time in place of `NOW`, may
 /// list its names, and notes its runs.
 fn varying(names: &[(&str, f64)], lists: bool) -> String {

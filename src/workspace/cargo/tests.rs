@@ -9,11 +9,12 @@ fn words(args: &[OsString]) -> String {
 #[test]
 fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let call = |kind, options: &BuildOptions, configs: &[PathBuf]| {
-        let target = Target { kind, name: "it".into() };
         let into = Path::new("/t");
         let linker =
             options.all_features.then(|| Linker { triple: "a-b".into(), path: "/l".into() });
-        let call = TargetCall { target: &target, options, into, configs, linker: linker.as_ref() };
+        let names = vec!["it"];
+        let linker = linker.as_ref();
+        let call = TargetCall { kind, names, options, into, configs, linker };
         let runner = ["/a \"b\"".into(), "c".into()];
         let [rendered, json] = [Diagnostics::Rendered, Diagnostics::Json]
             .map(|diagnostics| words(&call.build_args(diagnostics)));
