@@ -1,6 +1,7 @@
 //! The live lines, drawn between runs only. In a log, a permanent line every few seconds.
 
 use std::io::Write;
+use std::time::Instant;
 
 use cargo_cbdr::engine::experiment::{Progress, Snapshot};
 
@@ -18,6 +19,35 @@ const RATE: u8 = 10;
 /// spent, so that a long log stays short.
 const LOG_INTERVAL: f64 = 5.0;
 
+/// When steps are printed into a log: like the progress of sampling, but counted since the
+/// latest other line.
+pub(crate) struct LogSteps {
+    start: Instant,
+    /// Seconds from the start to the next line.
+    next: f64,
+}
+
+impl LogSteps {
+    fn new(start: Instant) -> Self {
+        LogSteps { start, next: LOG_INTERVAL }
+    }
+
+    /// Whether a step at the time `now` is printed.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let elapsed = now.duration_since(self.start).as_secs_f64();
+        let is_due = elapsed >= self.next;
+        if is_due {
+            self.next = following(elapsed);
+        }
+        is_due
+    }
+}
+
+/// When the line of a log after the one at `elapsed` is due, both in seconds since the start.
+fn following(elapsed: f64) -> f64 {
+    elapsed + LOG_INTERVAL.max(elapsed / 6.0)
+}
+
 /// Draws progress.
 pub(crate) enum LiveLines {
     Terminal(Terminal),
@@ -28,6 +58,8 @@ pub(crate) enum LiveLines {
         most: usize,
         /// The previous lines.
         said: Vec<LogLine>,
+        /// When the steps before sampling are due.
+        steps: LogSteps,
     },
     None,
 }
@@ -38,7 +70,8 @@ impl LiveLines {
             ProgressForm::Live => LiveLines::Terminal(Terminal::new()),
             ProgressForm::Plain => {
                 let most = if verbosity.is_verbose { usize::MAX } else { FEW };
-                LiveLines::Log { next: LOG_INTERVAL, most, said: Vec::new() }
+                let steps = LogSteps::new(Instant::now());
+                LiveLines::Log { next: LOG_INTERVAL, most, said: Vec::new(), steps }
             }
             ProgressForm::None => LiveLines::None,
         }
@@ -49,10 +82,23 @@ impl LiveLines {
     pub(crate) fn print(&mut self, line: &str, indent: usize) {
         let line = folded(line, error_width(), indent);
         match self {
-            LiveLines::Terminal(terminal) => terminal.print(&line),
-            LiveLines::Log { .. } | LiveLines::None => {
-                let _ = writeln!(anstream::stderr().lock(), "{line}");
+            LiveLines::Terminal(terminal) => return terminal.print(&line),
+            LiveLines::Log { steps, .. } => *steps = LogSteps::new(Instant::now()),
+            LiveLines::None => {}
+        }
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
+    }
+
+    /// Shows a step before sampling: as a live line, or as the line of a log if it is due.
+    pub(crate) fn step(&mut self, live: &str, log: &str) {
+        match self {
+            LiveLines::Terminal(terminal) => terminal.show(vec![format!("  {live}")]),
+            LiveLines::Log { steps, .. } => {
+                if steps.is_due(Instant::now()) {
+                    let _ = writeln!(anstream::stderr().lock(), "{log}");
+                }
             }
+            LiveLines::None => {}
         }
     }
 
@@ -65,9 +111,9 @@ impl LiveLines {
                     terminal.draw(&progress.snapshot());
                 }
             }
-            LiveLines::Log { next, most, said } => {
+            LiveLines::Log { next, most, said, .. } => {
                 if elapsed >= *next {
-                    *next = elapsed + LOG_INTERVAL.max(elapsed / 6.0);
+                    *next = following(elapsed);
                     let lines = lines::log(&progress.snapshot(), *most);
                     for line in lines.iter().filter(|line| !said.contains(line)) {
                         let line = status_line("Sampling", &line.text);
@@ -208,6 +254,15 @@ fn terminal_size() -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_has_fewer_and_fewer_lines_of_long_steps() {
+        let start = Instant::now();
+        let mut steps = LogSteps::new(start);
+        let at = |seconds: u64| start + std::time::Duration::from_secs(seconds);
+        let due: Vec<u64> = (0..120).filter(|second| steps.is_due(at(*second))).collect();
+        assert_eq!(due, [5, 10, 15, 20, 25, 30, 35, 41, 48, 56, 66, 77, 90, 105]);
+    }
 
     #[test]
     fn short_pairs_are_drawn_ten_times_a_second_and_long_ones_always() {

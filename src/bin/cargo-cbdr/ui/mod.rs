@@ -181,6 +181,14 @@ impl Ui {
         }
     }
 
+    /// Shows a step before sampling: on a terminal as a live line; in a log as a status line,
+    /// if there was none for some time.
+    fn step(&mut self, line: &str, verb: &str, thing: &str) {
+        if !self.verbosity.is_quiet {
+            self.live.step(line, &status_line(verb, thing));
+        }
+    }
+
     /// Prints a regression as soon as it is found, unless the result follows at once.
     fn regression(&mut self, what: &str) {
         if !self.verbosity.is_quiet {
@@ -254,15 +262,12 @@ impl Ui {
                 self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
             }
             Event::WarmUpRun { side, place, previous_seconds } => {
-                if self.is_live() {
-                    let line = text::warm_up_run(*side, *place, *previous_seconds);
-                    self.live.show(vec![format!("  {line}")]);
-                }
+                let run = text::warm_up_run(*side, *place, *previous_seconds);
+                self.step(&run, "Warming up", &run);
             }
             Event::Watching { program, place } => {
-                if self.is_live() {
-                    self.live.show(vec![format!("  {}", text::watching(program, *place))]);
-                }
+                let what = text::watching(program, *place);
+                self.step(&format!("checking {what}"), "Checking", &what);
             }
             Event::Explaining { benchmark, evidence } => match evidence {
                 Evidence::Instructions => {
@@ -273,9 +278,8 @@ impl Ui {
                 }
             },
             Event::TryingLengths { group, groups } => {
-                if self.is_live() {
-                    self.live.show(vec![format!("  trying run lengths: {group} of {groups}")]);
-                }
+                let what = format!("run lengths: {group} of {groups}");
+                self.step(&format!("trying {what}"), "Trying", &what);
             }
             Event::Sampling(plan) => {
                 self.live.end(false);

@@ -145,12 +145,12 @@ pub(crate) fn warm_up_run(
     format!("run {number} of {runs}, {side}{previous}")
 }
 
-/// What is being traced: all benchmarks of a program, or one of several.
+/// What tracing finds out: of all benchmarks of a program, or of one of several.
 pub(crate) fn watching(program: &str, place: Option<(usize, usize)>) -> String {
     match place {
-        None => format!("checking whether `{program}` runs changed code"),
+        None => format!("whether `{program}` runs changed code"),
         Some((number, of)) => {
-            format!("checking which benchmarks of `{program}` run changed code: {number} of {of}")
+            format!("which benchmarks of `{program}` run changed code: {number} of {of}")
         }
     }
 }
@@ -388,10 +388,10 @@ mod tests {
     fn what_runs_before_sampling_is_named_with_the_time_that_it_takes() {
         assert_eq!(warm_up_run(Side::Base, (1, 2), None), "run 1 of 2, base");
         assert_eq!(warm_up_run(Side::Head, (2, 2), Some(24.6)), "run 2 of 2, head; run 1 took 25s");
-        assert_eq!(watching("parse", None), "checking whether `parse` runs changed code");
+        assert_eq!(watching("parse", None), "whether `parse` runs changed code");
         assert_eq!(
             watching("parse", Some((3, 14))),
-            "checking which benchmarks of `parse` run changed code: 3 of 14"
+            "which benchmarks of `parse` run changed code: 3 of 14"
         );
     }
 
