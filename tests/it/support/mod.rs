@@ -323,6 +323,17 @@ pub(crate) fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
     metrics.iter().find(|metric| metric["name"] == name).unwrap()
 }
 
+/// The configuration of cargo with which programs are linked statically, where there is a C
+/// library for that: valgrind starts these three times as fast, since it reads what debuggers know
+/// of each library.
+pub(crate) fn static_linking() -> String {
+    let library = Command::new("cc").arg("-print-file-name=libc.a").output();
+    let is_there = library.is_ok_and(|found| found.stdout.starts_with(b"/"));
+    let gnu = cfg!(all(target_os = "linux", target_env = "gnu"));
+    let flags = if is_there && gnu { "\"-Ctarget-feature=+crt-static\"" } else { "" };
+    format!("[build]\nrustflags = [{flags}]\n")
+}
+
 /// PATH with the binary's folder before all others.
 pub(crate) fn path_with_binary() -> std::ffi::OsString {
     let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
