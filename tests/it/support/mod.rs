@@ -145,6 +145,13 @@ pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
             command.env_remove(name);
         }
     }
+    // Repositories that are gone soon need no maintenance, and need not survive a power failure.
+    let settings = [("maintenance.auto", "false"), ("core.fsync", "none")];
+    command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    for (number, (name, value)) in settings.into_iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{number}"), name);
+        command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
     command
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
