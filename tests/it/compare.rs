@@ -120,13 +120,13 @@ fn a_first_run_that_was_slow_for_once_refuses_nothing() {
                      let mark = std::env::var(\"MARK\").unwrap();\n    \
                      if !std::fs::exists(&mark).unwrap() {\n        \
                          std::fs::write(mark, \"\").unwrap();\n        \
-                         std::thread::sleep(std::time::Duration::from_secs(3));\n    \
+                         std::thread::sleep(std::time::Duration::from_millis(750));\n    \
                      }\n    \
                      println!(\"{{\\\"work\\\": 1}}\");\n\
                  }\n";
     repo.write("benches/work.rs", bench);
     repo.commit("slow at first");
-    let args = "compare --aa --harness json --metric work --time-limit 20s";
+    let args = "compare --aa --harness json --metric work --time-limit 5s";
     repo.cbdr(args).env("MARK", repo.around().join("mark")).run().code(0);
 }
 

@@ -258,7 +258,7 @@ fn a_branch_cannot_loosen_its_own_gate_in_silence() {
     repo.branch("feature");
     repo.replace("src/lib.rs", "10_000_000", "15_000_000");
     configure(&repo, "Cargo.toml", &table("90%"));
-    let args = "compare main --format json";
+    let args = "compare main --layouts off --format json";
     let ran = repo.cbdr(args).run().code(100);
     let ran = ran.says("warning: base and head set `threshold` differently; the base's value");
     let object = ran.json();

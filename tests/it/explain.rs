@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::meter::{has_perf, has_valgrind};
-use crate::support::{LIBTEST_NAMES, Repo};
+use crate::support::{LIBTEST_NAMES, Repo, static_linking};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
-/// what the library says. `base` and `head` are the library's.
-fn repo(base: &str, head: &str) -> Repo {
+/// what the library says. `base` and `head` are the library's; `configuration` is cargo's.
+fn repo(base: &str, head: &str, configuration: &str) -> Repo {
     let repo = Repo::new("steady");
     repo.replace(
         "Cargo.toml",
@@ -40,6 +40,7 @@ fn repo(base: &str, head: &str) -> Repo {
          }\n",
     );
     repo.write("deep/src/lib.rs", &format!("pub static TIME: f64 = 1e-3;\n{base}"));
+    repo.write(".cargo/config.toml", configuration);
     repo.commit("base");
     repo.branch("feature");
     repo.write("deep/src/lib.rs", &format!("pub static TIME: f64 = 2e-3;\n{head}"));
@@ -70,7 +71,7 @@ fn the_function_that_executes_more_comes_first() {
         #[inline(never)] fn middle(x: u64) -> u64 { inner(x) + 1 }
         #[inline(never)] fn inner(x: u64) -> u64 {
             let mut all = x; for n in 0..1000 { all = std::hint::black_box(all ^ n); } all }";
-    let repo = repo(library, &library.replace("1000", "9000"));
+    let repo = repo(library, &library.replace("1000", "9000"), &static_linking());
     assert_eq!(explained(&repo)[0], ("deep::inner".to_owned(), Some(true)));
     // It is also in the page and in Markdown, without an option.
     let call = "compare main --harness json --layouts off --seed 5 --format";
@@ -90,14 +91,20 @@ fn the_function_that_executes_more_comes_first() {
             let size = std::hint::black_box(&SIZE); (0..9999 / size).map(|n| fill(n as u64 + x)).sum() }
         #[inline(never)] fn fill(x: u64) -> u64 {
             let mut all = x; for n in 0..100 { all = std::hint::black_box(all ^ n); } all }";
-    let functions = explained(&self::repo(library, &library.replace("4096", "64")));
+    let functions = explained(&self::repo(library, &library.replace("4096", "64"), ""));
     assert_eq!(functions[0], ("deep::fill".to_owned(), Some(false)));
     assert!(functions.iter().any(|(name, _)| name == "deep::work"), "{functions:?}");
 }
 
 /// Benchmarks of libtest's form, which repeat a function for a while and print what an iteration
-/// takes.
+/// takes: of the processor's time, which other programs do not change much, so that the while can
+/// be short.
 const TIMED: &str = r#"
+extern "C" {
+    /// Of the processor's time, in microseconds.
+    fn clock() -> std::os::raw::c_long;
+}
+
 fn main() {
     LIBTEST_NAMES
     let all: [(&str, fn(u64) -> u64); 2] = [("print", steady::print), ("other", steady::hot)];
@@ -105,13 +112,16 @@ fn main() {
         if !names.is_empty() && !names.iter().any(|chosen| *chosen == name) {
             continue;
         }
-        let begin = std::time::Instant::now();
+        let begin = unsafe { clock() };
+        let elapsed = || unsafe { clock() } - begin;
         let mut iterations = 0;
-        while begin.elapsed().as_millis() < 150 {
-            std::hint::black_box(work(std::hint::black_box(iterations)));
-            iterations += 1;
+        while elapsed() < 50_000 {
+            for _ in 0..100 {
+                std::hint::black_box(work(std::hint::black_box(iterations)));
+                iterations += 1;
+            }
         }
-        let time = begin.elapsed().as_nanos() as f64 / iterations as f64;
+        let time = 1000.0 * elapsed() as f64 / iterations as f64;
         println!("test {name} ... bench: {time:.5} ns/iter (+/- 1.00)");
     }
 }

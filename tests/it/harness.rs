@@ -17,7 +17,8 @@ fn suite() -> Repo {
 fn compare(repo: &Repo, args: &str) -> Cbdr {
     let runs = repo.around().join("runs");
     let _ = std::fs::remove_file(&runs);
-    repo.cbdr(&format!("compare main --format json --seed 3 {args}")).env("RUNS", runs)
+    repo.cbdr(&format!("compare main --format json --seed 3 --layouts off {args}"))
+        .env("RUNS", runs)
 }
 
 /// The arguments of the runs so far.
@@ -123,7 +124,7 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     let repo = suite();
     // The third is at its threshold and stays to the end.
     write_suite(&repo, "libtest", &[("inner::first", 100.0), ("second", 3000.0), ("third", 30.6)]);
-    let ran = compare(&repo, "--layouts off --max-pairs 40 --samples ../out.csv").run().code(100);
+    let ran = compare(&repo, "--max-pairs 40 --samples ../out.csv").run().code(100);
     let object = ran.says("for 3 verdicts on 3 benchmarks in at least ").json();
     let expected = BTreeMap::from([
         ("inner::first".to_owned(), compared("no-regression")),
@@ -176,7 +177,7 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
     let compare = |args: &str| {
         let runs = repo.around().join("runs");
         let _ = std::fs::remove_file(&runs);
-        let args = format!("compare feature --harness divan --seed 3 {args}");
+        let args = format!("compare feature --harness divan --seed 3 --layouts off {args}");
         repo.cbdr(&args).env("RUNS", runs).run()
     };
     let times = |runs: &[String]| -> BTreeMap<String, Vec<String>> {
@@ -333,8 +334,10 @@ fn a_metric_of_the_users_own_has_a_unit_and_a_direction() {
         ("github", ["rate of suite is ", "threshold -1.96%25", "", ""]),
         ("junit", ["`rate` of `suite` changed by -", "threshold -1.96%", "", ""]),
     ] {
-        let args = format!("compare main --seed 3 --format {format} --report ../page.html");
-        let ran = repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(100);
+        let args =
+            "compare main --seed 3 --layouts off --explain=never --report ../page.html --format";
+        let call = repo.cbdr(args).args([format]);
+        let ran = call.env("RUNS", repo.around().join("runs")).run().code(100);
         for piece in pieces {
             assert!(ran.stdout.contains(piece), "{format} {piece}: {}", ran.stdout);
         }
@@ -465,7 +468,8 @@ fn several_programs_put_their_names_before_those_of_their_benchmarks() {
         ("script".to_owned(), compared("no-regression")),
     ]);
     assert_eq!(verdicts(&object), expected);
-    let human = repo.cbdr("compare main").env("RUNS", repo.around().join("runs")).run().code(100);
+    let call = repo.cbdr("compare main --layouts off");
+    let human = call.env("RUNS", repo.around().join("runs")).run().code(100);
     assert!(human.stdout.starts_with("3 of 4 benchmarks are slower: all/"), "{human:?}");
     let title = "\n4 benchmarks; median wall_time; threshold +2%\n";
     assert!(human.stdout.contains(title), "{human:?}");

@@ -183,7 +183,7 @@ fn of_several_targets_those_are_chosen_that_can_be_decided() {
         ("first", bench(&["a", "b"], "0.001", 1)),
         ("noisy", bench(&["c"], "40.0", 1)),
         ("second", bench(&["d"], "0.001", 1)),
-        ("slow", bench(&["e"], "0.001", 1000)),
+        ("slow", bench(&["e"], "0.001", 400)),
     ];
     let entry = |name: &str| format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
     let mut manifest = plain.split("[[bench]]").next().unwrap().to_owned();
@@ -194,12 +194,12 @@ fn of_several_targets_those_are_chosen_that_can_be_decided() {
     repo.git(&["rm", "--quiet", "benches/work.rs"]);
     repo.write("Cargo.toml", &manifest);
     repo.commit("several benches");
-    let ran = init(&repo, "--try-for 2s --time-limit 10s").code(0);
+    let ran = init(&repo, "--try-for 1s --time-limit 4s").code(0);
     let ran = ran.says("`bad` is left out: it does not build");
     let ran = ran.says("Choosing bench `first` (libtest) of `steady`: 2 benchmarks in ");
     let ran = ran.says("Choosing bench `second` (libtest) of `steady`: 1 benchmark in ");
     let ran = ran.says("Leaving bench `noisy` (libtest) of `steady`: it is ");
-    let ran = ran.says("Leaving bench `slow` (libtest) of `steady`: its runs take 1.0");
+    let ran = ran.says("Leaving bench `slow` (libtest) of `steady`: its runs take 40");
     ran.says("Leaving bench `broken` (plain) of `steady`: the head of `broken` exited with code 3");
     let after = read(&repo, "Cargo.toml");
     let table =

@@ -154,7 +154,7 @@ impl World {
     /// Asserts that a comparison measures the current programs.
     fn assert_right(&self, about: &str) {
         let (base, head) = self.work;
-        let ran = self.compare("--threshold 5% --format json").run();
+        let ran = self.compare("--threshold 5% --layouts off --format json").run();
         assert!([Some(0), Some(100)].contains(&ran.code), "{about}: {ran:#?}");
         assert!(!ran.stderr.contains("Blocking waiting for process"), "{about}: {ran:#?}");
         let object = ran.json();

@@ -400,6 +400,7 @@ fn import(repo: &Repo, args: &[&str], stream: &str) {
 fn from_the_notes_of_a_repository_come_conbenchs_baselines_and_scores() {
     let cases = cases();
     let mut tested = BTreeMap::new();
+    let mut repositories = HashMap::new();
     for line in lines(include_str!("golden/conbench/zscores.csv")) {
         let case = &cases[line.text("case")];
         // There are many random histories; the others show every rule once.
@@ -408,7 +409,9 @@ fn from_the_notes_of_a_repository_come_conbenchs_baselines_and_scores() {
         }
         let name = line.name();
         let contender = case.result(line.text("contender"));
-        let (repo, ids) = repository(case, contender);
+        // The same for all results of a series.
+        let of = (line.text("case"), contender.series.clone());
+        let (repo, ids) = repositories.entry(of).or_insert_with(|| repository(case, contender));
         let args = "history check --all-machines --format json --base main --rev";
         let ran = repo.cbdr(args).args([&ids[&contender.commit]]).run();
         let object = ran.json();

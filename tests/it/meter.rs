@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo, branch_with, metric, skipped};
+use crate::support::{Cbdr, Ran, Repo, branch_with, metric, skipped, static_linking};
 
 fn names(object: &Value) -> Vec<&str> {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
@@ -63,6 +63,7 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     // A tenth of the fixture's work, so that it is quick: 101 for 100.
     let repo = Repo::new("steady");
     repo.replace("src/lib.rs", "10_000_000", "1_000_000");
+    repo.write(".cargo/config.toml", &static_linking());
     repo.commit("less");
     repo.branch("feature");
     repo.replace("src/lib.rs", "1_000_000", "1_011_000");
@@ -101,7 +102,13 @@ fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided()
     if !has_valgrind() {
         return;
     }
-    let repo = branch_with("1_000_000");
+    let repo = Repo::new("steady");
+    repo.replace("src/lib.rs", "10_000_000", "1_000_000");
+    repo.write(".cargo/config.toml", &static_linking());
+    repo.commit("little work");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "1_000_000", "100_000");
+    repo.commit("less");
     let path = repo.around().join("samples.csv");
     let args = format!(
         "compare main --metric cpu_time,instructions_cachegrind --show \

@@ -195,47 +195,32 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
 #[test]
 fn every_key_that_changes_what_is_run_is_said_in_every_format() {
     let removed = "; 1 benchmark removed: ";
-    // The keys of base and head, the notice, and what the verdict is based on.
-    let cases = [
-        ("bench = \"work\"", "bench = \"other\"", "`bench`: base `work`, head `other`", removed),
+    // The keys of base and head, the notices, and what the verdict is based on.
+    let cases: [(&str, &str, &[&str], &str); 3] = [
+        ("bench = \"work\"", "bench = \"other\"", &["`bench`: base `work`, head `other`"], removed),
         (
-            "command = \"true heavy\"",
-            "command = \"true light\"",
-            "`command`: base `true heavy`, head `true light`",
-            "; base and head differ in what is run: `command`",
+            "command = \"sh -c 'echo {}' heavy\"\nargs = [\"100\"]\nharness = \"json\"",
+            "command = \"sh -c 'echo {}' light\"\nargs = [\"1\"]",
+            &[
+                "they set `args`, `command` and `harness` differently",
+                "`command`: base `sh -c 'echo {}' heavy`, head `sh -c 'echo {}' light`",
+                "`args`: base `[\"100\"]`, head `[\"1\"]`",
+                "`harness`: base `json`, head not set",
+            ],
+            "; base and head differ in what is run: `args`, `command` and `harness`",
         ),
         (
-            "command = \"true\"\nargs = [\"100\"]",
-            "command = \"true\"\nargs = [\"1\"]",
-            "`args`: base `[\"100\"]`, head `[\"1\"]`",
-            "; base and head differ in what is run: `args`",
-        ),
-        (
-            "command = \"sh -c 'echo {}'\"\nharness = \"json\"",
-            "command = \"sh -c 'echo {}'\"",
-            "`harness`: base `json`, head not set",
-            "; base and head differ in what is run: `harness`",
-        ),
-        (
-            "bench = \"work\"",
-            "bench = \"work\"\nbench-from = \"head\"",
-            "`bench-from`: base not set, head `head`",
+            "bench = \"work\"\nfeatures = [\"all\"]\nrun-timeout = \"1m\"\nprepare = \"true\"",
+            "bench = \"work\"\nbench-from = \"head\"\nrun-timeout = \"2m\"\nsetup = \"true\"",
+            &[
+                "they set `bench-from`, `features`, `prepare`, `run-timeout` and `setup` differently",
+                "`bench-from`: base not set, head `head`",
+                "`features`: base `[\"all\"]`, head not set",
+            ],
             "; base and head differ in what is run: `bench-from`",
         ),
-        (
-            "bench = \"work\"\nfeatures = [\"all\"]",
-            "bench = \"work\"",
-            "`features`: base `[\"all\"]`, head not set",
-            "",
-        ),
-        (
-            "command = \"true\"\nrun-timeout = \"1m\"\nprepare = \"true\"",
-            "command = \"true\"\nrun-timeout = \"2m\"\nsetup = \"true\"",
-            "they set `prepare`, `run-timeout` and `setup` differently",
-            "",
-        ),
     ];
-    for (base, head, notice, line) in cases {
+    for (base, head, notices, line) in cases {
         let repo = Repo::new("steady");
         repo.write("benches/other.rs", "fn main() {}\n");
         let other = "\n[[bench]]\nname = \"other\"\nharness = false\n\n[features]\nall = []\n";
@@ -245,7 +230,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
         repo.branch("feature");
         configure(&repo, &table(head));
         let fails = if line == removed { 102 } else { 0 };
-        everywhere(&repo, &[notice], &[line], [0, fails]);
+        everywhere(&repo, notices, &[line], [0, fails]);
     }
 }
 
@@ -295,7 +280,7 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     repo.replace("src/lib.rs", "10_000_000", "15_000_000");
     repo.commit("slower");
     compare(&repo, args).code(102);
-    let slower = "compare main --on-removed fail --metric cpu_time";
+    let slower = "compare main --layouts off --on-removed fail --metric cpu_time";
     repo.cbdr(slower).run().code(100);
 }
 

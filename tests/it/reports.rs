@@ -38,7 +38,7 @@ fn hostile_samples(folder: &Path) -> Cbdr {
     ])
 }
 
-const METRIC: &str = "--metric cpu_time";
+const METRIC: &str = "--metric cpu_time --layouts off";
 
 #[test]
 fn a_comment_has_its_marker_its_table_and_no_mention() {
@@ -175,7 +175,8 @@ pub(crate) fn elements(text: &str) -> Vec<String> {
 #[test]
 fn junit_has_a_case_for_each_metric_that_gates() {
     let repo = hostile();
-    let args = "compare main --metric cpu_time,max_rss --threshold max_rss=50% --format junit";
+    let args = "compare main --metric cpu_time,max_rss --threshold max_rss=50% --layouts off \
+                --format junit";
     let ran = repo.cbdr(args).run().code(100);
     let names = elements(&ran.stdout);
     assert_eq!(names.iter().filter(|name| *name == "testcase").count(), 2);

@@ -208,7 +208,7 @@ fn names_that_change_with_every_run_are_paired_by_what_stays() {
         let repo = repository("", &[("only", "", &varying(&base, lists))]);
         let log_path = log.path().display().to_string();
         let run = |args: &str| {
-            let args = format!("compare main --seed 3 --format json {args}");
+            let args = format!("compare main --seed 3 --layouts off --format json {args}");
             repo.cbdr(&args).env("LOG", &log_path).run()
         };
         repo.write("benches/only.rs", &varying(&head, lists));
