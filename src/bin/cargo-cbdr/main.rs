@@ -15,6 +15,7 @@ use cargo_cbdr::exec::process::{Helper, die_of};
 fn main() -> std::process::ExitCode {
     // First of all, while this process is small: see `process`.
     let helper = Helper::start();
+    ui::report_bugs();
     let helper = helper.map_err(|error| ui::about("could not start the helper process", &error));
     let outcome = helper.map_err(ui::Failure::from).and_then(commands::run);
     let exit = outcome.unwrap_or_else(|failure| ui::failure(&failure));

@@ -92,6 +92,23 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
     }
 }
 
+/// Makes a panic end the program like any other failure. A release aborts on a panic, because
+/// that compiles faster, and would die of a signal instead.
+pub(crate) fn report_bugs() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        let mut err = anstream::stderr().lock();
+        print_text(&mut err, &format!("{BAD}error{BAD:#}: "), "this is a bug in cargo-cbdr");
+        print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &bug_hint());
+        std::process::exit(Exit::Failed.code().into());
+    }));
+}
+
+fn bug_hint() -> String {
+    format!("report it with the lines above: {}/issues", env!("CARGO_PKG_REPOSITORY"))
+}
+
 /// Prints an error with its causes, the last lines of a program's standard error, and a hint.
 fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>) {
     let mut err = anstream::stderr().lock();
