@@ -7,8 +7,8 @@ use super::{Event, PrepareContext, base_request};
 use crate::error::{Error, Kind};
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
-use crate::workspace::git::base::BaseRequest;
-use crate::workspace::git::{self, Repo};
+use crate::workspace::git::base::{BaseRequest, start_of};
+use crate::workspace::git::{self, Absence, Repo};
 
 /// By how many commits a shallow clone is deepened in each step; after these,
 /// by all of them.
@@ -51,6 +51,14 @@ fn resolve_fetching(
             Err(error) => error,
         };
         match &error {
+            git::Error::Unknown { absence: Absence::Ancestor { start, shallow }, .. } => {
+                if !shallow || is_whole {
+                    return Err(error.into());
+                }
+                let step = steps.next();
+                is_whole = step.is_none();
+                deepen(context, start, start, step)?;
+            }
             git::Error::Unknown { name, .. } if !fetched.contains(name) => {
                 fetch_name(context, name)?;
                 fetched.push(name.clone());
@@ -72,12 +80,13 @@ fn resolve_fetching(
     }
 }
 
-/// Fetches a commit, a branch or a tag of the remote.
+/// Fetches a commit, a branch or a tag of the remote, if it has this name. Of a name like
+/// `main~3`, it is where that starts.
 fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error> {
-    let (remote, branch) = context.repo.remote_of(name);
-    if branch.is_empty() || branch.starts_with('-') || branch.contains([':', '^', '~', ' ']) {
-        let (name, origin) = (name.to_owned(), String::new());
-        return Err(git::Error::Unknown { name, origin, shallow: false }.into());
+    let (remote, branch) = context.repo.remote_of(start_of(name));
+    // The next attempt to resolve it returns an error with the right hint.
+    if branch.is_empty() || branch.starts_with('-') || branch.contains([':', ' ']) {
+        return Ok(());
     }
     let is_commit = branch.len() == 40 && branch.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (tip, refspec) = if is_commit {
@@ -93,7 +102,6 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
         match (tip_of(&head), tip_of(&tag)) {
             (Some(tip), _) => (tip, format!("+{head}:refs/remotes/{remote}/{branch}")),
             (None, Some(tip)) => (tip, format!("{tag}:{tag}")),
-            // The next attempt to resolve it returns an error with the right hint.
             (None, None) => return Ok(()),
         }
     };

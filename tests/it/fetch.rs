@@ -67,6 +67,21 @@ fn a_shallow_clone_is_deepened_until_it_holds_the_merge_base() {
 }
 
 #[test]
+fn an_ancestor_is_fetched_by_deepening_from_where_its_name_starts() {
+    let (repo, ..) = upstream();
+    let at = clone(&repo, "one", &["--depth", "1", "--branch", "feature"]);
+    let ran = compare(&repo, &at, "HEAD~3 --exact-base").run().code(101);
+    ran.says("unknown revision `HEAD~3`")
+        .says("does not contain that much of the history of `HEAD`");
+    let ran = compare(&repo, &at, "HEAD~3 --exact-base --fetch").run().code(0);
+    assert_eq!(base_of(ran), repo.git(&["rev-parse", "feature~3"]));
+    let ran = compare(&repo, &at, "main~2 --exact-base --fetch").run().code(0);
+    assert_eq!(base_of(ran), repo.git(&["rev-parse", "main~2"]));
+    let ran = compare(&repo, &at, "HEAD~900 --fetch").run().code(101);
+    ran.says("`HEAD` exists, but has no such ancestor");
+}
+
+#[test]
 fn a_merge_ref_of_depth_1_finds_the_commit_that_it_was_merged_onto() {
     let (repo, _, tip) = upstream();
     let at = clone(&repo, "one", &["--depth", "1", "--branch", "pull"]);

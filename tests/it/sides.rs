@@ -243,7 +243,7 @@ fn the_head_can_be_another_revision() {
     let object = quick(&repo, "main --head second --exact-base").run().code(0).json();
     assert_sides(&object, ("main", &first), ("second", &second));
     let ran = quick(&repo, "main --head nowhere").run().code(101);
-    ran.says("error: unknown revision `nowhere`\n").says("hint: run `git fetch origin nowhere`");
+    ran.says("error: unknown revision `nowhere`\n").says("hint: choose another base");
 }
 
 #[test]
@@ -508,9 +508,11 @@ fn names_that_lead_nowhere_are_errors() {
     let (repo, _) = fork();
     let ran = quick(&repo, "mian").run().code(101);
     let ran = ran.says("error: unknown revision `mian`\n");
-    ran.says(
-        "hint: run `git fetch origin mian` (or add `--fetch`) if it is a branch of the remote, or \
-         choose",
+    ran.says("hint: did you mean `main`?");
+    git(repo.path(), &["remote", "add", "origin", "/nowhere"]);
+    quick(&repo, "mian").run().code(101).says(
+        "hint: did you mean `main`? Or run `git fetch origin mian` (or add `--fetch`) if it is a \
+         branch of the remote",
     );
     let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");
@@ -518,7 +520,8 @@ fn names_that_lead_nowhere_are_errors() {
     let ran = quick(&repo, "").run().code(101);
     ran.says("error: unknown revision `lost` (from the configuration)\n");
     repo.git(&["checkout", "--quiet", "Cargo.toml"]);
-    quick(&repo, "HEAD~9").run().code(101).says("error: unknown revision `HEAD~9`\n");
+    let ran = quick(&repo, "HEAD~9").run().code(101).says("error: unknown revision `HEAD~9`\n");
+    ran.says("hint: `HEAD` exists, but has no such ancestor");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use git2::{ErrorCode, Oid, Repository};
 
-use super::{Error, Repo};
+use super::{Absence, Error, Repo};
 use crate::model::revision::{Origin, Revision, Rule, Sides};
+use crate::settings::error::nearest;
 
 /// The environment variables in which CI systems name a pull request's target
 /// branch.
@@ -205,7 +206,7 @@ impl Repo {
     }
 
     /// The commit of a name, tried in this order: a local branch, a branch of
-    /// `origin`, anything else that git understands.
+    /// `origin`, an ancestor of one of these, anything else that git understands.
     fn find(&self, name: &str) -> Result<Option<Oid>, Error> {
         let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
         // HEAD is not the name of a branch, and `origin/HEAD` is another commit.
@@ -214,7 +215,13 @@ impl Repo {
                 return Ok(Some(commit));
             }
         }
-        match self.inner.revparse_single(name) {
+        // `main~3` starts at the same commit as `main`.
+        let start = start_of(name);
+        let from_start = match start.len() < name.len() {
+            true => self.find(start)?.map(|commit| format!("{commit}{}", &name[start.len()..])),
+            false => None,
+        };
+        match self.inner.revparse_single(from_start.as_deref().unwrap_or(name)) {
             Ok(object) => {
                 let commit = object.peel_to_commit().map_err(Error::git("read", name))?;
                 Ok(Some(commit.id()))
@@ -226,7 +233,31 @@ impl Repo {
     }
 
     fn unknown(&self, name: String, origin: Origin) -> Error {
-        Error::Unknown { name, origin: origin.suffix(), shallow: self.inner.is_shallow() }
+        let absence = self.absence(&name);
+        Error::Unknown { name, origin: origin.suffix(), absence }
+    }
+
+    fn absence(&self, name: &str) -> Absence {
+        let shallow = self.inner.is_shallow();
+        let start = start_of(name);
+        if start != name && matches!(self.find(start), Ok(Some(_))) {
+            return Absence::Ancestor { start: start.to_owned(), shallow };
+        }
+        if shallow {
+            return Absence::Shallow;
+        }
+        let branches = self.branches();
+        let similar = nearest(name, branches.iter().map(String::as_str)).map(str::to_owned);
+        let (remote, branch) = self.remote_of(start);
+        let remote = self.has_remote(&remote).then_some((remote, branch));
+        Absence::Name { similar, remote }
+    }
+
+    /// The names of all branches, of remotes as well (`origin/main`).
+    fn branches(&self) -> Vec<String> {
+        let branches = self.inner.branches(None).into_iter().flatten().flatten();
+        let names = branches.map(|(branch, _)| branch.name().ok().flatten().map(str::to_owned));
+        names.flatten().filter(|name| !name.ends_with("/HEAD")).collect()
     }
 
     pub(super) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
@@ -248,6 +279,15 @@ impl Repo {
 
 pub(super) fn oid(hex: &str) -> Result<Oid, Error> {
     Oid::from_str(hex).map_err(Error::git("read", hex))
+}
+
+/// The revision at which a revision like `main~3` or `v1^2` starts; the whole of any other.
+pub(in crate::workspace) fn start_of(name: &str) -> &str {
+    match name.find(['~', '^', ':']) {
+        // A colon begins a path or a search, and these may have any character.
+        Some(at) if at > 0 && !name[at..].starts_with(':') => &name[..at],
+        _ => name,
+    }
 }
 
 fn peel(reference: git2::Reference<'_>) -> Option<Oid> {

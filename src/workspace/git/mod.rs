@@ -74,8 +74,8 @@ pub enum Error {
         name: String,
         /// Where the name came from, as text after the name.
         origin: String,
-        /// Whether the clone is shallow.
-        shallow: bool,
+        /// What else is known about it.
+        absence: Absence,
     },
     /// No name was given, and none of the defaults exists.
     #[error("no base given, and none of {0} exists")]
@@ -162,6 +162,81 @@ pub enum Error {
     },
 }
 
+/// What is known about a revision that can't be found, which determines what may help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// An ancestor (`main~3`) of a revision that can be found: `start` (`main`).
+    Ancestor {
+        /// The revision that can be found.
+        start: String,
+        /// Whether the clone is shallow, and so may lack it.
+        shallow: bool,
+    },
+    /// A name that this shallow clone may lack.
+    Shallow,
+    /// A name that this whole clone does not have.
+    Name {
+        /// The branch with the most similar name, if one is similar.
+        similar: Option<String>,
+        /// The remote that may have it, if there is one, and its name there.
+        remote: Option<(String, String)>,
+    },
+}
+
+impl Absence {
+    fn hint(&self, name: &str) -> String {
+        const OTHER: &str = "choose another base: `cargo cbdr compare BASE`";
+        let usual = ["main", "master"].contains(&name);
+        match self {
+            Absence::Ancestor { start, shallow: true } => format!(
+                "this shallow clone does not contain that much of the history of `{start}`: \
+                 `--fetch` fetches it (in actions/checkout: `fetch-depth: 0`)"
+            ),
+            Absence::Ancestor { start, shallow: false } => {
+                format!("`{start}` exists, but has no such ancestor; {OTHER}")
+            }
+            Absence::Shallow => format!(
+                "this is a shallow clone: `--fetch` fetches what is missing, and so does \
+                 `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
+                quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
+            ),
+            // Git would treat it as an option.
+            Absence::Name { .. } if name.starts_with('-') => OTHER.to_owned(),
+            Absence::Name { remote: Some((remote, branch)), .. } if usual => format!(
+                "`cargo cbdr compare` without a base finds the default branch, whatever its \
+                 name; run `git fetch {} {}` (or add `--fetch`) if the remote has a branch of \
+                 this name",
+                quoted(remote),
+                quoted(branch)
+            ),
+            Absence::Name { similar, .. } if usual => {
+                let similar = similar.as_ref().map(|name| format!("; did you mean `{name}`?"));
+                format!(
+                    "`cargo cbdr compare` without a base finds the default branch, whatever its \
+                     name{}",
+                    similar.unwrap_or_default()
+                )
+            }
+            Absence::Name { similar, remote } => {
+                let similar = similar.as_ref().map(|name| format!("did you mean `{name}`?"));
+                let fetched = remote.as_ref().map(|(remote, branch)| {
+                    format!(
+                        "run `git fetch {} {}` (or add `--fetch`) if it is a branch of the remote",
+                        quoted(remote),
+                        quoted(branch)
+                    )
+                });
+                match (similar, fetched) {
+                    (Some(similar), Some(fetched)) => format!("{similar} Or {fetched}"),
+                    (Some(similar), None) => similar,
+                    (None, Some(fetched)) => format!("{fetched}, or {OTHER}"),
+                    (None, None) => OTHER.to_owned(),
+                }
+            }
+        }
+    }
+}
+
 impl Error {
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
@@ -170,33 +245,7 @@ impl Error {
                 let path = quoted(&path.to_string_lossy());
                 return Some(format!("`git config --global --add safe.directory {path}`"));
             }
-            // Git would treat it as an option.
-            Error::Unknown { name, .. } if name.starts_with('-') => {
-                "choose another base: `cargo cbdr compare BASE`"
-            }
-            Error::Unknown { name, shallow: false, .. }
-                if ["main", "master"].contains(&&**name) =>
-            {
-                return Some(format!(
-                    "`cargo cbdr compare` without a base finds the default branch, whatever its \
-                     name; run `git fetch origin {name}` (or add `--fetch`) if the remote has a \
-                     branch of this name"
-                ));
-            }
-            Error::Unknown { name, shallow: false, .. } => {
-                return Some(format!(
-                    "run `git fetch origin {}` (or add `--fetch`) if it is a branch of the remote, \
-                     or choose another base: `cargo cbdr compare BASE`",
-                    quoted(name)
-                ));
-            }
-            Error::Unknown { name, shallow: true, .. } => {
-                return Some(format!(
-                    "this is a shallow clone: `--fetch` fetches what is missing, and so does \
-                     `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
-                    quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
-                ));
-            }
+            Error::Unknown { name, absence, .. } => return Some(absence.hint(name)),
             Error::NotAncestor { shallow: false, good, bad, .. } => {
                 return Some(format!(
                     "the good commit comes first; `git merge-base {} {}` prints a common ancestor",

@@ -3,8 +3,8 @@ use git2::Oid;
 use super::Scratch;
 use crate::model::revision::{Origin, Rule, Sides};
 use crate::model::side::Side;
-use crate::workspace::git::Error;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
+use crate::workspace::git::{Absence, Error};
 
 /// BASE on the command line.
 fn on(base: &str) -> BaseRequest {
@@ -194,6 +194,11 @@ fn a_name_is_a_branch_then_one_of_origin_then_what_git_knows() {
     assert_eq!(at("name").unwrap(), main[1].to_string());
     scratch.point("refs/heads/name", main[2]);
     assert_eq!(at("name").unwrap(), main[2].to_string());
+    // So is where an ancestor's name starts.
+    assert_eq!(at("name~1").unwrap(), main[1].to_string());
+    scratch.point("refs/remotes/origin/far", main[2]);
+    assert_eq!(at("far~2").unwrap(), main[0].to_string());
+    assert_eq!(at("far^{tree}").unwrap_err().to_string(), "could not read `far^{tree}`");
     // `HEAD` is this clone's, whatever branches are called.
     scratch.point("refs/remotes/origin/HEAD", main[0]);
     assert_eq!(at("HEAD").unwrap(), topic.to_string());
@@ -204,7 +209,18 @@ fn a_name_is_a_branch_then_one_of_origin_then_what_git_knows() {
     let blob = scratch.git.blob(b"no commit").unwrap().to_string();
     let error = at(&blob).unwrap_err();
     assert_eq!(error.to_string(), format!("could not read `{blob}`"));
-    assert!(matches!(at("nothing"), Err(Error::Unknown { shallow: false, .. })));
+    let name =
+        |similar: Option<&str>| Absence::Name { similar: similar.map(str::to_owned), remote: None };
+    let absence = |name: &str| match at(name) {
+        Err(Error::Unknown { absence, .. }) => absence,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(absence("nothing"), name(None));
+    assert_eq!(absence("mian"), name(Some("main")));
+    assert_eq!(absence("mian~1"), name(Some("main")));
+    let ancestor = |start: &str| Absence::Ancestor { start: start.into(), shallow: false };
+    assert_eq!(absence("topic~9"), ancestor("topic"));
+    assert_eq!(absence("HEAD^2"), ancestor("HEAD"));
     assert!(matches!(at("name with spaces..and more"), Err(Error::Unknown { .. })));
 }
 
@@ -240,7 +256,10 @@ fn histories_that_do_not_meet_are_unrelated_or_cut_off() {
         "{error}"
     );
     let unknown = resolve(&scratch, &on("lost")).unwrap_err();
-    assert!(matches!(unknown, Error::Unknown { shallow: true, .. }));
+    assert!(matches!(unknown, Error::Unknown { absence: Absence::Shallow, .. }), "{unknown}");
+    let unknown = resolve(&scratch, &on("topic~4")).unwrap_err();
+    let Error::Unknown { absence, .. } = unknown else { panic!("{unknown}") };
+    assert_eq!(absence, Absence::Ancestor { start: "topic".into(), shallow: true });
 }
 
 #[test]
