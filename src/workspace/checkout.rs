@@ -1,6 +1,6 @@
 //! Creates the worktrees of the sides. The installed git does what libgit2 can't:
-//! files with a filter, and objects that a partial clone lacks. Nothing is fetched
-//! without permission.
+//! files with a filter, objects that a partial clone lacks, and sparse or split indexes.
+//! Nothing is fetched without permission.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,38 @@ impl Worktree {
     }
 }
 
+/// Asks the installed git what has changed in the working tree, if libgit2 can't read the
+/// index.
+pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<(), Error> {
+    if context.repo.supports_index() {
+        return Ok(());
+    }
+    let scratch = &context.tools.scratch;
+    let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
+    let folder = folder.map_err(Error::io("create a folder in", scratch))?;
+    context.repo.copy_index(folder.path())?;
+    let root = context.repo.root();
+    let mut args = set(["core.fsmonitor=false", "core.hooksPath=/dev/null"]);
+    for (option, value) in [("--git-dir=", folder.path()), ("--work-tree=", root)] {
+        let mut option = OsString::from(option);
+        option.push(value);
+        args.push(option);
+    }
+    let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
+    args.extend(status.map(OsString::from));
+    let mut command = context.tools.command("git", args, root, None);
+    command.set_var("GIT_NO_LAZY_FETCH", "1");
+    command.set_var("GIT_OPTIONAL_LOCKS", "0");
+    let printed = context.tools.output(command)?;
+    context.repo.set_changes(&printed);
+    Ok(())
+}
+
+/// The arguments of git for these settings.
+fn set<'a>(settings: impl IntoIterator<Item = &'a str>) -> Vec<OsString> {
+    settings.into_iter().flat_map(|setting| ["-c".into(), setting.into()]).collect()
+}
+
 /// Checks both sides out. The head of a dirty comparison becomes a snapshot of the
 /// working tree.
 pub(super) fn check_out_sides(
@@ -70,6 +102,7 @@ pub(super) fn check_out_sides(
     fetch_missing_objects(context, &sides.head)?;
     let store = Store::open(&context.cache.git(), &context.repo)?;
     if context.request.dirty {
+        ask_git_for_changes(context)?;
         sides.head.tree = context.tools.interrupt.bound(|| context.repo.snapshot(&store))?;
         if context.request.aa {
             sides.base.tree.clone_from(&sides.head.tree);
@@ -146,9 +179,7 @@ pub(super) fn apply_filters(
     revision: &Revision,
 ) -> Result<Vec<PathBuf>, Error> {
     let filtered = store.filtered(&context.repo, tree, revision)?;
-    let settings = filtered.settings.iter().map(String::as_str).chain(PLAIN);
-    let mut args: Vec<OsString> =
-        settings.flat_map(|setting| ["-c".into(), setting.into()]).collect();
+    let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
     args.extend(["checkout-index", "--force", "--index", "--"].map(OsString::from));
     for paths in chunks(&filtered.raw) {
         for path in paths {

@@ -562,10 +562,11 @@ impl<'a> PrepareContext<'a> {
     }
 
     /// The number of files that differ from HEAD, if HEAD is the head and there are any.
-    fn uncommitted_files(&self) -> Result<Option<usize>, Error> {
+    fn uncommitted_files(&mut self) -> Result<Option<usize>, Error> {
         if self.request.head.is_some() || self.request.dirty {
             return Ok(None);
         }
+        checkout::ask_git_for_changes(self)?;
         Ok(Some(self.repo.dirty_files()?).filter(|files| *files > 0))
     }
 
@@ -648,7 +649,8 @@ impl<'a> PrepareContext<'a> {
 
 /// The user's own working tree.
 struct UserTree {
-    /// The folder in which the program was called, relative to the repository's root.
+    /// The folder of the manifest for the folder in which the program was called, relative
+    /// to the repository's root.
     inside: PathBuf,
     /// The same folder.
     folder: PathBuf,
@@ -660,7 +662,10 @@ impl UserTree {
         let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
         let root = find(context.repo.root())?;
         let folder = find(&context.request.folder)?;
-        let inside = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
+        let inside = folder.strip_prefix(&root).unwrap_or(Path::new(""));
+        // Like cargo, from a folder that need not be in any commit, such as `target`.
+        let has_manifest = |inside: &&Path| root.join(inside).join("Cargo.toml").is_file();
+        let inside = inside.ancestors().find(has_manifest).unwrap_or(inside).to_owned();
         let workspace = context.workspace(&context.request.folder, None)?;
         Ok(UserTree { folder: context.repo.root().join(&inside), inside, workspace })
     }

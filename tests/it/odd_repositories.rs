@@ -20,6 +20,10 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+fn read_bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
 /// A filter that turns letters; on `main` and on a branch one file each way.
 fn filtered() -> Repo {
     let repo = Repo::new("steady");
@@ -338,4 +342,49 @@ fn a_package_elsewhere_is_built_again_when_it_has_changed() {
     std::fs::write(other.join("src/lib.rs"), "pub const A: u64 = 3;\n").unwrap();
     let ran = compare().code(101).says("Building base").says("Building head");
     ran.says("of `work` exited with code 101");
+}
+
+/// A repository with a folder `far`, on a branch with one more commit; git left `far` out
+/// of the working tree.
+fn sparse(index: &str) -> Repo {
+    let repo = Repo::new("steady");
+    repo.write("far/away", "far\n");
+    repo.commit("far away");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.commit("more");
+    repo.git(&["sparse-checkout", "set", "--cone", index, "src", "benches"]);
+    assert!(!repo.path().join("far").exists());
+    repo
+}
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
+    // Libgit2 does not support a sparse index at all.
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let repo = sparse(index);
+        let before = read_bytes(&repo.path().join(".git/index"));
+        let ran = once(&repo, repo.path(), "main", "cat far/away").code(0);
+        ran.never_says("in the working tree are not measured");
+        repo.write("new", "new\n");
+        let ran = once(&repo, repo.path(), "main", "true").code(0);
+        ran.says("the changes of 1 file in the working tree are not measured");
+        let dirty = Cbdr::new(repo.path(), &repo.cache()).args(["compare", "main", "--dirty"]);
+        let dirty = dirty.args(["--max-pairs", "1", "--warmup", "0", "--command", "cat far/away"]);
+        dirty.run().code(0);
+        assert_eq!(read(&tree(&repo, "head").join("new")), "new\n");
+        assert_eq!(read_bytes(&repo.path().join(".git/index")), before);
+    }
+}
+
+#[test]
+fn an_index_in_two_parts_is_read() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.commit("more");
+    repo.git(&["update-index", "--split-index"]);
+    repo.write("new", "new\n");
+    let ran = once(&repo, repo.path(), "main", "true").code(0);
+    ran.says("the changes of 1 file in the working tree are not measured");
 }

@@ -136,6 +136,22 @@ fn a_package_that_the_base_lacks_is_no_baseline_and_one_not_committed_an_error()
 }
 
 #[test]
+fn a_folder_in_a_package_need_not_be_in_a_commit() {
+    let repo = Repo::new("members");
+    repo.branch("feature");
+    repo.write("one/new/file", "new");
+    let new = repo.path().join("one/new");
+    repo.git(&["commit", "--quiet", "--allow-empty", "--message", "nothing of it"]);
+    let compared = |ran: Ran| {
+        let object = ran.code(0).json();
+        assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    };
+    compared(quick(&repo, "main --always-run").folder(&new).run());
+    repo.commit("on the head only");
+    compared(quick(&repo, "main --always-run").folder(&new).run());
+}
+
+#[test]
 fn the_base_is_the_argument_else_configured_else_that_of_the_ci() {
     let (repo, [_, second, third, fourth, head]) = chain();
     repo.replace(

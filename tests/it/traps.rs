@@ -466,7 +466,8 @@ fn the_users_repository_is_not_written_to() {
     std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
     repo.write(".cargo/config.toml", "[build]\ntarget-dir = \"built\"\n");
     repo.commit("no lock file");
-    repo.write("untracked", "x");
+    // Of a blob and a tree that exist, git would note that they are used.
+    repo.write("untracked/config.toml", "[build]\ntarget-dir = \"built\"\n");
     repo.git(&["config", "core.fsmonitor", "false"]);
     let chmod = |mode: &str| {
         let mut chmod = Command::new("chmod");

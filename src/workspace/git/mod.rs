@@ -325,6 +325,8 @@ pub fn abbreviated(commit: &str) -> &str {
 pub struct Repo {
     inner: git2::Repository,
     root: PathBuf,
+    /// What differs from HEAD, if libgit2 can't tell.
+    changes: Option<Vec<PathBuf>>,
 }
 
 impl Repo {
@@ -342,7 +344,7 @@ impl Repo {
             Some(root) => root.to_owned(),
             None => return Err(Error::Bare(inner.path().to_owned())),
         };
-        Ok(Repo { inner, root })
+        Ok(Repo { inner, root, changes: None })
     }
 
     /// The root of the working tree.
@@ -378,7 +380,7 @@ impl Repo {
     /// # Errors
     /// If the working tree can't be read.
     pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
-        Ok(snapshot::changes(&self.inner)?.len())
+        Ok(self.changes()?.len())
     }
 }
 

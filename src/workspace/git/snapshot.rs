@@ -4,45 +4,107 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Index, IndexEntry, IndexTime, Oid, Repository, Status, StatusOptions};
+use git2::{
+    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, Oid, Status,
+    StatusOptions,
+};
 
 use super::base::head_commit;
-use super::worktree::Store;
+use super::worktree::{Store, copy_or_remove, link_objects, write_if_changed};
 use super::{Error, Repo};
 use crate::exec::system::{from_git, git_bytes, is_executable};
 
 const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
+const FOLDER: u32 = 0o040_000;
 
-/// The files of the working tree that differ from HEAD, relative to the root.
-pub(super) fn changes(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
-    let mut options = StatusOptions::new();
-    options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
-    options.update_index(false);
-    let statuses =
-        repository.statuses(Some(&mut options)).map_err(Error::git("read", "the working tree"))?;
-    let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-    Ok(changed.map(|entry| from_git(entry.path_bytes())).collect())
-}
+/// Files that git reads besides the index to find out what has changed, relative to the
+/// folder of a clone's worktree and to that of the clone.
+const OF_WORKTREE: [&str; 2] = ["config.worktree", "info/sparse-checkout"];
+const OF_CLONE: [&str; 3] = ["config", "info/exclude", "info/attributes"];
 
 impl Repo {
+    /// Whether libgit2 supports the form of the index: it knows neither sparse nor split
+    /// ones.
+    pub(crate) fn supports_index(&self) -> bool {
+        let unsupported = |error: git2::Error| error.message().contains("mandatory extension");
+        self.changes.is_some() || !self.inner.index().err().is_some_and(unsupported)
+    }
+
+    /// Makes `folder` a repository with the same index, HEAD and settings, which borrows the
+    /// objects of this one: the installed git marks files as used in the one where it reads a
+    /// split index.
+    pub(crate) fn copy_index(&self, folder: &Path) -> Result<(), Error> {
+        for part in ["refs", "objects"] {
+            fs_err::create_dir_all(folder.join(part)).map_err(Error::io("create", folder))?;
+        }
+        link_objects(folder, &self.inner)?;
+        let head = head_commit(&self.inner)?.id().to_string();
+        write_if_changed(&folder.join("HEAD"), head.as_bytes())?;
+        let (own, common) = (self.inner.path(), self.inner.commondir());
+        for (from, files) in [(own, &OF_WORKTREE[..]), (common, &OF_CLONE[..])] {
+            for file in files {
+                copy_or_remove(&from.join(file), &folder.join(file))?;
+            }
+        }
+        // The part that a split index shares with earlier ones is a file beside it.
+        for file in fs_err::read_dir(own).map_err(Error::io("read", own))? {
+            let file = file.map_err(Error::io("read", own))?;
+            let name = file.file_name();
+            if name == "index" || name.to_string_lossy().starts_with("sharedindex.") {
+                fs_err::copy(file.path(), folder.join(&name)).map_err(Error::io("copy", own))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Believes what `git status --porcelain -z --no-renames` printed, instead of libgit2.
+    pub(crate) fn set_changes(&mut self, printed: &str) {
+        // The status of a file is two letters and a space.
+        let paths = printed.split('\0').filter_map(|entry| entry.get(3..));
+        self.changes = Some(paths.map(PathBuf::from).collect());
+    }
+
+    /// The files of the working tree that differ from HEAD, relative to the root.
+    pub(super) fn changes(&self) -> Result<Vec<PathBuf>, Error> {
+        if let Some(changes) = &self.changes {
+            return Ok(changes.clone());
+        }
+        let mut options = StatusOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
+        options.update_index(false);
+        let failed = || Error::git("read", "the working tree");
+        let statuses = self.inner.statuses(Some(&mut options)).map_err(failed())?;
+        let index = self.inner.index().map_err(failed())?;
+        // Libgit2 considers what a sparse checkout leaves out as deleted.
+        let is_left_out = |path: &Path| {
+            let flags = index.get_path(path, 0).map_or(0, |entry| entry.flags_extended);
+            flags & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+        };
+        let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
+        let changed = changed.map(|entry| (from_git(entry.path_bytes()), entry.status()));
+        let differs =
+            |(path, status): &(PathBuf, _)| *status != Status::WT_DELETED || !is_left_out(path);
+        Ok(changed.filter(differs).map(|(path, _)| path).collect())
+    }
+
     /// Writes the working tree into `store`; returns the tree, in hexadecimal.
     pub(crate) fn snapshot(&self, store: &Store) -> Result<String, Error> {
         let head = head_commit(&self.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
         let verb = "snapshot";
         let mut index = Index::new().map_err(Error::git(verb, "the working tree"))?;
         index.read_tree(&head).map_err(Error::git(verb, "HEAD"))?;
-        for path in changes(&self.inner)? {
-            self.take(&mut index, &path, store)?;
+        let failed = || Error::git(verb, "the working tree");
+        let objects = store.repository().odb().map_err(failed())?;
+        for path in self.changes()? {
+            self.take(&mut index, &path, &objects)?;
         }
-        let tree = index
-            .write_tree_to(store.repository())
-            .map_err(Error::git(verb, "the working tree"))?;
-        Ok(tree.to_string())
+        let entries: Vec<IndexEntry> = index.iter().collect();
+        Ok(write_tree(&objects, &entries, 0).map_err(failed())?.to_string())
     }
 
-    fn take(&self, index: &mut Index, path: &Path, store: &Store) -> Result<(), Error> {
+    fn take(&self, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Result<(), Error> {
         let shown = path.display().to_string();
         let full = self.root().join(path);
         let Ok(metadata) = full.symlink_metadata() else {
@@ -66,9 +128,45 @@ impl Repo {
             let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
             (if executable { EXECUTABLE } else { FILE }, content)
         };
-        let blob = store.repository().blob(&content).map_err(Error::git("snapshot", &*shown))?;
+        let blob = write(objects, ObjectType::Blob, &content);
+        let blob = blob.map_err(Error::git("snapshot", &*shown))?;
         index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
     }
+}
+
+/// Writes the tree of these entries, which are in the order of an index and whose paths
+/// have the first `from` bytes in common.
+fn write_tree(objects: &Odb<'_>, entries: &[IndexEntry], from: usize) -> Result<Oid, git2::Error> {
+    let (mut content, mut left) = (Vec::new(), entries);
+    while let Some(first) = left.first() {
+        let rest = &first.path[from..];
+        let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        let (mode, id, count) = match end == rest.len() {
+            true => (first.mode, first.id, 1),
+            false => {
+                let folder = &first.path[..=from + end];
+                let inside = left.iter().take_while(|entry| entry.path.starts_with(folder)).count();
+                (FOLDER, write_tree(objects, &left[..inside], folder.len())?, inside)
+            }
+        };
+        content.extend(format!("{mode:o} ").into_bytes());
+        content.extend(&rest[..end]);
+        content.push(0);
+        content.extend(id.as_bytes());
+        left = &left[count..];
+    }
+    write(objects, ObjectType::Tree, &content)
+}
+
+/// Writes an object unless it exists: libgit2 would make an existing one newer, even if it is
+/// borrowed from the user's repository.
+pub(super) fn write(
+    objects: &Odb<'_>,
+    kind: ObjectType,
+    content: &[u8],
+) -> Result<Oid, git2::Error> {
+    let id = Oid::hash_object(kind, content)?;
+    if objects.exists(id) { Ok(id) } else { objects.write(kind, content) }
 }
 
 fn entry(path: &Path, mode: u32, id: Oid) -> IndexEntry {

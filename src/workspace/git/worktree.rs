@@ -16,6 +16,7 @@ use git2::{
 };
 
 use super::filters::{converts, is_attributes};
+use super::snapshot::write;
 use super::submodules::Submodules;
 use super::times::change_times;
 use super::{Error, Repo, Revision};
@@ -191,7 +192,7 @@ impl Store {
 
     /// A commit without files, which is always the same.
     fn commit_without_files(&self) -> Result<Commit<'_>, git2::Error> {
-        let tree = self.inner.treebuilder(None)?.write()?;
+        let tree = write(&self.inner.odb()?, ObjectType::Tree, &[])?;
         let nobody = Signature::new("nobody", "nobody", &Time::new(0, 0))?;
         let tree = self.inner.find_tree(tree)?;
         let commit = self.inner.commit(None, &nobody, &nobody, "nothing", &tree, &[])?;
@@ -430,7 +431,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Links the user's objects, by `objects/info/alternates`.
-fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
+pub(super) fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
     let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
     // A line of that file is a folder, and git and libgit2 have no quoting in
@@ -472,7 +473,7 @@ fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
     Ok(())
 }
 
-fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
+pub(super) fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {
     match std::fs::read(from) {
         Ok(content) => write_if_changed(to, &content),
         Err(_) => Ok(remove(to)?),
