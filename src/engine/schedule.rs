@@ -46,8 +46,8 @@ impl Schedule {
 /// The order of rounds in which each of several labels runs once.
 ///
 /// The first round has the order in which the labels were given, so that the
-/// rows begin with it; the others are shuffled by the seed. Two labels run in
-/// blocks of two rounds, like the sides of a comparison. More than two run in
+/// rows begin with it; the others are shuffled by the seed. Of two labels, a coin
+/// decides which is first, like the sides of a comparison. More than two run in
 /// blocks of as many rounds as there are labels: a Latin square with shuffled
 /// rounds, slots and labels, so that after every block each label has had each
 /// slot equally often.

@@ -1,12 +1,13 @@
 //! Turns the texts of flags and tables into plain, validated data.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
-use super::error::Error;
+use super::error::{Error, nearest};
 use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
@@ -215,6 +216,10 @@ pub fn check(table: &Table) -> Result<(), Error> {
     if table.codegen_units == Some(0) {
         return Err(Error::bad("codegen-units", "0", "at least one is needed"));
     }
+    let named = table.metrics.iter().chain(&table.show).flatten();
+    if named.chain(table.thresholds.iter().flat_map(BTreeMap::keys)).any(String::is_empty) {
+        return Err(Error::bad("metric", "", "a metric has a name"));
+    }
     if table.metrics.is_some() || table.thresholds.is_none() {
         // The threshold that a warning has to be below may be another layer's.
         let mut table = table.clone();
@@ -266,7 +271,10 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         None => std::iter::once(DEFAULT_METRIC.to_owned()).chain(own.keys().cloned()).collect(),
     };
     if let Some((stray, threshold)) = own.iter().find(|(metric, _)| !names.contains(metric)) {
-        let why = "this metric does not gate: add it to `metrics`";
+        let why = match nearest(stray, names.iter().map(String::as_str)) {
+            Some(meant) => format!("this metric does not gate; did you mean `{meant}`?"),
+            None => "this metric does not gate: add it to `metrics`".to_owned(),
+        };
         return Err(Error::bad("threshold", format!("{stray}={threshold}"), why));
     }
     let warn = table.warn()?.map(|level| level.0);

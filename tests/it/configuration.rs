@@ -372,6 +372,11 @@ fn a_threshold_of_a_metric_that_does_not_gate_is_a_mistake() {
     let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"");
     let ran = quick(&repo, "--metric cpu_time --threshold max_rss=3%").code(2);
     ran.says("this metric does not gate: add it to `metrics`");
+    let ran = quick(&repo, "--metric max_rss --threshold max_rs=3%").code(2);
+    ran.says("this metric does not gate; did you mean `max_rss`?");
+    for empty in ["--metric wall_time,", "--threshold =3%"] {
+        quick(&repo, empty).code(2).says("a metric has a name");
+    }
     let object = quick(&repo, "--threshold max_rss=3% --threshold 5%").code(0).json();
     let expected = BTreeMap::from([("max_rss", 0.03), ("wall_time", 0.05)]);
     assert_eq!(gates(&object["benchmarks"][0]), expected);

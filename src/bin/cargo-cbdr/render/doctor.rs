@@ -3,7 +3,7 @@
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::exec::process::TELLS_FAULTS_AND_SWITCHES;
-use cargo_cbdr::flows::doctor::{Checkup, RunNoise};
+use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
 
@@ -285,19 +285,27 @@ impl Sentences {
                 text::size(deviation)
             ),
         );
-        let thresholds = noise.thresholds.iter().map(|threshold| {
-            let least = threshold.least.map_or("none".to_owned(), text::size);
-            format!("of {least} in {}", text::roughly(threshold.seconds))
-        });
-        let thresholds = thresholds.collect::<Vec<_>>().join(", ");
+        let of = |threshold: &LeastThreshold| {
+            let least = text::size(threshold.least?);
+            Some(format!("of {least} in {}", text::roughly(threshold.seconds)))
+        };
+        let thresholds: Vec<String> = noise.thresholds.iter().filter_map(of).collect();
+        let thresholds = match thresholds.is_empty() {
+            true => {
+                "too little was measured to tell at which threshold an unchanged benchmark can be \
+                     decided: allow a longer `--time-limit`"
+                    .to_owned()
+            }
+            false => format!(
+                "an unchanged benchmark can be decided at a threshold {}, or at a larger one",
+                thresholds.join(", ")
+            ),
+        };
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
         self.add(
             "verdicts",
             longest.is_none_or(|least| least > 0.02),
-            format!(
-                "for runs of {run}, an unchanged benchmark can be decided at a threshold \
-                 {thresholds}, or at a larger one"
-            ),
+            format!("for runs of {run}, {thresholds}"),
         );
     }
 }
