@@ -46,6 +46,12 @@ fn flags_values_branches_targets_and_metrics_are_offered() {
         ("cbdr compare -p st", &["steady"]),
         ("cbdr compare --metric user", &["user_time"]),
         ("cbdr compare --format=ju", &["--format=junit"]),
+        ("cbdr bisect fe", &["feature"]),
+        ("cbdr sample --metric user", &["user_time"]),
+        ("cbdr history record --bench ", &["work"]),
+        ("cbdr history record --rev fe", &["feature"]),
+        ("cbdr history list --metric user", &["user_time"]),
+        ("cbdr man bis", &["bisect"]),
         ("cbdr hook ", &["install", "uninstall", "help"]),
     ] {
         let offered = offered(&repo, words);

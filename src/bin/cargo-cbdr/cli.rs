@@ -24,7 +24,7 @@ use cargo_cbdr::settings::values::Time;
 use crate::ui::text;
 
 pub(crate) use complete::complete;
-pub(crate) use generated::{completions, man};
+pub(crate) use generated::{completions, man, subcommands};
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
 };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cargo_cbdr::model::target::TargetKind;
 use cargo_cbdr::workspace::names;
-use clap::{Arg, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use super::Cli;
@@ -18,10 +18,7 @@ pub(crate) fn complete(mut args: impl Iterator<Item = OsString>) -> io::Result<V
     let number: usize = number.ok_or(io::ErrorKind::InvalidInput)?;
     let mut words: Vec<OsString> = args.collect();
     words.resize(words.len().max(number + 1), OsString::new());
-    let mut command = Cli::command().mut_subcommands(|command| {
-        let name = command.get_name().to_owned();
-        command.mut_args(|arg| with_names(&name, arg))
-    });
+    let mut command = with_names(Cli::command());
     let folder = std::env::current_dir()?;
     let found = clap_complete::engine::complete(&mut command, words, number, Some(&folder))?;
     let mut lines = Vec::new();
@@ -37,17 +34,25 @@ pub(crate) fn complete(mut args: impl Iterator<Item = OsString>) -> io::Result<V
     Ok(lines)
 }
 
-/// An argument with the names that can be its value in this folder.
-fn with_names(command: &str, arg: Arg) -> Arg {
-    let compares = ["compare", "bisect"].contains(&command);
+/// A command whose arguments, and those of its subcommands, know the names that can be their
+/// values in this folder.
+fn with_names(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    command.mut_args(|arg| with_its_names(&name, arg)).mut_subcommands(with_names)
+}
+
+fn with_its_names(command: &str, arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "base" | "head" if compares => among(arg, names::revisions),
+        // Here, the base is a label.
+        "base" if ["analyze", "plot"].contains(&command) => arg,
+        "base" | "head" | "good" | "bad" | "rev" | "baseline" => among(arg, names::revisions),
         "package" => among(arg, names::packages),
         "bench" => among(arg, |folder| names::targets(folder, TargetKind::Bench)),
         "bin" => among(arg, |folder| names::targets(folder, TargetKind::Bin)),
         "example" => among(arg, |folder| names::targets(folder, TargetKind::Example)),
         "features" => among(arg, names::features),
-        "metrics" | "show" => among(arg, |_| names::metrics()),
+        "metrics" | "metric" | "show" => among(arg, |_| names::metrics()),
+        "command" if command == "man" => among(arg, |_| super::subcommands()),
         _ => arg,
     }
 }

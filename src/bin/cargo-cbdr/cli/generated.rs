@@ -36,13 +36,17 @@ pub(crate) fn man(subcommand: Option<&str>) -> Result<io::Result<Vec<u8>>, Vec<S
     let program = Cli::command().name(EXECUTABLE);
     let Some(name) = subcommand else { return Ok(page(program)) };
     let found = program.get_subcommands().find(|command| command.get_name() == name);
-    let Some(command) = found else {
-        let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
-        return Err(shown.map(|command| format!("`{}`", command.get_name())).collect());
-    };
+    let Some(command) = found else { return Err(subcommands()) };
     let title = format!("{EXECUTABLE}-{name}");
     let usage = format!("cargo cbdr {name}");
     Ok(page(command.clone().bin_name(usage).display_name(title)))
+}
+
+/// The names of the subcommands.
+pub(crate) fn subcommands() -> Vec<String> {
+    let program = Cli::command();
+    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
 }
 
 fn page(command: clap::Command) -> io::Result<Vec<u8>> {

@@ -101,9 +101,9 @@ fn man(command: Option<&str>) -> Result<Exit, Failure> {
     match cli::man(command) {
         Ok(page) => Ok(written(page)?),
         Err(names) => Err(Failure::Arguments(format!(
-            "there is no subcommand `{}`; the subcommands are {}",
+            "there is no subcommand `{}`; the subcommands are `{}`",
             command.unwrap_or_default(),
-            names.join(", ")
+            names.join("`, `")
         ))),
     }
 }
