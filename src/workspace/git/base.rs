@@ -246,18 +246,11 @@ impl Repo {
         if shallow {
             return Absence::Shallow;
         }
-        let branches = self.branches();
-        let similar = nearest(name, branches.iter().map(String::as_str)).map(str::to_owned);
+        let names = self.names();
+        let similar = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
         let (remote, branch) = self.remote_of(start);
         let remote = self.has_remote(&remote).then_some((remote, branch));
         Absence::Name { similar, remote }
-    }
-
-    /// The names of all branches, of remotes as well (`origin/main`).
-    fn branches(&self) -> Vec<String> {
-        let branches = self.inner.branches(None).into_iter().flatten().flatten();
-        let names = branches.map(|(branch, _)| branch.name().ok().flatten().map(str::to_owned));
-        names.flatten().filter(|name| !name.ends_with("/HEAD")).collect()
     }
 
     pub(super) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use git2::{DiffOptions, Patch};
 
-use super::{Error, LibgitError};
+use super::Error;
 
 /// The numbers of the lines that are the same in both texts, from 1: from lines of `old` to
 /// lines of `new`.
@@ -47,7 +47,7 @@ fn hunks(old: &str, new: &str) -> Result<Vec<Hunk>, Error> {
         });
         hunks.collect()
     };
-    read().map_err(failed)
+    read().map_err(Error::git("compare", "two texts"))
 }
 
 /// The hunks of a patch from `old` to `new`, each with three lines of context, as after the
@@ -62,17 +62,13 @@ pub fn unified(old: &str, new: &str) -> Result<String, Error> {
         // Before the first one are the names of the files.
         Ok(text.find("@@ ").map(|first| text[first..].to_owned()).unwrap_or_default())
     };
-    read().map_err(failed)
+    read().map_err(Error::git("compare", "two texts"))
 }
 
 fn compare<'t>(old: &'t str, new: &'t str, context: u32) -> Result<Patch<'t>, git2::Error> {
     let mut options = DiffOptions::new();
     options.context_lines(context).interhunk_lines(0).force_text(true);
     Patch::from_buffers(old.as_bytes(), None, new.as_bytes(), None, Some(&mut options))
-}
-
-fn failed(source: git2::Error) -> Error {
-    Error::Git { verb: "compare", thing: "two texts".to_owned(), source: LibgitError(source) }
 }
 
 #[cfg(test)]

@@ -1,0 +1,310 @@
+//! What can go wrong with git, and what helps.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::FileError;
+
+/// An error of libgit2 that is displayed as its message only; its own `Display` adds the
+/// error's class and code.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.message())]
+pub struct LibgitError(git2::Error);
+
+/// What went wrong with git.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// libgit2 reported an error.
+    #[error("could not {verb} `{thing}`")]
+    Git {
+        /// What was tried.
+        verb: &'static str,
+        /// What it was tried on.
+        thing: String,
+        /// The message of libgit2.
+        source: LibgitError,
+    },
+    /// A file of the private repository could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is no repository.
+    #[error("`{}` is not inside a git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// The repository belongs to another user.
+    #[error("the repository at `{}` belongs to another user", .0.display())]
+    NotOwned(PathBuf),
+    /// The repository has no working tree.
+    #[error("the repository at `{}` is bare", .0.display())]
+    Bare(PathBuf),
+    /// libgit2 does not support the repository's format.
+    #[error("the repository at `{}` uses {what}, which libgit2 cannot read", .path.display())]
+    Format {
+        /// Its path.
+        path: PathBuf,
+        /// The format.
+        what: &'static str,
+    },
+    /// Git can't represent this path.
+    #[error("the path of the repository contains a line break: `{}`", .0.display())]
+    LineEnd(PathBuf),
+    /// HEAD has no commit yet.
+    #[error("the repository has no commits yet")]
+    Unborn,
+    /// A name that this clone does not have.
+    #[error("unknown revision `{name}`{origin}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Where the name came from, as text after the name.
+        origin: String,
+        /// What else is known about it.
+        absence: Absence,
+    },
+    /// No name was given, and none of the defaults exists.
+    #[error("no base given, and none of {0} exists")]
+    NoBase(String),
+    /// The two have no common ancestor.
+    #[error("`{base}` and `{head}` have no common ancestor")]
+    Unrelated {
+        /// The base as named.
+        base: String,
+        /// The head as named.
+        head: String,
+    },
+    /// The two may have a common ancestor that this shallow clone does not have.
+    #[error("this shallow clone does not contain the merge-base of `{base}` and `{head}`")]
+    Shallow {
+        /// The base as named.
+        base: String,
+        /// The head as named.
+        head: String,
+    },
+    /// All changes are uncommitted.
+    #[error("HEAD is the merge-base with `{base}`, and {files} changed in the working tree")]
+    OnlyUncommitted {
+        /// The base as named.
+        base: String,
+        /// How many files, in words.
+        files: String,
+    },
+    /// A commit is not an ancestor of another one, as it should be.
+    #[error("`{good}` is not an ancestor of `{bad}`")]
+    NotAncestor {
+        /// The one that should be.
+        good: String,
+        /// The other.
+        bad: String,
+        /// Whether the history was cut off.
+        shallow: bool,
+    },
+    /// An ancestor that can't be reached by first parents.
+    #[error("the first parents of `{bad}` do not lead to `{good}`")]
+    OffTheLine {
+        /// The ancestor.
+        good: String,
+        /// The start of the walk.
+        bad: String,
+    },
+    /// A note is too large to be read.
+    #[error("the note of commit {commit} in `{reference}` is larger than {limit} bytes")]
+    LargeNote {
+        /// The commit.
+        commit: String,
+        /// The reference of the notes.
+        reference: &'static str,
+        /// The maximum size.
+        limit: usize,
+    },
+    /// Other processes kept writing, or a lock was left behind.
+    #[error("could not write `{reference}`: others kept changing or locking it")]
+    Contended {
+        /// The reference.
+        reference: &'static str,
+        /// The lock's file.
+        lock: PathBuf,
+    },
+    /// Files are missing in a partial clone.
+    #[error("this partial clone lacks {count} {} of `{rev}`", if *count == 1 { "object" } else { "objects" })]
+    Partial {
+        /// The commit as named.
+        rev: String,
+        /// How many objects.
+        count: usize,
+    },
+    /// A submodule is at a place where git would not check it out, either.
+    #[error("the submodule `{}` is outside the repository, or behind a symbolic link",
+        .0.display())]
+    OddSubmodule(PathBuf),
+    /// The clone does not have the commit of a submodule.
+    #[error("the clone does not contain commit {commit} of the submodule `{path}`")]
+    Submodule {
+        /// Its path.
+        path: String,
+        /// The commit.
+        commit: String,
+    },
+}
+
+/// What is known about a revision that can't be found, which determines what may help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// An ancestor (`main~3`) of a revision that can be found: `start` (`main`).
+    Ancestor {
+        /// The revision that can be found.
+        start: String,
+        /// Whether the clone is shallow, and so may lack it.
+        shallow: bool,
+    },
+    /// A name that this shallow clone may lack.
+    Shallow,
+    /// A name that this whole clone does not have.
+    Name {
+        /// The branch with the most similar name, if one is similar.
+        similar: Option<String>,
+        /// The remote that may have it, if there is one, and its name there.
+        remote: Option<(String, String)>,
+    },
+}
+
+impl Absence {
+    fn hint(&self, name: &str) -> String {
+        const OTHER: &str = "choose another base: `cargo cbdr compare BASE`";
+        let usual = ["main", "master"].contains(&name);
+        match self {
+            Absence::Ancestor { start, shallow: true } => format!(
+                "this shallow clone does not contain that much of the history of `{start}`: \
+                 `--fetch` fetches it (in actions/checkout: `fetch-depth: 0`)"
+            ),
+            Absence::Ancestor { start, shallow: false } => {
+                format!("`{start}` exists, but has no such ancestor; {OTHER}")
+            }
+            Absence::Shallow => format!(
+                "this is a shallow clone: `--fetch` fetches what is missing, and so does \
+                 `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
+                quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
+            ),
+            // Git would treat it as an option.
+            Absence::Name { .. } if name.starts_with('-') => OTHER.to_owned(),
+            Absence::Name { remote: Some((remote, branch)), .. } if usual => format!(
+                "`cargo cbdr compare` without a base finds the default branch, whatever its \
+                 name; run `git fetch {} {}` (or add `--fetch`) if the remote has a branch of \
+                 this name",
+                quoted(remote),
+                quoted(branch)
+            ),
+            Absence::Name { similar, .. } if usual => {
+                let similar = similar.as_ref().map(|name| format!("; did you mean `{name}`?"));
+                format!(
+                    "`cargo cbdr compare` without a base finds the default branch, whatever its \
+                     name{}",
+                    similar.unwrap_or_default()
+                )
+            }
+            Absence::Name { similar, remote } => {
+                let similar = similar.as_ref().map(|name| format!("did you mean `{name}`?"));
+                let fetched = remote.as_ref().map(|(remote, branch)| {
+                    format!(
+                        "run `git fetch {} {}` (or add `--fetch`) if it is a branch of the remote",
+                        quoted(remote),
+                        quoted(branch)
+                    )
+                });
+                match (similar, fetched) {
+                    (Some(similar), Some(fetched)) => format!("{similar} Or {fetched}"),
+                    (Some(similar), None) => similar,
+                    (None, Some(fetched)) => format!("{fetched}, or {OTHER}"),
+                    (None, None) => OTHER.to_owned(),
+                }
+            }
+        }
+    }
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::NotOwned(path) => {
+                let path = quoted(&path.to_string_lossy());
+                return Some(format!("`git config --global --add safe.directory {path}`"));
+            }
+            Error::Unknown { name, absence, .. } => return Some(absence.hint(name)),
+            Error::NotAncestor { shallow: false, good, bad, .. } => {
+                return Some(format!(
+                    "the good commit comes first; `git merge-base {} {}` prints a common ancestor",
+                    quoted(good),
+                    quoted(bad)
+                ));
+            }
+            Error::LargeNote { commit, reference, .. } => {
+                return Some(format!("see `git notes --ref {reference} show {commit}`"));
+            }
+            Error::Contended { lock, .. } => {
+                return Some(format!(
+                    "when no git and no cargo cbdr is running here, remove `{}`",
+                    lock.display()
+                ));
+            }
+            Error::NoRepository(_) => {
+                "change to a clone of the project, or make this one: `git init`, and commit"
+            }
+            Error::Bare(_) => "run it in a worktree: `git worktree add ../work`",
+            Error::Format { .. } => {
+                "clone it with the default formats (SHA-1 objects, files for references)"
+            }
+            Error::LineEnd(_) => "move or rename it",
+            Error::Unborn => "commit something first",
+            Error::NoBase(_) => {
+                "choose one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
+            }
+            Error::Unrelated { .. } => {
+                "`--exact-base` compares with the base itself, not with the merge-base"
+            }
+            Error::Shallow { .. } => {
+                "`--fetch` fetches as much history as is needed, \
+                 `git fetch --unshallow origin` all of it (in actions/checkout: `fetch-depth: 0`)"
+            }
+            Error::OnlyUncommitted { .. } => {
+                "commit the changes, or compare the working tree as it is: `--dirty`"
+            }
+            Error::Partial { .. } => "`--fetch` fetches them",
+            Error::Submodule { .. } => "`git submodule update --init --recursive`",
+            Error::NotAncestor { .. } => {
+                "this is a shallow clone: `git fetch --unshallow origin` fetches the whole history"
+            }
+            Error::OffTheLine { .. } => {
+                "`--all-parents` also looks at the commits of merged branches"
+            }
+            Error::Git { source, .. } if is_about_home(&source.0) => {
+                "HOME (or XDG_CONFIG_HOME) is a folder that you may not read"
+            }
+            Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    pub(super) fn git(
+        verb: &'static str,
+        thing: impl Into<String>,
+    ) -> impl FnOnce(git2::Error) -> Self {
+        let thing = thing.into();
+        move |source| Error::Git { verb, thing, source: LibgitError(source) }
+    }
+
+    pub(super) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let error = FileError::new(verb, path);
+        move |source| error(source).into()
+    }
+}
+
+/// A word quoted for a shell, since people paste hints.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
+}
+
+/// Whether libgit2 had no permission to search for the user's configuration.
+fn is_about_home(source: &git2::Error) -> bool {
+    let message = source.message();
+    let is_config = [".gitconfig'", "/git/config'"].iter().any(|name| message.ends_with(name));
+    message.starts_with("failed to stat '") && is_config
+}
