@@ -345,9 +345,13 @@ impl Table {
         }
         let named = value.get("benchmarks").and_then(Value::as_object);
         for (name, value) in named.into_iter().flatten() {
-            let place = format!("{place}.benchmarks.{name}");
+            let (around, place) = (place, format!("{place}.benchmarks.{name}"));
             if value.get("benchmarks").is_some() {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
+                return Err(Error::BadType { table: place, why });
+            }
+            if let Some(key) = ["base", "toolchain"].iter().find(|key| value.get(key).is_some()) {
+                let why = format!("`{key}`: a comparison has only one; set it in [{around}]");
                 return Err(Error::BadType { table: place, why });
             }
             Table::parse(value, &place)?;
@@ -387,7 +391,7 @@ impl Table {
     }
 
     /// This layer over a lower one. A target chosen here clears the lower
-    /// layer's choice.
+    /// layer's choice, and its named benchmarks.
     #[must_use]
     pub(crate) fn over(self, mut low: Table) -> Table {
         if self.targets() > 0 {
@@ -395,6 +399,7 @@ impl Table {
             low.bin = None;
             low.example = None;
             low.command = None;
+            low.benchmarks = None;
         }
         self.each_over(low)
     }

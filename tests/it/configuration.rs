@@ -127,6 +127,14 @@ fn a_flag_also_clears_the_named_benchmarks() {
 }
 
 #[test]
+fn a_target_of_the_package_clears_the_named_benchmarks_of_the_workspace() {
+    let workspace = "[workspace]\n[workspace.metadata.cbdr.benchmarks.one]\ncommand = \"false\"\n";
+    let own = "[package.metadata.cbdr]\ncommand = \"true\"";
+    let repo = configured(&format!("{workspace}{own}"));
+    assert_eq!(names(&quick(&repo, "").code(0).json()), ["true"]);
+}
+
+#[test]
 fn named_benchmarks_are_measured_under_their_names() {
     let repo = configured(
         "[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = \"3%\"\n\

@@ -149,6 +149,15 @@ fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
     );
     assert!(message(json!({"benchmarks": {}})).contains("has no benchmarks of its own"));
     assert!(message(json!("a")).ends_with("it is not a table"));
+    for key in ["base", "toolchain"] {
+        assert_eq!(
+            message(json!({"bin": "a", key: "a"})),
+            format!(
+                "bad value in [workspace.metadata.cbdr.benchmarks.a]: `{key}`: a comparison has \
+                 only one; set it in [workspace.metadata.cbdr]"
+            )
+        );
+    }
     assert_eq!(
         message(json!({"binn": "a"})),
         "unknown key `binn` in [workspace.metadata.cbdr.benchmarks.a]"
