@@ -11,6 +11,7 @@
 //! Criterion's own comparison with an earlier run is never used: each run gets
 //! an empty folder.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -52,7 +53,11 @@ pub(super) static CRITERION: Definition = Definition {
     timed,
     only,
     matching: |filter| vec![pattern::either(filter).into()],
-    read: |paths| read(&text(&paths.stdout)?, &paths.output),
+    read: |paths| {
+        let mut readings = read(&text(&paths.stdout)?, &paths.output)?;
+        number(&mut readings);
+        Ok(readings)
+    },
 };
 
 /// What a measurement that is not of time is called.
@@ -102,8 +107,32 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
 /// The argument with which only these run: Criterion's filter is a regular
 /// expression that is looked for in the name.
 pub(super) fn only(names: &[&str]) -> Vec<OsString> {
-    let escaped: Vec<String> = names.iter().map(|name| escape(name)).collect();
-    vec![format!("^(?:{})$", escaped.join("|")).into()]
+    let exactly = |name: &&str| match unnumbered(name) {
+        Some((name, number)) => format!("{}(?:{})?", escape(name), escape(number)),
+        None => escape(name),
+    };
+    let patterns: Vec<String> = names.iter().map(exactly).collect();
+    vec![format!("^(?:{})$", patterns.join("|")).into()]
+}
+
+/// A name without the number that [`number`] may have added, and the end that holds it.
+fn unnumbered(name: &str) -> Option<(&str, &str)> {
+    let at = name.rfind(" #")?;
+    let digits = &name[at + 2..];
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| name.split_at(at))
+}
+
+/// Criterion runs several benchmarks of one name, and its filter selects all of them. The later
+/// ones are numbered.
+fn number(readings: &mut [Reading]) {
+    let mut counts = BTreeMap::new();
+    for name in readings.iter_mut().filter_map(|reading| reading.benchmark.as_mut()) {
+        let count = counts.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
+        if *count > 1 {
+            *name = format!("{name} #{count}");
+        }
+    }
 }
 
 /// A text as a regular expression that matches it alone.

@@ -89,6 +89,19 @@ fn criterions_filter_matches_whole_names_only() {
     assert_eq!(words, [OsString::from(expected)]);
 }
 
+#[test]
+fn criterions_benchmarks_of_one_name_are_numbered_and_selected_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let place =
+        OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
+    let line = |name: &str| format!("{name}  time:   [1.0 ns 1.1 ns 1.2 ns]\n");
+    std::fs::write(&place.stdout, ["ones", "none", "ones"].map(line).concat()).unwrap();
+    let read = Harness::new(Dialect::Criterion, None).read(&place).unwrap();
+    let names: Vec<_> = read.iter().map(|reading| reading.benchmark.as_deref().unwrap()).collect();
+    assert_eq!(names, ["ones", "none", "ones #2"]);
+    assert_eq!(criterion::only(&["ones #2"]), [OsString::from("^(?:ones(?: \\#2)?)$")]);
+}
+
 const PLACE: &str = "/home";
 
 /// The command of a harness that knows these words, for a run of this length.
