@@ -131,6 +131,39 @@ fn a_first_run_that_was_slow_for_once_refuses_nothing() {
 }
 
 #[test]
+fn a_suite_that_can_not_fit_is_refused_before_all_of_it_is_timed_again() {
+    let repo = Repo::new("steady");
+    let bench = "fn main() {\n    \
+                     let args: Vec<String> = std::env::args().skip(1).collect();\n    \
+                     let wanted = args.iter().find(|arg| arg.starts_with(\"number_\"));\n    \
+                     for number in 10..40 {\n        \
+                         let name = format!(\"number_{number}\");\n        \
+                         if wanted.is_some_and(|wanted| *wanted != name) {\n            \
+                             continue;\n        \
+                         }\n        \
+                         println!(\"test {name} ... bench: 12.5 ns/iter (+/- 1.00)\");\n        \
+                         if args.iter().any(|arg| arg == \"--list\") {\n            \
+                             continue;\n        \
+                         }\n        \
+                         std::thread::sleep(std::time::Duration::from_millis(50));\n        \
+                         let runs = std::env::var(\"RUNS\").unwrap();\n        \
+                         let mut runs = std::fs::File::options().create(true).append(true).open(runs).unwrap();\n        \
+                         std::io::Write::write_all(&mut runs, format!(\"{name}\\n\").as_bytes()).unwrap();\n    \
+                     }\n\
+                 }\n";
+    repo.write("benches/work.rs", bench);
+    repo.commit("thirty benchmarks");
+    let runs = repo.around().join("runs");
+    let args = "compare --aa --harness libtest --time-limit 4s";
+    let ran = repo.cbdr(args).env("RUNS", &runs).run().code(101);
+    ran.says("pairs of each of 30 benchmarks, the minimum for a verdict, take about");
+    let names = std::fs::read_to_string(runs).unwrap();
+    // The warm-up runs each of them on both sides.
+    let again = names.lines().count() - 60;
+    assert!(again < 30, "{again} of 60 further runs");
+}
+
+#[test]
 fn a_base_without_the_benchmark_is_no_baseline() {
     let repo = Repo::new("steady");
     repo.git(&["mv", "benches/work.rs", "benches/other.rs"]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Options;
 use super::discovery::Discovery;
@@ -316,10 +316,12 @@ impl Session<'_, '_> {
 
     /// If the minimum number of pairs does not fit the time limit, runs a pair of each group
     /// again, until it does: the first timing may have been slow by accident, with a cold
-    /// cache or on a busy machine. No pair runs for longer than would fit.
+    /// cache or on a busy machine. No pair runs for longer than would fit, and none at all once
+    /// the groups that were run again need too long by themselves.
     fn time_again(&mut self, plan: &mut Plan) -> Result<(), Stop> {
+        let mut confirmed = Duration::ZERO;
         for number in 0..plan.groups.len() {
-            if plan.least_time() <= plan.time_limit {
+            if plan.least_time() <= plan.time_limit || confirmed > plan.time_limit {
                 break;
             }
             let group = &plan.groups[number];
@@ -333,6 +335,7 @@ impl Session<'_, '_> {
                 Ok(_) => {
                     let seconds = &mut plan.groups[number].pair_seconds;
                     *seconds = seconds.min(begin.elapsed().as_secs_f64());
+                    confirmed += Duration::from_secs_f64(*seconds * least as f64);
                 }
                 Err(Stop::OutOfTime) => break,
                 Err(stop) => return Err(stop),
