@@ -30,11 +30,16 @@ pub(crate) use history::{
 };
 pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
 
+const ARGUMENTS: &str = "Arguments";
+const CACHE: &str = "Cache";
 const OUTPUT: &str = "Output";
 
 const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical; inconclusive, no baseline \
 or removed unless set to fail), 2 usage, 100 regression, 101 could not finish, 102 inconclusive, \
 no baseline or removed if set to fail.";
+
+const CODES_OF_CHECK: &str = "Exit codes: 0 no regression (also inconclusive unless set to fail), \
+2 usage, 100 regression, 101 could not finish, 102 inconclusive if set to fail.";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -42,7 +47,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Compare the benchmarks of a branch with its merge-base
+/// Compare the benchmarks of a branch with those of its merge-base
 #[derive(Debug, Parser)]
 #[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES, max_term_width = 80)]
 pub(crate) struct Cli {
@@ -81,12 +86,11 @@ pub(crate) struct DisplayFlags {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare this branch with its merge-base with BASE
+    /// Compare HEAD with the merge-base of BASE and HEAD
     ///
-    /// Checks out the merge-base of BASE and HEAD, and HEAD, into worktrees of
-    /// its own, builds the benchmarks of both, and measures them in pairs until
-    /// it is certain whether HEAD is slower by more than the threshold. Your
-    /// checkout is only read.
+    /// Checks out both into worktrees of its own, builds their benchmarks, and
+    /// measures them in pairs until it is clear whether HEAD is slower by more
+    /// than the threshold. Your checkout is only read.
     #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
     /// Write a configuration, and a workflow for pull requests
@@ -99,8 +103,9 @@ pub(crate) enum Command {
     /// Run a comparison in a small repository with a planted slowdown
     Demo,
     Sample(Sample),
+    #[command(after_help = CODES_OF_CHECK)]
     Analyze(Analyze),
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = CODES_OF_CHECK)]
     Bisect(Box<Bisect>),
     /// Store results with their commits, and check new ones against them
     #[command(subcommand)]
@@ -118,13 +123,13 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     Completions {
         /// The shell
-        #[arg(help_heading = OUTPUT)]
+        #[arg(help_heading = ARGUMENTS)]
         shell: Shell,
     },
     /// Print a manual page, as roff
     Man {
         /// The subcommand [default: an overview of all]
-        #[arg(help_heading = OUTPUT)]
+        #[arg(help_heading = ARGUMENTS)]
         command: Option<String>,
     },
     Plot(Plot),
@@ -326,7 +331,7 @@ pub(crate) enum Format {
     Junit,
 }
 
-/// What the table is to say, and what else is written.
+/// What the new table contains, and what else is written.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     #[command(flatten)]
@@ -402,7 +407,7 @@ pub(crate) enum Cache {
     /// All of it can be rebuilt. Whatever a running comparison uses is kept.
     Clean {
         /// Clean all repositories
-        #[arg(long, help_heading = SIDES)]
+        #[arg(long, help_heading = CACHE)]
         all: bool,
     },
 }

@@ -8,8 +8,9 @@ use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{POLICY, SELECTION};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{DECIDING, EXIT_CODES, Filter, OUTPUT, SIDES, STOPPING, Seed};
+use super::{CODES_OF_CHECK, DECIDING, Filter, OUTPUT, STOPPING, Seed};
 
+const COMMITS: &str = "Commits";
 const STORE: &str = "Store";
 
 /// What to do with the history.
@@ -26,7 +27,7 @@ pub(crate) enum History {
     /// Computes the z-score: by how many standard deviations the best repetition
     /// differs from what the results of the last 100 commits predict; positive
     /// is better. Only results from the same machine, benchmark and build count.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = CODES_OF_CHECK)]
     Check(Check),
     /// List the results of a commit and of those before it
     List(List),
@@ -44,8 +45,14 @@ pub(crate) enum History {
 #[derive(Debug, Args)]
 pub(crate) struct Record {
     /// Measure this revision instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = SIDES)]
+    #[arg(long, value_name = "REV", help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) settings: Flags<SELECTION>,
+
+    #[command(flatten)]
+    pub(crate) filter: Filter,
 
     /// Run and measure each benchmark N times
     #[arg(long, value_name = "N", default_value_t = 10,
@@ -63,37 +70,31 @@ pub(crate) struct Record {
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
     pub(crate) format: Printed,
-
-    #[command(flatten)]
-    pub(crate) settings: Flags<SELECTION>,
-
-    #[command(flatten)]
-    pub(crate) filter: Filter,
 }
 
 /// The arguments of `history check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Check this revision instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = SIDES)]
+    #[arg(long, value_name = "REV", help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
 
     /// Use this default branch: a commit on it is checked against those before
     /// it, a commit on another branch against the merge-base and those before it
     /// [default: as for compare]
-    #[arg(long, value_name = "BASE", help_heading = SIDES)]
+    #[arg(long, value_name = "BASE", help_heading = COMMITS)]
     pub(crate) base: Option<String>,
 
     /// Check against this commit and those before it
-    #[arg(long, value_name = "REV", conflicts_with = "base", help_heading = SIDES)]
+    #[arg(long, value_name = "REV", conflicts_with = "base", help_heading = COMMITS)]
     pub(crate) baseline: Option<String>,
 
     /// Include the commits of merged branches
-    #[arg(long, help_heading = SIDES)]
+    #[arg(long, help_heading = COMMITS)]
     pub(crate) all_parents: bool,
 
     /// Check results from other machines, too, each against its own
-    #[arg(long, help_heading = SIDES)]
+    #[arg(long, help_heading = COMMITS)]
     pub(crate) all_machines: bool,
 
     /// Decide by these metrics [default: those of the recording]
@@ -130,24 +131,24 @@ fn positive(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Start at this commit instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = SIDES)]
+    #[arg(long, value_name = "REV", help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
 
     /// List the results of at most N commits
     #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SIDES)]
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = COMMITS)]
     pub(crate) commits: u64,
 
     /// Include the commits of merged branches
-    #[arg(long, help_heading = SIDES)]
+    #[arg(long, help_heading = COMMITS)]
     pub(crate) all_parents: bool,
 
     /// List only this benchmark
-    #[arg(long, value_name = "NAME", help_heading = SIDES)]
+    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
     pub(crate) benchmark: Option<String>,
 
     /// Show these metrics [default: those that decide]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = SIDES)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = OUTPUT)]
     pub(crate) metric: Option<Vec<String>>,
 
     /// Write a page with plots to this file instead
@@ -159,7 +160,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Annotate {
     /// The first commit with the new results
-    #[arg(help_heading = SIDES)]
+    #[arg(help_heading = COMMITS)]
     pub(crate) rev: String,
 
     /// The reason why the results change
@@ -218,19 +219,19 @@ pub(crate) struct Sync {
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
     /// A commit before the regression
-    #[arg(display_order = 1000, help_heading = SIDES)]
+    #[arg(display_order = 1000, help_heading = COMMITS)]
     pub(crate) good: String,
 
     /// A commit with the regression
-    #[arg(display_order = 1001, help_heading = SIDES)]
+    #[arg(display_order = 1001, help_heading = COMMITS)]
     pub(crate) bad: String,
 
     /// Search the commits of merged branches, too, not only first parents
-    #[arg(long, help_heading = SIDES)]
+    #[arg(long, help_heading = COMMITS)]
     pub(crate) all_parents: bool,
 
     /// Ignore the results of an earlier search for the same
-    #[arg(long, help_heading = SIDES)]
+    #[arg(long, help_heading = COMMITS)]
     pub(crate) restart: bool,
 
     #[command(flatten)]
