@@ -145,7 +145,7 @@ pub(crate) enum Kind {
     #[error(
         "{least} pairs{}, the minimum for a verdict, take about {}, longer than the time limit of \
          {}{}",
-        of_each(*.benchmarks), seconds(.needed), seconds(.limit), slowest_of(.slowest)
+        of_each(*.benchmarks), about(.needed), seconds(.limit), slowest_of(.slowest)
     )]
     LimitTooShort {
         least: u64,
@@ -219,6 +219,14 @@ fn seconds(duration: &Duration) -> humantime::FormattedDuration {
     humantime::format_duration(rounded)
 }
 
+/// An estimate: from ten minutes on, the seconds are left out.
+fn about(duration: &Duration) -> humantime::FormattedDuration {
+    match duration.as_secs() {
+        0..600 => seconds(duration),
+        long => humantime::format_duration(Duration::from_secs(60 * long.div_ceil(60))),
+    }
+}
+
 impl<K: Into<Kind>> From<K> for Error {
     fn from(kind: K) -> Self {
         Error(Box::new(kind.into()))
@@ -289,7 +297,9 @@ impl Kind {
                 return Some(processors());
             }
             Kind::NoBenchmark { filter: Some(filter), .. } => {
-                return Some(format!("no name matches the filter `{filter}`"));
+                return Some(format!(
+                    "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
+                ));
             }
             Kind::LimitTooShort { needed, benchmarks, .. } => {
                 return Some(longer_limit(*needed, *benchmarks));
@@ -323,8 +333,8 @@ impl Kind {
             Kind::Benchmark { stderr, .. } | Kind::Command { stderr, .. }
                 if is_port_taken(stderr) =>
             {
-                "an address was still in use: a port becomes free only some time after a run, \
-                 unless SO_REUSEADDR is set; port 0 selects any free port. Runs do not overlap"
+                "an address was still in use: a port becomes free only some time after a run; use port \
+                 0, which selects any free port, or set SO_REUSEADDR"
             }
             Kind::Benchmark { stderr, .. } if harness::advice(stderr).is_some() => {
                 return harness::advice(stderr);
@@ -378,7 +388,9 @@ impl Kind {
             Kind::Tool { .. } | Kind::TooMuchOutput { .. } => {
                 "run the command in that folder to see what it needs"
             }
-            Kind::Build { .. } => "fix the build: the compiler's errors are above",
+            Kind::Build { .. } => {
+                "fix the errors above, or choose another target (`-p`, `--bench`)"
+            }
             Kind::Unbuilt { side: Side::Base, .. } => {
                 "this may not be the fault of the code (but of the network, for example), so it \
                  does not count as a missing baseline; run it again, or try another base: `cargo \
@@ -501,7 +513,9 @@ pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> 
 
 /// A time limit with room for runs that take longer than the warm-up did.
 fn longer_limit(needed: Duration, benchmarks: usize) -> String {
-    let wanted = Duration::from_secs((needed.as_secs_f64() * 1.25).ceil() as u64);
+    let wanted = (needed.as_secs_f64() * 1.25).ceil() as u64;
+    let wanted =
+        Duration::from_secs(if wanted < 120 { wanted } else { wanted.next_multiple_of(60) });
     let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
     match benchmarks {
         1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
@@ -532,7 +546,7 @@ fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
 fn processors() -> String {
     let cpus = process::allowed_cpus();
     let cpus = cpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-    format!("this process may use the processors {cpus}")
+    format!("choose a processor that this process may use: {cpus}")
 }
 
 /// Whether a program's output reports that its address is in use: in the

@@ -38,7 +38,7 @@ impl FromStr for Layouts {
             ("auto", _) => Ok(Layouts::Auto),
             ("off", _) => Ok(Layouts::Off),
             (_, Ok(number @ 1..)) => Ok(Layouts::Number(number)),
-            _ => Err("it is `auto`, `off` or a number of 1 or more".to_owned()),
+            _ => Err("it must be `auto`, `off` or a number of 1 or more".to_owned()),
         }
     }
 }

@@ -112,7 +112,7 @@ impl Better {
 }
 
 words!(Better { Lower = "lower", Higher = "higher" } else |_| {
-    "better is `lower` or `higher`".to_owned()
+    "better must be `lower` or `higher`".to_owned()
 });
 
 /// A metric.

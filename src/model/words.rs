@@ -39,7 +39,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// What is expected instead of an unknown word: ``it is `a`, `b` or `c` ``.
+/// What is expected instead of an unknown word: ``it must be `a`, `b` or `c` ``.
 pub(crate) fn one_of(words: &[&str]) -> String {
     expected(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
 }
@@ -47,5 +47,5 @@ pub(crate) fn one_of(words: &[&str]) -> String {
 /// The same, for words that are already formatted.
 pub(crate) fn expected<W: Borrow<str>>(words: &[W]) -> String {
     let (last, others) = words.split_last().expect("an enum with words has one");
-    format!("it is {} or {}", others.join(", "), last.borrow())
+    format!("it must be {} or {}", others.join(", "), last.borrow())
 }

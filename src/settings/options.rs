@@ -359,7 +359,7 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
 /// The same for a layer, whose values need not be compatible.
 fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
     if table.min_of == Some(0) {
-        return Err(Error::bad("min-of", "0", "it is at least 1"));
+        return Err(Error::bad("min-of", "0", "it must be at least 1"));
     }
     let takes_least = table.estimator()? == Estimator::Min;
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
@@ -479,15 +479,15 @@ mod tests {
         for (keys, said) in [
             (
                 json!({"repetitions": 0}),
-                "bad repetitions `0`: it is `auto` or a number of 1 or more",
+                "bad repetitions `0`: it must be `auto` or a number of 1 or more",
             ),
             (json!({"repetitions": "many"}), "bad repetitions `many`"),
             (json!({"min-of": 3}), "only the estimator `min` uses minima"),
-            (json!({"aslr": "no"}), "bad aslr `no`: it is `on` or `off`"),
-            (json!({"page-cache": "hot"}), "it is `warm` or `cold`"),
+            (json!({"aslr": "no"}), "bad aslr `no`: it must be `on` or `off`"),
+            (json!({"page-cache": "hot"}), "it must be `warm` or `cold`"),
             (json!({"page-cache-files": ["x"]}), "they have no effect"),
             (json!({"prepare": "'open"}), "bad prepare"),
-            (json!({"bench-from": "mine"}), "it is `each`, `head` or `base`"),
+            (json!({"bench-from": "mine"}), "it must be `each`, `head` or `base`"),
             (json!({"nice": 1000}), "`nice`: "),
         ] {
             let error = of(keys.clone()).unwrap_err();

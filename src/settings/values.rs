@@ -102,7 +102,7 @@ impl FromStr for PageCache {
         match word {
             "warm" => Ok(PageCache::Warm),
             "cold" => Ok(PageCache::Cold),
-            _ => Err("it is `warm` or `cold`".to_owned()),
+            _ => Err("it must be `warm` or `cold`".to_owned()),
         }
     }
 }
@@ -124,7 +124,7 @@ impl FromStr for Repetitions {
         match (text, text.parse()) {
             ("auto", _) => Ok(Repetitions::Auto),
             (_, Ok(number)) if number > 0 => Ok(Repetitions::Fixed(number)),
-            _ => Err("it is `auto` or a number of 1 or more".to_owned()),
+            _ => Err("it must be `auto` or a number of 1 or more".to_owned()),
         }
     }
 }
@@ -219,9 +219,9 @@ macro_rules! percentages {
 }
 percentages! {
     /// How much worse something may get, a fraction.
-    Threshold: |it| *it >= 0.0, "it is 0% or more";
+    Threshold: |it| *it >= 0.0, "it must be 0% or more";
     /// 1 minus the probability of a wrong verdict.
-    Confidence: |it| *it > 0.5 && *it < 1.0, "it lies between 50% and 100%";
+    Confidence: |it| *it > 0.5 && *it < 1.0, "it must be between 50% and 100%";
 }
 
 /// A time greater than zero.
@@ -314,11 +314,11 @@ mod tests {
         assert_eq!(read("fail"), Ok(OnDoubt::Fail));
         assert_eq!(
             read::<OnDoubt>("maybe").unwrap_err(),
-            "bad key `maybe`: it is `pass` or `fail`"
+            "bad key `maybe`: it must be `pass` or `fail`"
         );
         assert_eq!(
             read::<BenchFrom>("mine").unwrap_err(),
-            "bad key `mine`: it is `each`, `head` or `base`"
+            "bad key `mine`: it must be `each`, `head` or `base`"
         );
         assert_eq!(read("stable"), Ok(Toolchain::Named("stable".to_owned())));
         for word in Toolchain::words() {

@@ -101,7 +101,7 @@ impl Error {
                 io::ErrorKind::PermissionDenied
                 | io::ErrorKind::ReadOnlyFilesystem
                 | io::ErrorKind::NotADirectory => {
-                    "set CBDR_CACHE_DIR to a folder that you may write".to_owned()
+                    "set CBDR_CACHE_DIR to a folder that you can write to".to_owned()
                 }
                 _ => return None,
             },

@@ -149,7 +149,7 @@ fn places_in(
     let changed = comparison.changed_functions();
     Pair::try_both(|side| {
         let executable = &executables[side];
-        let entry = executable.entry.ok_or("its executable is of a form that is not known")?;
+        let entry = executable.entry.ok_or("its executable has an unknown format")?;
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
@@ -185,7 +185,7 @@ fn exact_sides<'d>(
     let sides =
         Pair::try_both(|side| match objects(&contents[side], Naming::Exact(Renamed::new())) {
             (objects, false) => Ok(objects),
-            (_, true) => Err(format!("a library of the {side} is of a form that is not known")),
+            (_, true) => Err(format!("a library of the {side} has an unknown format")),
         })?;
     let mut others = HashSet::new();
     for (origin, content) in shared {

@@ -50,9 +50,9 @@ pub(crate) fn told_of_folders(
     let names: Vec<String> = inside.map(|folder| format!("`{}`", folder.display())).collect();
     let hint = match names.as_slice() {
         [] => hint,
-        [only] => format!("{only} is a package of its own with benches: run `cargo cbdr` there"),
+        [only] => format!("{only} is a separate package with benches: run `cargo cbdr` there"),
         several => format!(
-            "these packages of their own have benches, run `cargo cbdr` there: {}",
+            "these are separate packages with benches, run `cargo cbdr` in one of them: {}",
             several.join(", ")
         ),
     };

@@ -216,13 +216,13 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`")
         .says("(in the configuration of the head)");
     let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
-    ran.says("error: bad harness `criteron`: it is plain, json, criterion,");
+    ran.says("error: bad harness `criteron`: it must be plain, json, criterion,");
     let ran = refused(
         "[package.metadata.cbdr]\nunits = { rate = { unit = \"B/s\", beter = \"higher\" } }",
     );
     ran.says("error: bad value in [package.metadata.cbdr]: `units`: unknown field `beter`");
     let ran = refused("[package.metadata.cbdr.units.rate]\nunit = \"B/s\"\nbetter = \"up\"");
-    ran.says("error: bad units `rate.better = up`: better is `lower` or `higher`");
+    ran.says("error: bad units `rate.better = up`: better must be `lower` or `higher`");
     let ran = refused("[package.metadata.cbdr]\nbench = \"wrok\"");
     let ran = ran.says("error: the package `steady` has no bench `wrok`\n");
     ran.says("hint: did you mean `work`?\n");

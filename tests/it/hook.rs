@@ -136,7 +136,7 @@ fn lines_of_the_users_own_outlive_ours() {
     repo.cbdr(INSTALL).run().code(0);
     let ours = read();
     let (shell, part) = ours.split_once('\n').unwrap();
-    let added = format!("{shell}\necho before >> seen\n{part}say >> seen\necho after >> seen\n");
+    let added = format!("{shell}\necho before >> seen\n{part}pushes >> seen\necho after >> seen\n");
     std::fs::write(&hook, &added).unwrap();
     // They are run, and what follows ours is not where ours stops the push.
     repo.branch("words");
@@ -160,9 +160,12 @@ fn lines_of_the_users_own_outlive_ours() {
     let again = read();
     assert!(again.contains("--time-limit 7s\n") && !again.contains("threshold"), "{again}");
     assert!(again.starts_with(&format!("{shell}\necho before >> seen\n")), "{again}");
-    assert!(again.ends_with("say >> seen\necho after >> seen\n"), "{again}");
+    assert!(again.ends_with("pushes >> seen\necho after >> seen\n"), "{again}");
     repo.cbdr("hook uninstall").run().code(0).says("Removed").says("stay");
-    assert_eq!(read(), format!("{shell}\necho before >> seen\nsay >> seen\necho after >> seen\n"));
+    assert_eq!(
+        read(),
+        format!("{shell}\necho before >> seen\npushes >> seen\necho after >> seen\n")
+    );
     repo.cbdr("hook uninstall").run().code(101).says("is not a hook that `cargo cbdr` installed");
 }
 
@@ -226,7 +229,7 @@ fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
     for (args, why) in [
         ("hook install --time-limit soon", "invalid --time-limit `soon`"),
         ("hook install -- --frobnicate", "--frobnicate"),
-        ("hook install -- --dirty", "without --head, --dirty and --aa"),
+        ("hook install -- --dirty", "leave out --head, --dirty and --aa"),
     ] {
         repo.cbdr(args).run().code(2).says(why);
     }

@@ -173,7 +173,7 @@ fn layouts_can_be_left_out_or_asked_from_the_beginning() {
     assert_eq!(object["stopped_by"], "verdict");
     // Two layouts give no verdict.
     compare(&slower_elsewhere, "--layouts 2").code(101).says("at least");
-    compare(&slower_elsewhere, "--layouts 0").code(2).says("it is `auto`, `off` or a number");
+    compare(&slower_elsewhere, "--layouts 0").code(2).says("it must be `auto`, `off` or a number");
 }
 
 #[test]

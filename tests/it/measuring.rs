@@ -85,12 +85,12 @@ fn what_the_machine_refuses_is_an_error_that_names_it() {
     let (ran, lines) = compare(&repo, "sh look.sh", "--cpu 1023", 101);
     ran.says("`sh` can't be run as requested")
         .says("could not run on processor 1023")
-        .says("hint: this process may use ");
+        .says("hint: choose a processor that this process may use: ");
     assert_eq!(lines, [] as [&str; 0]);
     let (ran, _) = compare(&repo, "sh look.sh", "--stdin none", 101);
     ran.says("none").says("No such file or directory");
     let (ran, _) = compare(&repo, "sh look.sh", "--aslr maybe", 2);
-    ran.says("bad aslr `maybe`: it is `on` or `off`");
+    ran.says("bad aslr `maybe`: it must be `on` or `off`");
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     let ran = compare(&repo, "--policy-from head").code(0);
     ran.says("differently; the head's value is used, because of `--policy-from head`");
     compare(&repo, "--on-removed pass").code(0);
-    compare(&repo, "--on-removed perhaps").code(2).says("it is `pass` or `fail`");
+    compare(&repo, "--on-removed perhaps").code(2).says("it must be `pass` or `fail`");
     // A regression is still one.
     let args = "--on-removed fail --metric max_rss";
     let repo = branch(&table("command = \"true\""), &table("bench = \"work\""));
@@ -436,7 +436,7 @@ fn the_sources_that_bench_from_replaces_are_told_each_time() {
     for _ in 0..2 {
         let ran = compare(&repo, "").code(0);
         ran.says(
-            "both sides have `benches` of the head, but each its own Cargo.toml; the base's \
+            "both sides are built with `benches` of the head, but each with its own Cargo.toml; the base's \
              sources differ, in benches/work.rs",
         );
     }

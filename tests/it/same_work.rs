@@ -56,7 +56,9 @@ fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
         let [base, head] = ["base", "head"].map(|lib| format!("{lib} {word} {word}"));
         assert_eq!(lines, set([&base, &head]), "from {side}");
         assert!(!said.contains("itself differs"), "{said}");
-        let told = format!("both sides have `benches` of the {side}, but each its own Cargo.toml");
+        let told = format!(
+            "both sides are built with `benches` of the {side}, but each with its own Cargo.toml"
+        );
         assert!(said.contains(&told), "{said}");
     }
     // Nothing of it stays in the worktrees or the cache.

@@ -606,7 +606,7 @@ fn a_command_line_that_cannot_be_understood_ends_with_2() {
     let repo = Repo::new("steady");
     let usage = |args: &str| repo.cbdr(&format!("compare {args}")).run().code(2);
     usage("--threshold abc").says("bad threshold `abc`");
-    usage("--threshold=-1%").says("bad threshold `-1%`: it is 0% or more");
+    usage("--threshold=-1%").says("bad threshold `-1%`: it must be 0% or more");
     usage("--threshold wall_time=x").says("bad threshold `x`");
     usage("--confidence 101%").says("bad confidence `101%`");
     usage("--time-limit soon").says("bad time-limit `soon`");

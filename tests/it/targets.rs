@@ -319,7 +319,7 @@ fn a_workspace_runs_what_cargo_bench_would() {
     );
     repo.commit("apart");
     let ran = inside("none").code(101);
-    ran.says("hint: these packages of their own have benches, run `cargo cbdr` there: `none/perf`, `one`, `two`\n");
+    ran.says("hint: these are separate packages with benches, run `cargo cbdr` in one of them: `none/perf`, `one`, `two`\n");
     repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     // A package's own table is about its own targets.
     let manifest = std::fs::read_to_string(repo.path().join("two/Cargo.toml")).unwrap();

@@ -95,7 +95,7 @@ fn an_accepted_slowdown_passes_up_to_its_ceiling_and_says_so() {
 fn a_waiver_that_expired_counts_no_longer_and_one_of_the_base_is_not_new() {
     let repo = costing(&waiver("10%", "2020-12-31", ""), 1080);
     let ran = compare(&repo).run().code(100).never_says("of its own");
-    ran.says("the waiver of `cost` has expired on 2020-12-31");
+    ran.says("the waiver of `cost` expired on 2020-12-31");
     // One that is not needed is reported as such.
     let repo = costing(&waiver("10%", "2999-12-31", ""), 1001);
     compare(&repo).run().code(0).never_says("of its own").says("passes without its waiver");

@@ -131,7 +131,7 @@ impl Session<'_, '_> {
             NotFound { why, hint: hint.clone().or(other_hint) }
         };
         let Some(metric) = time_metric(result) else {
-            return Ok(Err(not_found("it did not regress in a time", None)));
+            return Ok(Err(not_found("its regression is not one of a time", None)));
         };
         let sampler = match Sampler::find(path.as_deref(), &Machine::read(Path::new("/"))) {
             Ok(sampler) => sampler,

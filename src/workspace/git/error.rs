@@ -276,7 +276,7 @@ impl Error {
                 "`--all-parents` also looks at the commits of merged branches"
             }
             Error::Git { source, .. } if is_about_home(&source.0) => {
-                "HOME (or XDG_CONFIG_HOME) is a folder that you may not read"
+                "HOME (or XDG_CONFIG_HOME) is a folder that you cannot read"
             }
             Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
         };

@@ -233,15 +233,15 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
     };
     let lines = format!(
         "# Made by `cargo cbdr hook install`; `cargo cbdr hook uninstall` removes the lines between\n\
-         # these two marks, and no others. Lines of your own go before or after them; `say` prints\n\
-         # there what git tells a pre-push hook on standard input.\n\
+         # these two marks, and no others. Lines of your own go before or after them; `pushes`\n\
+         # prints there what git passes to a pre-push hook on standard input.\n\
          pushed=$(cat)\n\
-         say() {{ if [ -n \"$pushed\" ]; then printf '%s\\n' \"$pushed\"; fi; }}\n\
+         pushes() {{ if [ -n \"$pushed\" ]; then printf '%s\\n' \"$pushed\"; fi; }}\n\
          kept=$(dirname -- \"$0\")/{KEPT}\n\
-         if [ -x \"$kept\" ]; then\n    say | \"$kept\" \"$@\" || exit $?\n\
+         if [ -x \"$kept\" ]; then\n    pushes | \"$kept\" \"$@\" || exit $?\n\
          fi\n\
          if command -v cargo-cbdr >/dev/null; then\n    \
-         ({enter}say | {command}\n    ) || exit $?\n\
+         ({enter}pushes | {command}\n    ) || exit $?\n\
          else\n    \
          echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n\
          fi\n"
@@ -296,7 +296,7 @@ fn parse(time_limit: &str, args: &[String]) -> Result<(Duration, Compare), Failu
     })?;
     let compare = cli::compare(args).map_err(|error| Failure::Arguments(error.to_string()))?;
     if compare.head.is_some() || compare.dirty || compare.aa {
-        let what = "a hook compares what is pushed: without --head, --dirty and --aa";
+        let what = "a hook compares what is pushed: leave out --head, --dirty and --aa";
         return Err(Failure::Arguments(what.to_owned()));
     }
     Ok((limit, compare))

@@ -88,7 +88,7 @@ pub(super) fn repository() -> Result<String, String> {
     let server = variable("GITHUB_SERVER_URL").unwrap_or("https://github.com".to_owned());
     let repository = variable("GITHUB_REPOSITORY").map(|name| format!("{server}/{name}"));
     repository.ok_or_else(|| {
-        "Conbench wants to know the repository: set `CONBENCH_PROJECT_REPOSITORY` to \
+        "Conbench needs the address of the repository: set `CONBENCH_PROJECT_REPOSITORY` to \
          https://github.com/ORGANISATION/REPOSITORY"
             .to_owned()
     })

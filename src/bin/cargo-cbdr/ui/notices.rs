@@ -93,7 +93,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
              ({reason})"
         ),
         Notice::ExpiredWaiver(waiver) => format!(
-            "the waiver of `{}` has expired on {}: it no longer counts",
+            "the waiver of `{}` expired on {}: it no longer counts",
             waiver.metric, waiver.expires
         ),
         Notice::Alone { label } => format!("there are no rows to compare `{label}` with"),
@@ -148,7 +148,7 @@ fn remark(remark: &Remark) -> String {
             )
         }
         Remark::SmallChange => {
-            "the change is below 5 %: these two executables differ by it, but code placement alone \
+            "the change is below 5%: these two executables differ by it, but code placement alone \
              can cause that"
                 .to_owned()
         }
@@ -322,7 +322,7 @@ fn run(notice: &RunNotice) -> String {
              measurement is the mean of {runs} runs"
         ),
         RunNotice::StillCached { benchmark, file, share } => format!(
-            "{:.0} % of {} stays in the page cache, so `{benchmark}` does not start cold",
+            "{:.0}% of {} stays in the page cache, so `{benchmark}` does not start cold",
             100.0 * share,
             file.display()
         ),
@@ -343,7 +343,9 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
         format!("; the {}'s sources differ, in {path}", side.other())
     });
     let folders = folders.join(", ");
-    format!("both sides have {folders} of the {side}, but each its own Cargo.toml{differing}")
+    format!(
+        "both sides are built with {folders} of the {side}, but each with its own Cargo.toml{differing}"
+    )
 }
 
 /// The maximum number of functions to name; the rest is only counted.
@@ -371,7 +373,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
             (None, _) if *is_edited == Some(false) => "inlined on the base".to_owned(),
             (_, None) if *is_edited == Some(false) => "inlined on the head".to_owned(),
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
-            (Some(_), Some(_)) => "as long as before".to_owned(),
+            (Some(_), Some(_)) => "of the same size".to_owned(),
             (Some(_), None) => "on the base only".to_owned(),
             (None, _) => "on the head only".to_owned(),
         };
@@ -567,7 +569,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     let reach = match reach {
         Some(reach) => format!(
-            "; in this time, only a change below {} or above {} can be told apart from the threshold",
+            "; in this time, only a change below {} or above {} can be distinguished from the threshold",
             percent(limit - reach),
             percent(limit + reach)
         ),

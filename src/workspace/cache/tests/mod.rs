@@ -311,7 +311,7 @@ fn errors_say_what_can_be_done() {
     let disk = "make room, or set CBDR_CACHE_DIR to a folder on another disk";
     assert_eq!(hint(io::ErrorKind::StorageFull).as_deref(), Some(disk));
     assert_eq!(hint(io::ErrorKind::QuotaExceeded).as_deref(), Some(disk));
-    let may = "set CBDR_CACHE_DIR to a folder that you may write";
+    let may = "set CBDR_CACHE_DIR to a folder that you can write to";
     assert_eq!(hint(io::ErrorKind::PermissionDenied).as_deref(), Some(may));
     assert_eq!(hint(io::ErrorKind::InvalidData), None);
     assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
