@@ -410,7 +410,8 @@ impl Kind {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }
             Kind::Benchmark { .. } => {
-                "check whether `cargo bench` succeeds on that side: a benchmark has to exit with 0"
+                "run it at that commit, with `cargo bench` or the command itself: a benchmark has to \
+                 exit with 0"
             }
             Kind::Harness(_) => "measure the process itself with `--harness plain`",
             Kind::Omitted { .. } => {

@@ -315,7 +315,7 @@ fn the_demo_finds_the_slowdown_that_it_planted() {
     assert!(said.contains("\nThe planted slowdown was found;"), "{said}");
     // Where the objects can be read, the function is named in which it was planted.
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        let is_named = ran.stderr.contains(" of `words` differ between the sides, ")
+        let is_named = ran.stderr.contains(" of `words` differs between the sides, ")
             && ran.stderr.contains("`wordcount::count` (");
         assert!(is_named, "{}", ran.stderr);
     }

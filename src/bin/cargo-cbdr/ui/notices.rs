@@ -161,7 +161,7 @@ fn remark(remark: &Remark) -> String {
             if over.number == 0 {
                 return format!(
                     "{built}, but the time limit was reached before other layouts of the code \
-                     could be sampled: it may be placement"
+                     could be sampled: it may be placement; a longer `--time-limit` would decide"
                 );
             }
             let change = shown(over.summary.change);
@@ -358,16 +358,47 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
              placement of its code differs"
         );
     }
-    let run = changed.iter().filter(|function| function.runs == Some(true)).count();
-    let may_matter = |function: &&ChangedFunction| {
-        function.runs != Some(false) && function.is_edited != Some(false)
+    let (others_code, own): (Vec<_>, Vec<_>) =
+        changed.iter().partition(|function| function.is_edited == Some(false));
+    if own.is_empty() {
+        return format!(
+            "no function of `{benchmark}` was edited, but the compiler partitioned or inlined {} of \
+             unchanged crates differently, which `--codegen-units 1` can prevent: {}",
+            count(others_code.len() as u64, "function"),
+            named_functions(&others_code, FUNCTIONS)
+        );
+    }
+    let differ = if own.len() == 1 { "differs" } else { "differ" };
+    let run = match own.iter().filter(|function| function.runs == Some(true)).count() {
+        0 => String::new(),
+        1 if own.len() == 1 => ", and it runs in a regressed benchmark".to_owned(),
+        run if run == own.len() => ", and all of them run in regressed benchmarks".to_owned(),
+        1 => ", 1 of which runs in a regressed benchmark".to_owned(),
+        run => format!(", {run} of which run in regressed benchmarks"),
     };
-    // They come first. Where there is none, the others are all that is known.
-    let named = match changed.iter().take_while(may_matter).count() {
+    // Those that may matter come first. Where there is none, the others are all that is known.
+    let named = match own.iter().take_while(|function| function.runs != Some(false)).count() {
         0 => FUNCTIONS,
         some => some.min(FUNCTIONS),
     };
-    let named = changed.iter().take(named);
+    let luck = match others_code.len() as u64 {
+        0 => String::new(),
+        others => format!(
+            "; the compiler also partitioned or inlined {} of unchanged crates differently, which \
+             `--codegen-units 1` can prevent",
+            count(others, "function")
+        ),
+    };
+    format!(
+        "{} of `{benchmark}` {differ} between the sides{run}: {}{luck}",
+        count(own.len() as u64, "function"),
+        named_functions(&own, named)
+    )
+}
+
+/// The first `most` functions with what has changed, and how many others there are.
+fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
+    let named = functions.iter().take(most);
     let named = named.map(|ChangedFunction { name, bytes, is_edited, .. }| {
         let how = match (bytes.base, bytes.head) {
             (None, _) if *is_edited == Some(false) => "inlined on the base".to_owned(),
@@ -379,36 +410,8 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
         };
         format!("`{name}` ({how})")
     });
-    let others = changed.len() - named.len();
-    let others = (others > 0).then(|| format!("{others} more"));
-    let differ = if changed.len() == 1 { "differs" } else { "differ" };
-    let run = match run {
-        0 => String::new(),
-        1 if changed.len() == 1 => ", and it runs in a regressed benchmark".to_owned(),
-        _ if run == changed.len() => ", and all of them run in regressed benchmarks".to_owned(),
-        1 => ", 1 of which runs in a regressed benchmark".to_owned(),
-        _ => format!(", {run} of which run in regressed benchmarks"),
-    };
-    let others_code = changed.iter().filter(|function| function.is_edited == Some(false)).count();
-    let which = match others_code {
-        0 => String::new(),
-        1 if changed.len() == 1 => "; it is".to_owned(),
-        all if all == changed.len() => "; all of them are".to_owned(),
-        1 => "; 1 of them is".to_owned(),
-        some => format!("; {some} of them are"),
-    };
-    let luck = match which.as_str() {
-        "" => String::new(),
-        which => format!(
-            "{which} in crates that have not changed, so the compiler only partitioned or inlined \
-             the code differently; `--codegen-units 1` can prevent that"
-        ),
-    };
-    format!(
-        "{} of `{benchmark}` {differ} between the sides{run}: {}{luck}",
-        count(changed.len() as u64, "function"),
-        list(named.chain(others))
-    )
+    let others = functions.len() - named.len();
+    list(named.chain((others > 0).then(|| format!("{others} more"))))
 }
 
 fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
@@ -625,13 +628,14 @@ mod tests {
         changed.extend((0..6).map(|_| function("criterion::iter", false)));
         assert_eq!(
             functions("hex", &changed),
-            "7 functions of `hex` differ between the sides, and all of them run in regressed \
-             benchmarks: `hex::encode` (100 to 120 bytes) and 6 more; 6 of them are in crates \
-             that have not changed, so the compiler only partitioned or inlined the code \
-             differently; `--codegen-units 1` can prevent that"
+            "1 function of `hex` differs between the sides, and it runs in a regressed benchmark: \
+             `hex::encode` (100 to 120 bytes); the compiler also partitioned or inlined 6 \
+             functions of unchanged crates differently, which `--codegen-units 1` can prevent"
         );
         let only_those = functions("hex", &changed[1..]);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
+        assert!(only_those.starts_with("no function of `hex` was edited, "), "{only_those}");
+        assert!(only_those.ends_with(" and 1 more"), "{only_those}");
     }
 
     #[test]
