@@ -25,6 +25,8 @@ pub(super) struct OpenTest<'a> {
     pub(super) others: &'a [&'a MetricTest],
     /// How long a pair takes, seconds.
     pub(super) pair_seconds: f64,
+    /// The number of pairs that it is expected to take if there are too few for a forecast, if any.
+    pub(super) at_least: Option<u64>,
 }
 
 /// What would decide these tests, if there are any. `elapsed` is the time spent on
@@ -69,11 +71,13 @@ fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
 /// The time limit within which all tests with a forecast should be decided,
 /// seconds.
 fn time(open: &[OpenTest<'_>], elapsed: f64) -> Option<(f64, usize)> {
-    let left = open.iter().filter_map(|one| match one.test.forecast() {
-        Forecast::Pairs(pairs) => {
-            Some(pairs.saturating_sub(one.test.pairs()) as f64 * one.pair_seconds)
-        }
-        Forecast::Never | Forecast::Unknown => None,
+    let left = open.iter().filter_map(|one| {
+        let pairs = match one.test.forecast() {
+            Forecast::Pairs(pairs) => pairs,
+            Forecast::Unknown => one.at_least.filter(|least| *least > one.test.pairs())?,
+            Forecast::Never => return None,
+        };
+        Some(pairs.saturating_sub(one.test.pairs()) as f64 * one.pair_seconds)
     });
     let mut left: Vec<f64> = left.collect();
     left.sort_unstable_by(f64::total_cmp);
@@ -123,8 +127,13 @@ mod tests {
         let bytes = test("max_rss", None, 0.0, 0.001);
         let near = test("median_time", gate, 0.02, 0.001);
         let open = [
-            OpenTest { test: &noisy, others: &[&noisy, &least, &bytes], pair_seconds: 0.5 },
-            OpenTest { test: &near, others: &[&near], pair_seconds: 0.5 },
+            OpenTest {
+                test: &noisy,
+                others: &[&noisy, &least, &bytes],
+                pair_seconds: 0.5,
+                at_least: None,
+            },
+            OpenTest { test: &near, others: &[&near], pair_seconds: 0.5, at_least: None },
         ];
         let said = advice(&open, 20.0).unwrap();
         assert_eq!((said.open, said.metric), (2, Some(("min_time".to_owned(), 1))));
@@ -137,9 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn too_few_pairs_for_a_forecast_are_expected_to_be_enough_as_soon_as_they_can_be() {
+        let levels = Levels::new(0.95, 1);
+        let gate = Gate::new("wall_time", 0.02);
+        let metric = Metric::named("wall_time");
+        let test = MetricTest::new(metric, Some(&gate), Estimator::Robust, levels);
+        let open = |at_least| OpenTest { test: &test, others: &[], pair_seconds: 2.0, at_least };
+        assert_eq!(advice(&[open(None)], 20.0).unwrap().time, None);
+        // 8 pairs of 2 s after 20 s, and a quarter more.
+        assert_eq!(advice(&[open(Some(8))], 20.0).unwrap().time, Some((45.0, 1)));
+    }
+
+    #[test]
     fn where_nothing_helps_nothing_is_named() {
         let wild = test("wall_time", Some(0.02), 0.0, 0.5);
-        let one = OpenTest { test: &wild, others: &[&wild], pair_seconds: 1e4 };
+        let one = OpenTest { test: &wild, others: &[&wild], pair_seconds: 1e4, at_least: None };
         let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
         assert_eq!(advice(&[one], 20.0), Some(nothing));
     }

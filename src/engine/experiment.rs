@@ -378,6 +378,8 @@ impl Experiment {
                     test,
                     others: tests,
                     pair_seconds: state.pair_seconds,
+                    // What is slower as built is mostly decided as soon as it can be.
+                    at_least: self.plan.is_over_layouts().then_some(state.least),
                 }));
             }
         }
@@ -655,6 +657,7 @@ impl<'a> Progress<'a> {
             limit,
             remaining: remaining.filter(|_| fits),
             is_unlikely: plan.decides && !fits && !is_early,
+            least_pairs: if plan.decides { plan.least_pairs() } else { 0 },
         }
     }
 }
@@ -673,6 +676,8 @@ pub struct Snapshot {
     pub remaining: Option<f64>,
     /// Whether a verdict is not expected within the limit.
     pub is_unlikely: bool,
+    /// The least number of pairs with which anything can be decided.
+    pub least_pairs: u64,
 }
 
 #[cfg(test)]

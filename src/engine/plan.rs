@@ -167,6 +167,13 @@ impl Plan {
         self.least_pairs_of(&self.benchmarks).min().unwrap_or(u64::MAX)
     }
 
+    /// Whether the same metric gates everywhere.
+    pub fn is_about_one_metric(&self) -> bool {
+        let mut gates = self.benchmarks.iter().flat_map(|one| &one.gates);
+        let first = gates.next();
+        gates.all(|gate| first.is_some_and(|first| first.metric == gate.metric))
+    }
+
     /// The number of pairs with which every test of a group can be decided; none if
     /// nothing of it gates.
     pub(crate) fn least_pairs_in(&self, group: &Group) -> Option<u64> {

@@ -133,7 +133,7 @@ fn what_is_slower_everywhere_is_a_regression_by_what_it_is_over_layouts() {
     assert_eq!(over(&object)["verdict"], "regression");
     let said = compare(&repo, "").code(100);
     assert!(said.stdout.contains(" slower than main (+20.0% over "), "{}", said.stdout);
-    said.says(" of layouts");
+    said.says(" layouts\n");
     compare(&repo, "--fail-fast").code(100);
 }
 

@@ -148,12 +148,7 @@ impl Session<'_, '_> {
             &mut experiment,
             &clock,
             &mut |turn, _| runs.measure(turn),
-            &mut |event| {
-                // The final display is that of the comparison as built.
-                if !matches!(event, Event::Sampled(_)) {
-                    on_event(event);
-                }
-            },
+            &mut |event| on_event(event),
             &mut |_, _| {},
         );
         results.ended = clock();

@@ -18,6 +18,11 @@ pub(crate) fn output_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
+/// The height of standard output, if it is a terminal.
+pub(crate) fn output_height() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0.into())
+}
+
 /// Prints a line to standard output, wrapped if that is a terminal.
 pub(crate) fn print(out: &mut impl Write, line: &str, indent: usize) -> io::Result<()> {
     writeln!(out, "{}", folded(line, output_width(), indent))
@@ -75,9 +80,9 @@ mod tests {
 
     #[test]
     fn colours_take_no_room_and_blanks_before_the_text_stay() {
-        let line = "\x1b[1m\x1b[32m    Sampling\x1b[0m for 2 verdicts on 2 benchmarks";
+        let line = "\x1b[1m\x1b[32m    Sampling\x1b[0m 2 benchmarks in pairs each";
         let lines =
-            ["\x1b[1m\x1b[32m    Sampling\x1b[0m for 2 verdicts on 2", "             benchmarks"];
+            ["\x1b[1m\x1b[32m    Sampling\x1b[0m 2 benchmarks in", "             pairs each"];
         assert_eq!(folded(line, Some(33), 13), lines.join("\n"));
     }
 

@@ -2,7 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::experiment::Snapshot;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::model::metric::Better;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Summary, Verdict};
 
 use super::shorten::shortened;
 use super::{text, verdict_style};
@@ -46,11 +47,27 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
     let mut count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
     let scale = format!("; scale: threshold ±{}%", text::rounded(100.0 * reach));
-    if columns.scale > 0 && count.chars().count() + scale.chars().count() < width {
+    if !shown.is_empty()
+        && columns.scale > 0
+        && count.chars().count() + scale.chars().count() < width
+    {
         count += &scale;
     }
     lines.push(count);
     lines.iter().map(|line| cut(line, width)).collect()
+}
+
+/// Puts the verdicts over layouts, which count, into a comparison as built.
+pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
+    as_built.elapsed = over.elapsed;
+    for again in &over.benchmarks {
+        let same = as_built.benchmarks.iter_mut().filter(|one| one.name == again.name);
+        for metric in same.flat_map(|one| &mut one.metrics).filter(|metric| metric.gates) {
+            if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
+                metric.verdict = again.verdict;
+            }
+        }
+    }
 }
 
 /// A line of a log.
@@ -177,7 +194,8 @@ fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
 
 /// The metrics that get a line: first the regressions, the worst first, then all others in
 /// their order; or else as many undecided ones as there is `room` for, those first that look
-/// worst.
+/// worst. Of more than fit, only those whose change is bounded on the bad side: of many
+/// estimates, the largest is large even if nothing has changed.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
     let is_regression =
         |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
@@ -185,6 +203,9 @@ fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> 
     first.sort_by(|(_, one), (_, other)| one.by_severity(other));
     if gating.len() > room {
         others.retain(|(_, metric)| is_open(metric));
+        if first.len() + others.len() > room {
+            others.retain(|(_, metric)| is_bounded(metric));
+        }
         // Those that were not measured yet have nothing to show.
         let is_unknown = |metric: &MetricResult| metric.summary.change.is_none();
         others.sort_by(|(_, one), (_, other)| {
@@ -196,16 +217,21 @@ fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> 
     first.into_iter().chain(others).take(room).collect()
 }
 
+/// Whether it is known by how much a metric has become worse at least.
+fn is_bounded(metric: &MetricResult) -> bool {
+    let Summary { lower, upper, .. } = metric.summary;
+    let bound = if metric.better == Better::Lower { lower } else { upper };
+    bound.is_some_and(f64::is_finite)
+}
+
 /// The number of metrics with each verdict.
 fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    format!(
-        "{}; {}{}; up to {}",
-        verdicts(gating),
-        spent(snapshot),
-        left(snapshot),
-        text::count(pairs, "pair"),
-    )
+    let pairs = match pairs < snapshot.least_pairs {
+        true => format!("{pairs} of at least {} pairs", snapshot.least_pairs),
+        false => format!("up to {}", text::count(pairs, "pair")),
+    };
+    format!("{}; {}{}; {pairs}", verdicts(gating), spent(snapshot), left(snapshot))
 }
 
 /// The same in at most `width` columns, without what matters least.
@@ -381,7 +407,7 @@ fn rounded_up(farthest: f64) -> f64 {
 mod tests {
     use super::*;
     use cargo_cbdr::model::metric::{Metric, Unit};
-    use cargo_cbdr::model::outcome::{Status, Summary};
+    use cargo_cbdr::model::outcome::Status;
 
     fn snapshot(lower: Option<f64>, change: f64, upper: Option<f64>) -> Snapshot {
         let summary = Summary {
@@ -406,6 +432,7 @@ mod tests {
             limit: 300.0,
             remaining: Some(8.0),
             is_unlikely: false,
+            least_pairs: 6,
         }
     }
 
@@ -464,6 +491,11 @@ mod tests {
         assert_eq!(lines[1].0.name, "worst");
         assert_eq!(lines[4].1.summary.change, None);
         assert_eq!(shown(&all, 2).len(), 2);
+        // Of more than fit, those without a bound say nothing yet.
+        many.benchmarks[10].metrics[0].summary.lower = None;
+        assert!(shown(&gating(&many), 4).iter().all(|(benchmark, _)| benchmark.name != "worst"));
+        assert_eq!(shown(&gating(&many), 2).len(), 2);
+        let all = gating(&many);
         let expected =
             "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
         assert_eq!(count_line(&many, &all), expected);
@@ -541,6 +573,28 @@ mod tests {
         assert_eq!(left(&snapshot), ", ~10s left");
         snapshot.elapsed = 301.0;
         assert_eq!(left(&snapshot), "");
+    }
+
+    #[test]
+    fn the_last_state_has_the_verdicts_over_layouts() {
+        let mut as_built = snapshot(Some(-0.03), 0.004, Some(0.03));
+        let mut over = as_built.clone();
+        over.elapsed = 5.0;
+        over.benchmarks[0].metrics[0].verdict = Some(Verdict::Regression);
+        over.benchmarks[0].metrics[0].summary.change = Some(0.5);
+        overrule(&mut as_built, &over);
+        let metric = &as_built.benchmarks[0].metrics[0];
+        assert_eq!(metric.verdict, Some(Verdict::Regression));
+        assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.004), 5.0));
+    }
+
+    #[test]
+    fn before_there_are_enough_pairs_for_a_verdict_their_number_is_given() {
+        let mut many = snapshot(None, 0.3, None);
+        many.benchmarks = vec![many.benchmarks[0].clone(); 30];
+        (many.least_pairs, many.remaining) = (14, None);
+        let lines = live(&many, 80, 24);
+        assert_eq!(lines, ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
     }
 
     #[test]

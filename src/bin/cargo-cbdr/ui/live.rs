@@ -135,6 +135,13 @@ impl LiveLines {
         }
     }
 
+    /// Adds the verdicts over layouts to the last state of the comparison as built.
+    pub(crate) fn add_last(&mut self, over_layouts: &Progress<'_>) {
+        if let LiveLines::Terminal(Terminal { last: Some(last), .. }) = self {
+            lines::overrule(last, &over_layouts.snapshot());
+        }
+    }
+
     /// Replaces the previous lines by others, on a terminal.
     pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {

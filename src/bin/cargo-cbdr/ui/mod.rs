@@ -318,20 +318,27 @@ impl Ui {
             Event::Round { .. } => {}
             Event::Pair { progress, .. } => {
                 let plan = progress.plan();
+                let only = plan.is_about_one_metric();
                 for (benchmark, metric) in progress.found() {
-                    let found = text::found(benchmark, metric);
+                    let found = text::found(benchmark, metric, only);
                     let is_asked_again =
                         plan.layouts == Layouts::Auto && metric.depends_on_placement();
                     match (plan.is_over_layouts(), is_asked_again) {
-                        (true, _) => self.regression(&format!("{found} of layouts")),
-                        (false, true) => self.slower(&format!("{found}, as built")),
+                        (true, _) => {
+                            let layouts = text::count(benchmark.pairs, "layout");
+                            self.regression(&format!("{found} over {layouts}"));
+                        }
+                        (false, true) => self.slower(&format!("{found} as built")),
                         (false, false) => self.regression(&found),
                     }
                 }
                 for (benchmark, metric) in progress.set_aside() {
-                    self.unclear(&format!("{}, as built", text::found(benchmark, metric)));
+                    self.unclear(&format!("{} as built", text::found(benchmark, metric, only)));
                 }
                 self.live.draw(progress);
+            }
+            Event::Sampled(progress) if progress.plan().is_over_layouts() => {
+                self.live.add_last(progress);
             }
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),

@@ -83,9 +83,11 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval. If one end is missing or infinite, only the other one is shown.
+/// An interval. If one end is missing, infinite or as good as that, only the other one is shown.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
-    let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(percent);
+    /// A change of a million percent bounds nothing.
+    const FAR: f64 = 1e4;
+    let finite = |end: Option<f64>| end.filter(|end| end.abs() < FAR).map(percent);
     match (finite(lower), finite(upper)) {
         (Some(lower), Some(upper)) => format!("[{lower}, {upper}]"),
         (Some(lower), None) => format!("≥ {lower}"),
@@ -264,16 +266,17 @@ pub(crate) fn plan(plan: &Plan) -> String {
     if verdicts == 1 {
         return format!("in pairs, seed {seed}");
     }
-    let of = match plan.benchmarks.len() {
-        1 => String::new(),
-        several => format!(" on {several} benchmarks"),
+    let what = match plan.benchmarks.len() {
+        several if several == verdicts => format!("{several} benchmarks"),
+        1 => format!("{verdicts} metrics"),
+        several => format!("{verdicts} metrics of {several} benchmarks"),
     };
     let time = match plan.least_time().as_secs_f64() {
-        0.0 => String::new(),
+        time if time < 1.0 => String::new(),
         time => format!(", about {}", roughly(time)),
     };
     let least = plan.least_pairs();
-    format!("for {verdicts} verdicts{of} in at least {least} pairs each{time}, seed {seed}")
+    format!("{what} in at least {least} pairs each{time}, seed {seed}")
 }
 
 /// How long the runs of each group of benchmarks are, if that can be set.
@@ -301,15 +304,16 @@ pub(crate) fn on_average(metric: &MetricResult) -> Option<MetricResult> {
     Some(average)
 }
 
-/// A regression that has just been found.
-pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
+/// A regression that has just been found. The metric is named unless `only` it decides.
+pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult, only: bool) -> String {
     let average = on_average(metric);
     let on_average = if average.is_some() { " on average" } else { "" };
     let metric = average.as_ref().unwrap_or(metric);
     let change = metric.summary.change.map_or("?".to_owned(), percent);
     let bounds = bounds(metric.summary.lower, metric.summary.upper);
-    let (name, metric) = (&benchmark.name, &metric.name);
-    format!("{name}: {metric} {change} {bounds}{on_average}, {}", count(benchmark.pairs, "pair"))
+    let name = &benchmark.name;
+    let metric = if only { String::new() } else { format!("{} ", metric.name) };
+    format!("{name}: {metric}{change} {bounds}{on_average}")
 }
 
 /// A percentage without the noise of its last digits.
@@ -475,5 +479,6 @@ mod tests {
         assert_eq!(bounds(Some(0.01), Some(0.02)), "[+1.00%, +2.00%]");
         assert_eq!(interval(Some(f64::NEG_INFINITY), Some(0.02)), "≤ +2.00%");
         assert_eq!(interval(None, Some(f64::INFINITY)), "not yet bounded");
+        assert_eq!(interval(Some(-0.652), Some(3.1e74)), "≥ -65.2%");
     }
 }
