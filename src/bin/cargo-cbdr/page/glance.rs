@@ -122,7 +122,12 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
     let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
     let scale = ChangeScale::of(&results);
-    let is_long = all.len() > MANY;
+    let any_gates = outcome.gates().next().is_some();
+    let is_shown = |(benchmark, metric): &(&BenchmarkResult, &MetricResult)| {
+        !any_gates || metric.gates || benchmark.shown.contains(&metric.name)
+    };
+    let (shown, folded): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_shown);
+    let is_long = shown.len() > MANY;
     let only = words::only_metric(all.iter().map(|(_, metric)| *metric));
     let subject = match only {
         Some(_) if outcome.benchmarks.len() > 1 => "benchmark",
@@ -132,7 +137,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
         @if !all.is_empty() {
             section {
                 h2 { "At a glance" }
-                @if is_long { (filter(&all, index)) }
+                @if is_long { (filter(&shown, index)) }
                 div.scroll[is_long] {
                     table.glance {
                         caption {
@@ -142,6 +147,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                             } @else {
                                 "Base and head are " (words::estimate(outcome)) "s; the worst comes first."
                             }
+                            @if is_long { " Scroll for more." }
                         }
                         thead {
                             tr {
@@ -158,8 +164,22 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                             }
                         }
                         tbody {
-                            @for (benchmark, metric) in &all {
+                            @for (benchmark, metric) in &shown {
                                 (row(outcome, index, &scale, (benchmark, metric), only))
+                            }
+                        }
+                    }
+                }
+                @if !folded.is_empty() {
+                    details {
+                        summary {
+                            (text::count(folded.len() as u64, "informational metric"))
+                        }
+                        table.glance {
+                            tbody {
+                                @for (benchmark, metric) in &folded {
+                                    (row(outcome, index, &scale, (benchmark, metric), only))
+                                }
                             }
                         }
                     }
@@ -193,7 +213,10 @@ fn filter(all: &[(&BenchmarkResult, &MetricResult)], index: &Index<'_>) -> Marku
             label for="kind-all" { "all " (all.len()) }
             @for (kind, name) in KINDS.iter().filter(|(kind, _)| count(kind) > 0) {
                 input type="radio" name="kind" id={ "kind-" (kind) };
-                label.(kind) for={ "kind-" (kind) } { (count(kind)) " " (name) }
+                label.(kind) for={ "kind-" (kind) } {
+                    @if *kind == "regression" { (text::count(count(kind) as u64, name)) }
+                    @else { (count(kind)) " " (name) }
+                }
             }
         }
         @if !index.groups.is_empty() {
@@ -228,7 +251,15 @@ fn row(
             td.number data-name="base" { (base) }
             td.number data-name="head" { (head) }
             td.number data-name="change" { (change) }
-            td.scale { (bar(scale, result)) span.ends { (interval) } }
+            td.scale {
+                (bar(scale, result))
+                @if let Some((over, change)) = words::over_layouts(result) {
+                    span.ends { "as built " (interval) }
+                    span.ends { (over) " " (change) }
+                } @else {
+                    span.ends { (interval) }
+                }
+            }
             td { (answer(result)) }
         }
     }

@@ -159,6 +159,9 @@ fn numbers(
                 tbody {
                     tr { th scope="row" { "change" } td.number { (change) } }
                     tr { th scope="row" { "interval" } td.number { (interval) } }
+                    @if let Some((over, change)) = words::over_layouts(result) {
+                        tr { th scope="row" { (over) } td.number { (change) } }
+                    }
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
                         tr { th scope="row" { "change of the mean" } td.number { (mean) } }
                     }

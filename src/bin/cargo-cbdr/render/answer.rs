@@ -129,10 +129,10 @@ fn regression(outcome: &Outcome) -> Answer {
         return some_regression(outcome, likeliest);
     }
     let is_slower = are_times(&worst);
-    let named = worst.iter().map(|one| with_change(*one, is_slower));
+    let named = worst.iter().map(|one| with_change(outcome, *one, is_slower));
     let what = match is_slower {
-        true => "benchmarks are slower",
-        false => "metrics are worse",
+        true => "benchmarks are slower".to_owned(),
+        false => format!("metrics{} are worse", of_one(outcome)),
     };
     let (all, _) = asked(outcome);
     let names = text::first_few(named);
@@ -185,8 +185,9 @@ fn no_regression(outcome: &Outcome) -> Answer {
                 let benchmarks = text::count(unaffected as u64, "benchmark");
                 format!("{benchmarks} {run} no code that changed")
             });
-            let details = unaffected.into_iter().chain(faster(several)).collect();
-            Answer::new(format!("no regression in {}", text::count(all as u64, each)), details)
+            let details = unaffected.into_iter().chain(faster(outcome, several)).collect();
+            let all = text::count(all as u64, each);
+            Answer::new(format!("no regression in {all}{}", of_one(outcome)), details)
         }
     }
 }
@@ -211,11 +212,25 @@ fn inconclusive(outcome: &Outcome) -> Answer {
     let open = deciding(outcome);
     let why = stopped(outcome);
     match open.as_slice() {
+        [only @ (_, metric)] if outcome.gates().count() == 1 && is_slower_as_built(metric) => {
+            let change = metric.summary.change.unwrap_or_default();
+            let slower = against_base(outcome, *only, change);
+            let sentence = format!("inconclusive: {slower} as built, which may be placement");
+            let over = change_in_layouts(metric);
+            let numbers = numbers(metric, &metric.summary);
+            Answer::new(sentence, over.into_iter().chain(numbers).chain([why]).collect())
+        }
         [(benchmark, metric)] if outcome.gates().count() == 1 => {
             let (lower, upper) = (metric.summary.lower, metric.summary.upper);
             let change = match (lower, upper) {
                 (Some(lower), Some(upper)) if lower.is_finite() && upper.is_finite() => {
                     format!("between {} and {}", text::percent(lower), text::percent(upper))
+                }
+                (Some(lower), _) if lower.is_finite() => {
+                    format!("at least {}", text::percent(lower))
+                }
+                (_, Some(upper)) if upper.is_finite() => {
+                    format!("at most {}", text::percent(upper))
                 }
                 (lower, upper) => text::interval(lower, upper),
             };
@@ -225,12 +240,26 @@ fn inconclusive(outcome: &Outcome) -> Answer {
         }
         several => {
             let (all, each) = asked(outcome);
-            let all = text::count(all as u64, each);
+            let all = format!("{}{}", text::count(all as u64, each), of_one(outcome));
             let are = if several.len() == 1 { "is" } else { "are" };
             let sentence = format!("inconclusive: {} of {all} {are} undecided", several.len());
-            Answer::new(sentence, vec![why])
+            let slower = several.iter().filter(|(_, metric)| is_slower_as_built(metric));
+            let slower: Vec<_> =
+                slower.map(|one| with_change(outcome, *one, are_times(several))).collect();
+            let as_built = (!slower.is_empty()).then(|| {
+                let number = slower.len();
+                let names = text::first_few(slower.into_iter());
+                format!("{number} slower as built, which may be placement: {names}")
+            });
+            Answer::new(sentence, as_built.into_iter().chain([why]).collect())
         }
     }
+}
+
+/// Whether a metric regressed as built, and too few layouts were measured to confirm that.
+fn is_slower_as_built(metric: &MetricResult) -> bool {
+    metric.summary.change.is_some()
+        && metric.layouts.is_some_and(|over| over.as_built == Verdict::Regression)
 }
 
 /// Why a comparison reached no verdict.
@@ -313,23 +342,37 @@ fn change_in_layouts(metric: &MetricResult) -> Option<String> {
 }
 
 /// The metrics that certainly improved, the largest gain first, if any.
-fn faster(passed: &[Of<'_>]) -> Option<String> {
+fn faster(outcome: &Outcome, passed: &[Of<'_>]) -> Option<String> {
     let mut better: Vec<Of<'_>> =
         passed.iter().copied().filter(|(_, metric)| is_better(metric)).collect();
     let gain = |metric: &MetricResult| metric.summary.change.unwrap_or_default().abs();
     better.sort_by(|(_, one), (_, other)| gain(other).total_cmp(&gain(one)));
     let is_faster = are_times(&better);
     let word = if is_faster { "faster" } else { "better" };
-    let named = better.iter().map(|one| with_change(*one, is_faster));
+    let named = better.iter().map(|one| with_change(outcome, *one, is_faster));
     (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
 }
 
-/// `parse +19.6%`, or `max_rss of parse +19.6%`.
-fn with_change((benchmark, metric): Of<'_>, is_by_benchmark: bool) -> String {
+/// The benchmark of all metrics, if it is the same one.
+fn only_benchmark(outcome: &Outcome) -> Option<&BenchmarkResult> {
+    let mut gates = outcome.gates().map(|(benchmark, _)| benchmark);
+    gates.next().filter(|first| gates.all(|other| other.name == first.name))
+}
+
+/// ` of parse` if all metrics are those of one benchmark, else nothing. Labels are not named: that
+/// of the head would be the head's alone.
+fn of_one(outcome: &Outcome) -> String {
+    let only = only_benchmark(outcome).filter(|only| only.labels.is_none());
+    only.map_or(String::new(), |only| format!(" of {}", line(&only.name)))
+}
+
+/// `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if there is one benchmark.
+fn with_change(outcome: &Outcome, (benchmark, metric): Of<'_>, is_by_benchmark: bool) -> String {
     let change = metric.summary.change.map_or("from zero".to_owned(), text::percent);
     let subject = line(subject(benchmark));
     match is_by_benchmark {
         true => format!("{subject} {change}"),
+        false if only_benchmark(outcome).is_some() => format!("{} {change}", line(&metric.name)),
         false => format!("{} of {subject} {change}", line(&metric.name)),
     }
 }
@@ -403,6 +446,7 @@ fn removed_count(removed: &[Removed]) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use cargo_cbdr::model::layouts::{OverLayouts, Placing};
     use cargo_cbdr::model::metric::Metric;
     use serde_json::json;
 
@@ -524,13 +568,70 @@ pub(crate) mod tests {
             format!("inconclusive: the change of spin is between +0.50% and +2.50% {ends}");
         assert_eq!(said(&one), between);
         one.benchmarks[0].metrics[0].summary.lower = None;
-        assert_eq!(said(&one), format!("inconclusive: the change of spin is ≤ +2.50% {ends}"));
+        assert_eq!(
+            said(&one),
+            format!("inconclusive: the change of spin is at most +2.50% {ends}")
+        );
         let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
         two.stopped_by = StoppedBy::TimeLimit;
         two.limits.time = std::time::Duration::from_secs(300);
         let expected =
             "inconclusive: 1 of 2 benchmarks is undecided (the time limit of 5m was reached)";
         assert_eq!(said(&two), expected);
+    }
+
+    #[test]
+    fn several_metrics_of_one_benchmark_name_it_once() {
+        let rates = |verdict, change| {
+            let mut outcome = outcome(verdict, vec![("spin", time(change, verdict))]);
+            let mut other = time(change, verdict);
+            "max_rss".clone_into(&mut other.name);
+            outcome.benchmarks[0].metrics.push(other);
+            said(&outcome)
+        };
+        assert_eq!(
+            rates(BAD, 0.1),
+            "2 of 2 metrics of spin are worse: wall_time +10.0% and max_rss +10.0%"
+        );
+        assert!(rates(GOOD, -0.1).starts_with("no regression in 2 metrics of spin (2 "));
+        assert!(rates(OPEN, 0.02).starts_with("inconclusive: 2 of 2 metrics of spin are und"));
+    }
+
+    #[test]
+    fn what_is_slower_as_built_and_too_late_for_layouts_is_told() {
+        let mut metric = time(0.16, OPEN);
+        let mut over = OverLayouts {
+            number: 0,
+            placing: Placing::Linked,
+            summary: Summary::default(),
+            verdict: OPEN,
+            as_built: BAD,
+        };
+        metric.layouts = Some(over);
+        let late = |metrics| {
+            let mut outcome = outcome(OPEN, metrics);
+            outcome.stopped_by = StoppedBy::TimeLimit;
+            outcome.limits.time = std::time::Duration::from_secs(60);
+            said(&outcome)
+        };
+        let limit = "the time limit of 1m was reached)";
+        assert_eq!(
+            late(vec![("spin", metric.clone())]),
+            format!(
+                "inconclusive: spin is 16.0% slower than main as built, which may be placement \
+                 (47.4 → 55.0 ms; allowed 2%; {limit}"
+            )
+        );
+        assert_eq!(
+            late(vec![("spin", metric.clone()), ("sum", time(0.0, GOOD))]),
+            format!(
+                "inconclusive: 1 of 2 benchmarks is undecided (1 slower as built, which may be \
+                 placement: spin +16.0%; {limit}"
+            )
+        );
+        (over.number, over.summary.change) = (3, Some(0.05));
+        metric.layouts = Some(over);
+        assert!(late(vec![("spin", metric)]).contains("placement (+5.00% over 3 layouts; 47.4"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use cargo_cbdr::model::outcome::{
 };
 use cargo_cbdr::model::side::Pair;
 
-use super::answer::answer;
+use super::answer::{answer, is_better};
 use super::escape::line;
 use super::explanation::{self, Table};
 use super::grid::{self, Column};
@@ -144,18 +144,23 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     fold::print(out, &title.join("; "), CONTINUED)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
+    let mut shown: Vec<&MetricResult> = shown.collect();
+    shown.sort_by(|one, other| one.by_severity(other));
+    let shown = shown.iter().copied();
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
+    let both = format!("{base} → {head}");
     let columns = [
         Column::text("metric"),
-        Column::numbers(&base).leaves(1),
-        Column::numbers(&head).leaves(1),
+        Column::numbers(&base).leaves(4),
+        Column::numbers(&head).leaves(4),
+        Column::numbers(&both).replaces(4).leaves(1),
         Column::numbers(change(has_layouts)),
-        Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)),
+        Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)).leaves(2),
         Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(3),
-        Column::numbers("difference").shown_if(looked_at_once).leaves(4),
-        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
+        Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(5),
+        Column::numbers("difference").shown_if(looked_at_once).leaves(6),
+        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(3),
         Column::text("verdict").shown_if(any_gates),
     ];
     let rows = shown.clone().map(|metric| {
@@ -163,7 +168,9 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
         let over = words::change_over_layouts(metric);
         let difference = difference(metric);
         let limit = metric.limit().map_or("-".to_owned(), text::limit);
-        let cells = [name, base, head, change, interval, over, mean, difference, limit, verdict];
+        let both = both_sides(metric);
+        let cells =
+            [name, base, head, both, change, interval, over, mean, difference, limit, verdict];
         (cells, metric.verdict.map(verdict_style))
     });
     grid::print(out, &columns, rows)?;
@@ -184,6 +191,17 @@ fn change(has_layouts: bool) -> &'static str {
     if has_layouts { "as built" } else { "change" }
 }
 
+/// The estimates of both sides, in one cell: `47.4 → 55.1 ms`.
+fn both_sides(metric: &MetricResult) -> String {
+    match (metric.summary.base, metric.summary.head) {
+        (Some(base), Some(head)) => text::step(base, head, &metric.unit),
+        _ => {
+            let [_, base, head, ..] = words::cells(metric);
+            format!("{base} → {head}")
+        }
+    }
+}
+
 /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
 fn difference(metric: &MetricResult) -> String {
     let Some(MeanDifference { lower, estimate, upper }) = metric.difference else {
@@ -198,6 +216,13 @@ fn difference(metric: &MetricResult) -> String {
     line(&format!("{estimate} {symbol} [{lower}, {upper}]"))
 }
 
+/// The lines of a terminal for everything around the rows of a table: the answer, headings and
+/// remarks.
+const AROUND: usize = 10;
+
+/// The number of changed or undecided rows for which there always is room.
+const LEAST: usize = 5;
+
 /// One row of the overview: a benchmark, and a metric of it where one is shown.
 type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
 
@@ -209,7 +234,9 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
     let mut rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
     rows.sort_by(|(_, one), (_, other)| match (one, other) {
-        (Some(one), Some(other)) => one.by_severity(other),
+        (Some(one), Some(other)) => {
+            one.by_severity(other).then_with(|| is_better(other).cmp(&is_better(one)))
+        }
         (one, other) => other.is_some().cmp(&one.is_some()),
     });
     let shown = || rows.iter().filter_map(|(_, metric)| *metric);
@@ -234,16 +261,21 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         Column::numbers("pairs").shown_if(!judges).leaves(5),
         Column::numbers("base").leaves(4),
         Column::numbers("head").leaves(4),
-        Column::numbers("base → head").replaces(4).leaves(3),
+        Column::numbers("base → head").replaces(4).leaves(1),
         Column::numbers(change(has_layouts)),
-        Column::numbers("interval").shown_if(!judges).leaves(1),
+        Column::numbers("interval").shown_if(!judges).leaves(2),
         Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(2),
+        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(3),
         Column::text("verdict"),
     ];
     let apart = words::apart(outcome, shown());
+    let room = fold::output_height().filter(|_| !verbosity().is_verbose);
+    let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
     if !rows.is_empty() {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
+    }
+    if let Some(left_out) = left_out {
+        fold::print(out, &format!("  {left_out} (listed with --verbose)"), CONTINUED)?;
     }
     if let Some(apart) = apart {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
@@ -252,6 +284,35 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
         None => Ok(()),
     }
+}
+
+/// The rows for which there is room, and what the others are: `and 24 no regression`. The answer
+/// above the table should stay on the screen, so if there are too many rows, those that passed
+/// leave, then those that became better, then the undecided ones. Regressions never do.
+fn fitting(
+    rows: Vec<OverviewRow<'_>>,
+    room: Option<usize>,
+) -> (Vec<OverviewRow<'_>>, Option<String>) {
+    let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
+    let has_passed = |row: &OverviewRow<'_>| row.1.is_none_or(|metric| metric.rank() > 1);
+    let is_plain = |row: &OverviewRow<'_>| {
+        has_passed(row) && !row.1.is_some_and(|metric| metric.warned || is_better(metric))
+    };
+    let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
+    let is_regression = |(_, metric): &OverviewRow<'_>| metric.is_some_and(|of| of.rank() == 0);
+    let regressions = rows.iter().filter(|row| is_regression(row)).count();
+    let others = rows.split_off(rows.len().min(room.max(regressions).max(LEAST)));
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for row in others.into_iter().chain(plain) {
+        let ([.., word], _) = overview_cells(row);
+        let word = if word.is_empty() { "does not gate".to_owned() } else { word };
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, number)) => *number += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let counts = counts.into_iter().map(|(word, number)| format!("{number} {word}"));
+    (rows, Some(format!("and {}", text::list(counts))))
 }
 
 /// The rows of a benchmark: at least one.
@@ -277,10 +338,7 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 11], Option
     let pairs = result.summary.pairs.to_string();
     let limit = result.limit().map_or_else(dash, text::limit);
     let over = words::change_over_layouts(result);
-    let both = match (result.summary.base, result.summary.head) {
-        (Some(base), Some(head)) => text::step(base, head, &result.unit),
-        _ => format!("{base} → {head}"),
-    };
+    let both = both_sides(result);
     let cells = [name, metric, pairs, base, head, both, change, interval, over, limit, verdict];
     (cells, result.verdict.map(verdict_style))
 }
@@ -293,4 +351,35 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::answer::tests::{outcome, time};
+
+    #[test]
+    fn of_a_table_that_is_too_high_what_passed_is_counted() {
+        let (bad, open, good) = (Verdict::Regression, Verdict::Inconclusive, Verdict::NoRegression);
+        let mut metrics = vec![("slow", time(0.2, bad)), ("worse", time(0.1, bad))];
+        metrics.extend(["a", "b", "c", "d", "e"].map(|name| (name, time(0.01, open))));
+        metrics.push(("fast", time(-0.1, good)));
+        metrics.extend(["f", "g"].map(|name| (name, time(0.0, good))));
+        let outcome = outcome(bad, metrics);
+        let all: Vec<_> = outcome.benchmarks.iter().flat_map(rows).collect();
+        let names = |room| {
+            let (rows, left_out) = fitting(all.clone(), room);
+            let names: Vec<&str> = rows.iter().map(|(of, _)| of.name.as_str()).collect();
+            (names.join(" "), left_out.unwrap_or_default())
+        };
+        let complete = ("slow worse a b c d e fast f g".to_owned(), String::new());
+        assert_eq!(names(None), complete);
+        assert_eq!(names(Some(10)), complete);
+        let passed = ("slow worse a b c d e fast".to_owned(), "and 2 no regression".to_owned());
+        assert_eq!(names(Some(9)), passed);
+        assert_eq!(names(Some(7)).1, "and 1 faster and 2 no regression");
+        let least = names(Some(1));
+        assert_eq!(least.0, "slow worse a b c");
+        assert_eq!(least.1, "and 2 inconclusive, 1 faster and 2 no regression");
+    }
 }

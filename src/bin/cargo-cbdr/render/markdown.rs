@@ -84,13 +84,13 @@ impl Comment<'_> {
         };
         let answer = answer(outcome);
         writeln!(out, "<h3>{sign}{}</h3>\n", self.prose(&answer.heading()))?;
-        let rest = answer.rest();
-        if !rest.is_empty() {
-            writeln!(out, "<p>{}</p>\n", self.prose(&rest))?;
-        }
-        let advice = outcome.notices.iter().find(|notice| is_advice(notice));
-        if let Some(advice) = advice {
-            writeln!(out, "<p>{}</p>\n", self.prose(&notice(advice)))?;
+        let advice = outcome.notices.iter().find(|notice| is_advice(notice)).map(notice);
+        // Advice begins with the number of undecided metrics, too.
+        let rest = Some(answer.rest()).filter(|rest| {
+            !rest.is_empty() && !advice.as_ref().is_some_and(|advice| advice.starts_with(rest))
+        });
+        for text in rest.iter().chain(&advice) {
+            writeln!(out, "<p>{}</p>\n", self.prose(text))?;
         }
         let (shown, folded) = split(outcome);
         if !shown.is_empty() {
@@ -106,8 +106,10 @@ impl Comment<'_> {
             let kinds =
                 [(gates, "without a regression"), (folded.len() - gates, "that do not gate")];
             let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+            let all = folded.iter().map(|(_, metric)| *metric);
+            let noun = if words::only_metric(all).is_some() { "benchmark" } else { "metric" };
             let kinds: Vec<String> = kinds
-                .map(|(number, what)| format!("{} {what}", text::count(number as u64, "metric")))
+                .map(|(number, what)| format!("{} {what}", text::count(number as u64, noun)))
                 .collect();
             // After the blank line, it is Markdown again.
             writeln!(out, "<details><summary>{}</summary>\n", kinds.join(", "))?;
@@ -196,6 +198,11 @@ impl Comment<'_> {
     fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
         let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
         let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
+        let has_layouts = rows.iter().any(|(_, metric)| metric.layouts.is_some());
+        let (change, over, over_rule) = match has_layouts {
+            true => ("as built", " over layouts |", " --: |"),
+            false => ("change", "", ""),
+        };
         // If all rows have the same metric, it is named once.
         let only = words::only_metric(rows.iter().map(|(_, metric)| *metric));
         let (metric, left) = match only {
@@ -208,11 +215,13 @@ impl Comment<'_> {
         };
         writeln!(
             out,
-            "| benchmark |{metric} base | head | change | interval |{name} threshold | verdict |\n\
-             | :-- |{left} --: | --: | --: | :-: |{rule} --: | :-- |"
+            "| benchmark |{metric} base | head | {change} | interval |{name}{over} threshold | \
+             verdict |\n\
+             | :-- |{left} --: | --: | --: | :-: |{rule}{over_rule} --: | :-- |"
         )?;
+        let columns = Columns { names_metric: only.is_none(), shows_mean, has_layouts };
         for (benchmark, metric) in rows.iter().take(self.limits.rows) {
-            self.row(out, benchmark, metric, only.is_none(), shows_mean)?;
+            self.row(out, benchmark, metric, columns)?;
         }
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
             let metrics = text::count(left as u64, "more metric");
@@ -226,19 +235,22 @@ impl Comment<'_> {
         out: &mut String,
         benchmark: &BenchmarkResult,
         result: &MetricResult,
-        names_metric: bool,
-        shows_mean: bool,
+        Columns { names_metric, shows_mean, has_layouts }: Columns,
     ) -> fmt::Result {
         let [_, base, head, change, interval, mean, verdict] = words::cells(result);
         let (base, head) = (quantity(&base), quantity(&head));
         let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
         let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
+        let over = match has_layouts {
+            true => format!(" {} |", words::change_over_layouts(result)),
+            false => String::new(),
+        };
         let threshold = result.limit().map_or(String::new(), text::limit);
         let metric =
             if names_metric { format!(" {} |", self.name(&result.name)) } else { String::new() };
         writeln!(
             out,
-            "| {} |{metric} {base} | {head} | {} | {interval} |{mean} {threshold} | {} |",
+            "| {} |{metric} {base} | {head} | {} | {interval} |{mean}{over} {threshold} | {} |",
             self.name(&benchmark.name),
             strong(change),
             if verdict.is_empty() { verdict } else { strong(verdict) },
@@ -278,6 +290,14 @@ impl Comment<'_> {
     }
 }
 
+/// Which columns a table has besides those that all have.
+#[derive(Clone, Copy)]
+struct Columns {
+    names_metric: bool,
+    shows_mean: bool,
+    has_layouts: bool,
+}
+
 fn is_advice(notice: &Notice) -> bool {
     matches!(notice, Notice::Advice(_))
 }
@@ -310,6 +330,7 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use crate::render::answer::tests::{outcome, time};
+    use cargo_cbdr::model::layouts::{OverLayouts, Placing};
     use cargo_cbdr::model::notice::Advice;
 
     const BAD: Verdict = Verdict::Regression;
@@ -320,25 +341,51 @@ mod tests {
         let mut metrics = vec![("slow", time(0.2, BAD)), ("fast", time(-0.1, GOOD))];
         metrics.extend(["a", "b", "c", "d"].map(|name| (name, time(0.0, GOOD))));
         let text = comment(&outcome(BAD, metrics));
-        let (before, folded) = text.split_once("<details><summary>4 metrics without").unwrap();
+        let (before, folded) = text.split_once("<details><summary>4 benchmarks without").unwrap();
         assert!(before.contains("| `slow` |") && before.contains("| `fast` |"), "{before}");
         assert!(!before.contains("| `a` |") && folded.contains("| `a` |"), "{text}");
         // Few are all shown.
         let few = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
-        assert!(!comment(&few).contains("metrics without"));
+        assert!(!comment(&few).contains("benchmarks without"));
+    }
+
+    #[test]
+    fn a_change_over_layouts_stands_next_to_the_one_as_built() {
+        let mut metric = time(0.2, BAD);
+        metric.layouts = Some(OverLayouts {
+            number: 14,
+            placing: Placing::Linked,
+            summary: time(0.1, BAD).summary,
+            verdict: BAD,
+            as_built: BAD,
+        });
+        let text = comment(&outcome(BAD, vec![("a", metric), ("b", time(0.0, GOOD))]));
+        assert!(text.contains("| as built | interval | over layouts | threshold |"), "{text}");
+        assert!(text.contains("| **+20.0%** | [+19.0%, +21.0%] | +10.0% | +2% |"), "{text}");
+        assert!(text.contains("| [-1.00%, +1.00%] | - | +2% |"), "{text}");
     }
 
     #[test]
     fn what_to_try_next_is_not_folded() {
         let open = Verdict::Inconclusive;
         let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
-        let time = Some((600.0, 1));
-        let advice = Advice { open: 1, metric: None, threshold: None, time };
+        let advice = Advice { open: 1, metric: None, threshold: None, time: Some((600.0, 1)) };
         outcome.notices = vec![Notice::Advice(advice)];
         let text = comment(&outcome);
         let (before, folded) = text.split_once("<details>").unwrap();
         assert!(before.contains("<code>--time-limit 10m</code> would probably decide"), "{text}");
         assert!(!folded.contains("--time-limit"), "{text}");
+        // Where a regression is the answer, the number of undecided ones is not repeated.
+        outcome.verdict = Some(BAD);
+        let metrics = outcome.benchmarks.remove(0).metrics;
+        for name in ["b", "c"] {
+            let metrics = vec![time(0.2, BAD)];
+            let compared = BenchmarkResult::new(name, Status::Compared);
+            outcome.benchmarks.push(BenchmarkResult { metrics, ..compared });
+        }
+        let compared = BenchmarkResult::new("a", Status::Compared);
+        outcome.benchmarks.push(BenchmarkResult { metrics, ..compared });
+        assert_eq!(comment(&outcome).matches("1 undecided").count(), 1);
     }
 
     #[test]

@@ -133,9 +133,13 @@ pub(super) fn sentence(benchmark: &BenchmarkResult, metric: &MetricResult) -> St
         // Only the estimates decide.
         return format!("`{}` of `{}` changed by {change}{threshold}", metric.name, benchmark.name);
     }
-    let on_average = if metric.overruled.is_some() { " on average" } else { "" };
+    let (how, over) = match over_layouts(metric) {
+        Some((over, change)) => (" as built", format!(", {over} {change}")),
+        None if metric.overruled.is_some() => (" on average", String::new()),
+        None => ("", String::new()),
+    };
     format!(
-        "`{}` of `{}` changed by {change}{on_average}, interval {}{threshold}, {}",
+        "`{}` of `{}` changed by {change}{how}, interval {}{over}{threshold}, {}",
         metric.name,
         benchmark.name,
         text::interval(summary.lower, summary.upper),
@@ -241,6 +245,15 @@ pub(crate) fn apart<'a>(
             "a change is the {estimate} of the pairs' changes, not the change of the {estimate}s"
         )
     })
+}
+
+/// How many layouts there were, and the change over them with its interval: `over 14 layouts`,
+/// `+2.10% [+2.02%, +3.40%]`.
+pub(crate) fn over_layouts(result: &MetricResult) -> Option<(String, String)> {
+    let over = result.layouts.filter(|over| over.number > 0)?;
+    let layouts = text::layouts(over.number, over.placing);
+    let bounds = text::bounds(over.summary.lower, over.summary.upper);
+    Some((format!("over {layouts}"), format!("{} {bounds}", change_over_layouts(result))))
 }
 
 /// The change over layouts, if it was tested.
