@@ -362,26 +362,14 @@ impl Kind {
             }
             // These errors name the file, the line and the column.
             Kind::Analysis(_) => return None,
-            // There is no hint after an interrupt; the others have one each.
-            Kind::Process(RunError::Interrupted)
-            | Kind::Output { .. }
+            // These have a hint each.
+            Kind::Output { .. }
             | Kind::NoFilter(_)
             | Kind::UnknownMetric { .. }
             | Kind::NoMetric { .. }
             | Kind::LimitTooShort { .. }
             | Kind::TooFewLayouts { .. } => return None,
-            Kind::Process(RunError::Spawn { program, .. }) if program == "cargo" => {
-                "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
-            }
-            Kind::Process(RunError::Spawn { .. }) => {
-                "check that the program exists, is executable and is on PATH"
-            }
-            Kind::Process(RunError::Count { .. }) => {
-                "measure without counters: `--metric wall_time`"
-            }
-            Kind::Process(RunError::Helper(_)) => {
-                "run it again; if it fails again, check the system log for what kills processes"
-            }
+            Kind::Process(error) => return next_step_of_process(error),
             Kind::Meter(_) => "check that the file can be read, or choose another `--metric`",
             Kind::File(_) => "check the path and its permissions",
             Kind::Pipe(_) => "write it to a file first, and use that file",
@@ -456,6 +444,23 @@ impl Kind {
             Kind::Bisect { .. } => "choose another commit",
             Kind::NoRemote(_) | Kind::RemoteName(_) => "`git remote -v` lists the remotes",
         })
+    }
+}
+
+/// The same for a failure to run or watch a process. There is none after an interrupt.
+fn next_step_of_process(error: &RunError) -> Option<&'static str> {
+    match error {
+        RunError::Interrupted => None,
+        RunError::Spawn { program, .. } if program == "cargo" => {
+            Some("install Rust (https://rustup.rs), or add the folder of `cargo` to PATH")
+        }
+        RunError::Spawn { .. } => {
+            Some("check that the program exists, is executable and is on PATH")
+        }
+        RunError::Count { .. } => Some("measure without counters: `--metric wall_time`"),
+        RunError::Helper(_) => {
+            Some("run it again; if it fails again, check the system log for what kills processes")
+        }
     }
 }
 

@@ -259,7 +259,7 @@ fn the_head_can_be_another_revision() {
     let object = quick(&repo, "main --head second --exact-base").run().code(0).json();
     assert_sides(&object, ("main", &first), ("second", &second));
     let ran = quick(&repo, "main --head nowhere").run().code(101);
-    ran.says("error: unknown revision `nowhere`\n").says("hint: choose another base");
+    ran.says("error: unknown revision `nowhere`\n").says("hint: `git branch --all` lists");
 }
 
 #[test]
@@ -527,8 +527,8 @@ fn names_that_lead_nowhere_are_errors() {
     ran.says("hint: did you mean `main`?");
     git(repo.path(), &["remote", "add", "origin", "/nowhere"]);
     quick(&repo, "mian").run().code(101).says(
-        "hint: did you mean `main`? Or run `git fetch origin mian` (or add `--fetch`) if it is a \
-         branch of the remote",
+        "hint: did you mean `main`? Or run `git fetch origin mian` (or add `--fetch`) if the \
+         remote has it",
     );
     let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");

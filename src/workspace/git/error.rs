@@ -87,6 +87,14 @@ pub enum Error {
         /// How many files, in words.
         files: String,
     },
+    /// A range of commits that has none.
+    #[error("`{good}` and `{bad}` are the same commit")]
+    Same {
+        /// The start of the range.
+        good: String,
+        /// Its end.
+        bad: String,
+    },
     /// A commit is not an ancestor of another one, as it should be.
     #[error("`{good}` is not an ancestor of `{bad}`")]
     NotAncestor {
@@ -168,54 +176,44 @@ pub enum Absence {
 
 impl Absence {
     fn hint(&self, name: &str) -> String {
-        const OTHER: &str = "choose another base: `cargo cbdr compare BASE`";
-        let usual = ["main", "master"].contains(&name);
-        match self {
-            Absence::Ancestor { start, shallow: true } => format!(
-                "this shallow clone does not contain that much of the history of `{start}`: \
-                 `--fetch` fetches it (in actions/checkout: `fetch-depth: 0`)"
-            ),
+        const BRANCHES: &str = "`git branch --all` lists the branches of this clone";
+        let (similar, remote) = match self {
+            Absence::Ancestor { start, shallow: true } => {
+                return format!(
+                    "this shallow clone does not contain that much of the history of `{start}`: \
+                     `--fetch` fetches it (in actions/checkout: `fetch-depth: 0`)"
+                );
+            }
             Absence::Ancestor { start, shallow: false } => {
-                format!("`{start}` exists, but has no such ancestor; {OTHER}")
+                return format!("`{start}` exists, but has no such ancestor");
             }
-            Absence::Shallow => format!(
-                "this is a shallow clone: `--fetch` fetches what is missing, and so does \
-                 `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
-                quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
-            ),
+            Absence::Shallow => {
+                return format!(
+                    "this is a shallow clone: `--fetch` fetches what is missing, and so does \
+                     `git fetch --unshallow origin {}` (in actions/checkout: `fetch-depth: 0`)",
+                    quoted(&format!("+refs/heads/{name}:refs/remotes/origin/{name}"))
+                );
+            }
             // Git would treat it as an option.
-            Absence::Name { .. } if name.starts_with('-') => OTHER.to_owned(),
-            Absence::Name { remote: Some((remote, branch)), .. } if usual => format!(
-                "`cargo cbdr compare` without a base finds the default branch, whatever its \
-                 name; run `git fetch {} {}` (or add `--fetch`) if the remote has a branch of \
-                 this name",
-                quoted(remote),
-                quoted(branch)
-            ),
-            Absence::Name { similar, .. } if usual => {
-                let similar = similar.as_ref().map(|name| format!("; did you mean `{name}`?"));
-                format!(
-                    "`cargo cbdr compare` without a base finds the default branch, whatever its \
-                     name{}",
-                    similar.unwrap_or_default()
-                )
+            Absence::Name { .. } if name.starts_with('-') => return BRANCHES.to_owned(),
+            Absence::Name { similar, remote } => (similar, remote),
+        };
+        let fetch = remote.as_ref().map(|(remote, branch)| {
+            let (remote, branch) = (quoted(remote), quoted(branch));
+            format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it")
+        });
+        let known = match similar {
+            _ if ["main", "master"].contains(&name) => {
+                "`cargo cbdr compare` without a base finds the default branch, whatever its name"
+                    .to_owned()
             }
-            Absence::Name { similar, remote } => {
-                let similar = similar.as_ref().map(|name| format!("did you mean `{name}`?"));
-                let fetched = remote.as_ref().map(|(remote, branch)| {
-                    format!(
-                        "run `git fetch {} {}` (or add `--fetch`) if it is a branch of the remote",
-                        quoted(remote),
-                        quoted(branch)
-                    )
-                });
-                match (similar, fetched) {
-                    (Some(similar), Some(fetched)) => format!("{similar} Or {fetched}"),
-                    (Some(similar), None) => similar,
-                    (None, Some(fetched)) => format!("{fetched}, or {OTHER}"),
-                    (None, None) => OTHER.to_owned(),
-                }
-            }
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => BRANCHES.to_owned(),
+        };
+        match fetch {
+            Some(fetch) if known.ends_with('?') => format!("{known} Or {fetch}"),
+            Some(fetch) => format!("{fetch}; {known}"),
+            None => known,
         }
     }
 }
@@ -272,6 +270,7 @@ impl Error {
             Error::NotAncestor { .. } => {
                 "this is a shallow clone: `git fetch --unshallow origin` fetches the whole history"
             }
+            Error::Same { .. } => "choose an earlier good commit",
             Error::OffTheLine { .. } => {
                 "`--all-parents` also looks at the commits of merged branches"
             }

@@ -90,8 +90,11 @@ impl Repo {
         parents: Parents,
     ) -> Result<Vec<Node>, Error> {
         let (from, to) = (oid(good)?, oid(bad)?);
-        if from == to || !self.is_on(from, to)? {
-            let (good, bad) = (good.to_owned(), bad.to_owned());
+        let (good, bad) = (good.to_owned(), bad.to_owned());
+        if from == to {
+            return Err(Error::Same { good, bad });
+        }
+        if !self.is_on(from, to)? {
             return Err(Error::NotAncestor { good, bad, shallow: self.is_shallow() });
         }
         if parents == Parents::First {

@@ -103,7 +103,9 @@ fn what_does_not_lead_there_is_an_error() {
         repo.between(&good.to_string(), &bad.to_string(), parents).unwrap_err()
     };
     for parents in [Parents::First, Parents::All] {
-        for (good, bad) in [(merge, merge), (merge, line[0]), (line[3], side[1])] {
+        let same = error(merge, merge, parents);
+        assert!(matches!(same, Error::Same { .. }), "{same}");
+        for (good, bad) in [(merge, line[0]), (line[3], side[1])] {
             let error = error(good, bad, parents);
             assert!(matches!(error, Error::NotAncestor { shallow: false, .. }), "{error}");
         }
