@@ -497,6 +497,20 @@ pub struct Advice {
     pub time: Option<(f64, usize)>,
 }
 
+impl Advice {
+    /// Advice about this and about what is measured after it. What would have decided here is not
+    /// known to decide there, too; the time is that of both.
+    pub(crate) fn and(self, after: Advice) -> Advice {
+        let time = match (self.time, after.time) {
+            (Some((time, decided)), Some((other, others))) => {
+                Some((time + other, decided + others))
+            }
+            (time, other) => time.or(other),
+        };
+        Advice { open: self.open + after.open, time, ..self }
+    }
+}
+
 /// Why a verdict within the limit is unlikely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unlikely {
@@ -513,4 +527,23 @@ pub struct Unlikely {
     pub reach: Option<f64>,
     /// How many other metrics or benchmarks this applies to as well.
     pub others: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_about_both_parts_counts_what_is_undecided_in_either() {
+        let advice = |open, time| Advice {
+            open,
+            metric: None,
+            threshold: Some((0.2, open)),
+            time: Some((time, open)),
+        };
+        let both = advice(3, 60.0).and(advice(1, 20.0));
+        assert_eq!((both.open, both.threshold, both.time), (4, Some((0.2, 3)), Some((80.0, 4))));
+        let unknown = Advice { time: None, ..advice(1, 0.0) };
+        assert_eq!(advice(3, 60.0).and(unknown).time, Some((60.0, 3)));
+    }
 }

@@ -571,8 +571,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let is_proven = attempt == Attempt::Last;
         self.failed = Some(FailedTarget { target: wanted.clone(), lacks_library, is_proven });
         let call = self.call(std::slice::from_ref(wanted));
-        let [shown, again] = [Diagnostics::Rendered, Diagnostics::Json]
-            .map(|diagnostics| self.cargo(call.build_args(diagnostics), folder));
+        // Folders and linker are of no use outside of this comparison, and would hide what failed.
+        let shown = self.cargo(call.plain_args(), folder);
+        let again = self.cargo(call.build_args(Diagnostics::Json), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
         let tools = &self.context.tools;
         let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;

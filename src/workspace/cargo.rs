@@ -211,12 +211,30 @@ impl TargetCall<'_> {
         args
     }
 
-    fn args(&self, verb: &str) -> Vec<OsString> {
-        let TargetCall { kind, names, options, into, configs, linker } = self;
+    /// The arguments with which a user would build the targets in a checkout.
+    pub(crate) fn plain_args(&self) -> Vec<OsString> {
+        match self.kind {
+            TargetKind::Bench => {
+                let mut args = self.selecting("bench");
+                args.push("--no-run".into());
+                args
+            }
+            TargetKind::Bin | TargetKind::Example => self.selecting("build"),
+        }
+    }
+
+    /// What is built, without where and how.
+    fn selecting(&self, verb: &str) -> Vec<OsString> {
         let mut args = vec![OsString::from(verb)];
         // One word each, so that no name is treated as an option.
-        args.extend(names.iter().map(|name| format!("--{}={name}", kind.name()).into()));
-        args.extend(options.args(*kind));
+        args.extend(self.names.iter().map(|name| format!("--{}={name}", self.kind.name()).into()));
+        args.extend(self.options.args(self.kind));
+        args
+    }
+
+    fn args(&self, verb: &str) -> Vec<OsString> {
+        let TargetCall { into, configs, linker, .. } = self;
+        let mut args = self.selecting(verb);
         args.extend(["--target-dir".into(), into.as_os_str().to_owned()]);
         args.extend(config_args(configs));
         if !configs.is_empty() {

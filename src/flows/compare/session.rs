@@ -385,7 +385,10 @@ impl Session<'_, '_> {
             stopped_by = StoppedBy::Verdict;
         }
         let advice = match stopped_by {
-            StoppedBy::TimeLimit => experiment.advice().or(asked_again),
+            StoppedBy::TimeLimit => match (experiment.advice(), asked_again) {
+                (Some(as_built), Some(over)) => Some(as_built.and(over)),
+                (as_built, over) => as_built.or(over),
+            },
             // More time would change nothing, and there already is a notice about too few pairs.
             StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
                 experiment.advice().map(|advice| Advice { time: None, ..advice })

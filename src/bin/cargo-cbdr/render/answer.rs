@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
@@ -67,7 +68,13 @@ impl fmt::Display for Answer {
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
     const MOST: usize = 10;
     let mut answer = match outcome.verdict {
-        Some(Verdict::Regression) => regression(outcome),
+        Some(Verdict::Regression) => {
+            let mut answer = regression(outcome);
+            if is_unconfirmed(outcome) {
+                answer.details.push(format!("as built, {}", stopped(outcome)));
+            }
+            answer
+        }
         Some(Verdict::NoRegression) => no_regression(outcome),
         Some(Verdict::Inconclusive) => inconclusive(outcome),
         Some(Verdict::Identical) => identical(outcome),
@@ -142,6 +149,16 @@ fn regression(outcome: &Outcome) -> Answer {
         open => vec![format!("{open} undecided")],
     };
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), details)
+}
+
+/// Whether an interrupt left no time to measure the regressions over layouts.
+fn is_unconfirmed(outcome: &Outcome) -> bool {
+    let is_as_built =
+        |(_, metric): &Of<'_>| metric.layouts.is_none() && metric.depends_on_placement();
+    outcome.stopped_by == StoppedBy::Interrupt
+        && outcome.policy.layouts == Layouts::Auto
+        && outcome.likely_slower.is_none()
+        && deciding(outcome).iter().any(is_as_built)
 }
 
 /// The sentence if something regressed, but it is not certain what.
@@ -505,7 +522,12 @@ pub(crate) mod tests {
         let several = outcome(BAD, several);
         assert_eq!(said(&several), "2 of 3 benchmarks are slower: c +20.0% and a +10.0%");
         let open = vec![("a", time(0.1, BAD)), ("b", time(0.02, OPEN)), ("c", time(0.2, BAD))];
-        assert!(said(&outcome(BAD, open)).ends_with(": c +20.0% and a +10.0% (1 undecided)"));
+        let mut open = outcome(BAD, open);
+        assert!(said(&open).ends_with(": c +20.0% and a +10.0% (1 undecided)"));
+        // Layouts would have followed.
+        open.stopped_by = StoppedBy::Interrupt;
+        open.policy.layouts = Layouts::Auto;
+        assert!(said(&open).ends_with(" (1 undecided; as built, interrupted after 3.2s)"));
     }
 
     #[test]
