@@ -154,6 +154,8 @@ pub(crate) enum Kind {
         limit: Duration,
         /// The benchmark with the longest pairs, and how long these are.
         slowest: (String, Duration),
+        /// The version of the harness with which runs could be much shorter.
+        newer: Option<&'static str>,
     },
     #[error(
         "no verdict is possible over {number} layouts: at least {least} of each side are needed"
@@ -301,8 +303,8 @@ impl Kind {
                     "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
                 ));
             }
-            Kind::LimitTooShort { needed, benchmarks, .. } => {
-                return Some(longer_limit(*needed, *benchmarks));
+            Kind::LimitTooShort { needed, benchmarks, newer, .. } => {
+                return Some(longer_limit(*needed, *benchmarks, *newer));
             }
             Kind::TooFewLayouts { least, .. } => {
                 return Some(format!("use `--layouts {least}` or more, or `--layouts auto`"));
@@ -517,18 +519,25 @@ pub fn system_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> 
     None
 }
 
-/// A time limit with room for runs that take longer than the warm-up did.
-fn longer_limit(needed: Duration, benchmarks: usize) -> String {
+/// What to do if the minimum number of pairs takes longer than the time limit. The suggested
+/// limit has room for runs that take longer than the warm-up did.
+fn longer_limit(needed: Duration, benchmarks: usize, newer: Option<&str>) -> String {
     let wanted = (needed.as_secs_f64() * 1.25).ceil() as u64;
     let wanted =
         Duration::from_secs(if wanted < 120 { wanted } else { wanted.next_multiple_of(60) });
     let wanted = humantime::format_duration(wanted).to_string().replace(' ', "");
-    match benchmarks {
+    let hint = match benchmarks {
         1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
         _ => format!(
             "choose fewer benchmarks with `--bench` or `--filter`, or allow `--time-limit {wanted}` \
              or more"
         ),
+    };
+    match newer {
+        Some(version) => {
+            format!("{hint}; with {version} or later, a run takes milliseconds instead of seconds")
+        }
+        None => hint,
     }
 }
 
@@ -674,6 +683,7 @@ mod tests {
                 needed: time,
                 limit: time,
                 slowest: (text(), time),
+                newer: None,
             },
             Kind::TooFewLayouts { number: 1, least: 9 },
             Kind::NothingToTry(text()),
@@ -697,6 +707,20 @@ mod tests {
             Kind::RemoteName(text()),
             Kind::NoPair(time),
         ]
+    }
+
+    #[test]
+    fn a_limit_that_is_too_short_names_one_that_will_do_and_what_else_helps() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(
+            longer_limit(hour, 1, None),
+            "allow `--time-limit 1h15m`, or shorten the benchmark"
+        );
+        assert_eq!(
+            longer_limit(hour, 87, Some("criterion 0.4")),
+            "choose fewer benchmarks with `--bench` or `--filter`, or allow `--time-limit 1h15m` or \
+             more; with criterion 0.4 or later, a run takes milliseconds instead of seconds"
+        );
     }
 
     #[test]

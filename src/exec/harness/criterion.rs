@@ -90,7 +90,7 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     };
     let (warm_up, time) = match length {
         RunLength::Own => return Vec::new(),
-        _ if !harness.knows(FRACTIONS) => (SECOND, SECOND),
+        _ if takes_seconds(harness) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),
         RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),
@@ -102,6 +102,11 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     ];
     let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
     known.map(|(_, flag, value)| (flag, value)).collect()
+}
+
+/// Whether it accepts whole seconds only, as versions before 0.4 do.
+pub(super) fn takes_seconds(harness: &Harness) -> bool {
+    !harness.knows(FRACTIONS)
 }
 
 /// The argument with which only these run: Criterion's filter is a regular

@@ -248,6 +248,13 @@ impl Harness {
         words((self.dialect.definition().timed)(self, length), given)
     }
 
+    /// The first version of its library with which runs can be much shorter, if this one is
+    /// older.
+    pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
+        let is_old = self.dialect == Dialect::Criterion && criterion::takes_seconds(self);
+        (is_old && self.can_leave()).then_some("criterion 0.4")
+    }
+
     /// Whether a run can be limited to some benchmarks.
     pub(crate) fn can_leave(&self) -> bool {
         self.dialect.definition().exact.is_some_and(|word| self.knows(word))

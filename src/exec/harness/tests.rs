@@ -104,6 +104,18 @@ fn criterions_benchmarks_of_one_name_are_numbered_and_selected_together() {
 
 const PLACE: &str = "/home";
 
+#[test]
+fn an_old_criterion_has_a_version_with_shorter_runs() {
+    let version = |dialect, known: &str| {
+        Harness::new(dialect, Some(known.as_bytes())).version_with_short_runs()
+    };
+    assert_eq!(version(Dialect::Criterion, "warm-up-time"), Some("criterion 0.4"));
+    assert_eq!(version(Dialect::Criterion, "warm-up-time discard-baseline"), None);
+    // A script, of which nothing is known.
+    assert_eq!(version(Dialect::Criterion, ""), None);
+    assert_eq!(version(Dialect::Divan, ""), None);
+}
+
 /// The command of a harness that knows these words, for a run of this length.
 fn command(dialect: Dialect, known: &str, argv: &str, length: RunLength) -> Command {
     let place = OutputPaths { stdout: "/out".into(), output: PLACE.into() };

@@ -133,6 +133,11 @@ impl<'a> ComparedProgram<'a> {
         self.sides.head.harness.dialect
     }
 
+    /// The version of the harness with which its runs could be much shorter.
+    pub(super) fn version_with_short_runs(&self) -> Option<&'static str> {
+        self.sides.head.harness.version_with_short_runs()
+    }
+
     /// The harnesses of both sides.
     pub(super) fn dialects(&self) -> Pair<Dialect> {
         self.sides.as_ref().map(|side| side.harness.dialect)

@@ -308,7 +308,8 @@ impl Session<'_, '_> {
         if needed > limit {
             let benchmarks = plan.benchmarks.iter().filter(|one| !one.gates.is_empty()).count();
             let slowest = plan.slowest();
-            let error = Kind::LimitTooShort { least, benchmarks, needed, limit, slowest };
+            let newer = self.programs.iter().find_map(ComparedProgram::version_with_short_runs);
+            let error = Kind::LimitTooShort { least, benchmarks, needed, limit, slowest, newer };
             return Err(error.into());
         }
         Ok(())
