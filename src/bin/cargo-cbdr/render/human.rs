@@ -220,6 +220,9 @@ fn difference(metric: &MetricResult) -> String {
 /// remarks.
 const AROUND: usize = 10;
 
+/// What is said of a benchmark of which no metric gates.
+const UNGATED: &str = "does not gate";
+
 /// The number of changed or undecided rows for which there always is room.
 const LEAST: usize = 5;
 
@@ -275,7 +278,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
     }
     if let Some(left_out) = left_out {
-        fold::print(out, &format!("  {left_out} (listed with --verbose)"), CONTINUED)?;
+        fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
     }
     if let Some(apart) = apart {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
@@ -286,9 +289,10 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// The rows for which there is room, and what the others are: `and 24 no regression`. The answer
-/// above the table should stay on the screen, so if there are too many rows, those that passed
-/// leave, then those that became better, then the undecided ones. Regressions never do.
+/// The rows for which there is room, and what the others are: `not shown: 24 without a
+/// regression`. The answer above the table should stay on the screen, so if there are too many
+/// rows, those that passed leave, then those that became better, then the undecided ones.
+/// Regressions never do.
 fn fitting(
     rows: Vec<OverviewRow<'_>>,
     room: Option<usize>,
@@ -305,14 +309,18 @@ fn fitting(
     let mut counts: Vec<(String, u64)> = Vec::new();
     for row in others.into_iter().chain(plain) {
         let ([.., word], _) = overview_cells(row);
-        let word = if word.is_empty() { "does not gate".to_owned() } else { word };
+        let word = match word.as_str() {
+            "" | UNGATED => "not gating".to_owned(),
+            "no regression" => "without a regression".to_owned(),
+            _ => word,
+        };
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, number)) => *number += 1,
             None => counts.push((word, 1)),
         }
     }
     let counts = counts.into_iter().map(|(word, number)| format!("{number} {word}"));
-    (rows, Some(format!("and {}", text::list(counts))))
+    (rows, Some(format!("not shown: {}", text::list(counts))))
 }
 
 /// The rows of a benchmark: at least one.
@@ -329,7 +337,7 @@ fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 11], Option
         let status = match benchmark.status {
             Status::New | Status::Removed | Status::Unaffected => benchmark.status.to_string(),
             Status::Compared if benchmark.pairs == 0 => "not measured".to_owned(),
-            Status::Compared => "does not gate".to_owned(),
+            Status::Compared => UNGATED.to_owned(),
         };
         let [a, b, c, d, e, f, g, h, i] = std::array::from_fn(|_| dash());
         return ([name, a, b, c, d, e, f, g, h, i, status], None);
@@ -375,11 +383,14 @@ mod tests {
         let complete = ("slow worse a b c d e fast f g".to_owned(), String::new());
         assert_eq!(names(None), complete);
         assert_eq!(names(Some(10)), complete);
-        let passed = ("slow worse a b c d e fast".to_owned(), "and 2 no regression".to_owned());
+        let passed = (
+            "slow worse a b c d e fast".to_owned(),
+            "not shown: 2 without a regression".to_owned(),
+        );
         assert_eq!(names(Some(9)), passed);
-        assert_eq!(names(Some(7)).1, "and 1 faster and 2 no regression");
+        assert_eq!(names(Some(7)).1, "not shown: 1 faster and 2 without a regression");
         let least = names(Some(1));
         assert_eq!(least.0, "slow worse a b c");
-        assert_eq!(least.1, "and 2 inconclusive, 1 faster and 2 no regression");
+        assert_eq!(least.1, "not shown: 2 inconclusive, 1 faster and 2 without a regression");
     }
 }
