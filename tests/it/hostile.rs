@@ -414,6 +414,7 @@ fn an_error_about_a_hostile_name_says_nothing_of_theirs() {
 #[test]
 fn a_hint_is_a_command_that_may_be_pasted() {
     let repo = Repo::new("steady");
+    repo.git(&["remote", "add", "origin", "/nowhere"]);
     for name in ["x$(touch pwned)", "x;touch pwned", "x`touch pwned`", "x'y", "x\"y", "x&y|z>w"] {
         for call in
             [repo.cbdr("compare").args([name]), repo.cbdr("compare").env("GITHUB_BASE_REF", name)]
