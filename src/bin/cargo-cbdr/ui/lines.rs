@@ -57,12 +57,14 @@ pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Stri
     lines.iter().map(|line| cut(line, width)).collect()
 }
 
-/// Puts the verdicts over layouts, which count, into a comparison as built.
+/// Puts the verdicts over layouts, which count, into a comparison as built. What passed as built
+/// is not asked again.
 pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
     as_built.elapsed = over.elapsed;
     for again in &over.benchmarks {
         let same = as_built.benchmarks.iter_mut().filter(|one| one.name == again.name);
-        for metric in same.flat_map(|one| &mut one.metrics).filter(|metric| metric.gates) {
+        let metrics = same.flat_map(|one| &mut one.metrics).filter(|metric| metric.gates);
+        for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
             if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
                 metric.verdict = again.verdict;
             }
@@ -578,7 +580,11 @@ mod tests {
     #[test]
     fn the_last_state_has_the_verdicts_over_layouts() {
         let mut as_built = snapshot(Some(-0.03), 0.004, Some(0.03));
+        let mut passed = as_built.benchmarks[0].metrics[0].clone();
+        passed.name = "max_rss".to_owned();
+        as_built.benchmarks[0].metrics.push(passed);
         let mut over = as_built.clone();
+        as_built.benchmarks[0].metrics[1].verdict = Some(Verdict::NoRegression);
         over.elapsed = 5.0;
         over.benchmarks[0].metrics[0].verdict = Some(Verdict::Regression);
         over.benchmarks[0].metrics[0].summary.change = Some(0.5);
@@ -586,6 +592,8 @@ mod tests {
         let metric = &as_built.benchmarks[0].metrics[0];
         assert_eq!(metric.verdict, Some(Verdict::Regression));
         assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.004), 5.0));
+        // This one was not asked again.
+        assert_eq!(as_built.benchmarks[0].metrics[1].verdict, Some(Verdict::NoRegression));
     }
 
     #[test]
