@@ -148,7 +148,7 @@ impl Session<'_, '_> {
             &mut experiment,
             &clock,
             &mut |turn, _| runs.measure(turn),
-            &mut |event| on_event(event),
+            *on_event,
             &mut |_, _| {},
         );
         results.ended = clock();

@@ -120,11 +120,11 @@ pub(super) fn kinds(benchmark: &BenchmarkResult) -> String {
 pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
     let all = words::worst_first(outcome);
     let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
+    let any_gates = !gates.is_empty();
     let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
     let scale = ChangeScale::of(&results);
-    let any_gates = outcome.gates().next().is_some();
     let is_shown = |(benchmark, metric): &(&BenchmarkResult, &MetricResult)| {
-        !any_gates || metric.gates || benchmark.shown.contains(&metric.name)
+        !any_gates || words::is_requested(benchmark, metric)
     };
     let (shown, folded): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_shown);
     let is_long = shown.len() > MANY;
@@ -186,7 +186,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                 }
                 p.key {
                     span.swatch.interval {} "interval and estimate  "
-                    @if outcome.gates().next().is_some() { span.swatch.limit {} "threshold  " }
+                    @if any_gates { span.swatch.limit {} "threshold  " }
                     span.swatch.zero {} "no change  "
                     "◂ ▸ beyond the scale"
                 }

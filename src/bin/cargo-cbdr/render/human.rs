@@ -120,7 +120,7 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
 /// Whether a metric is shown in the tables: if it gates or was requested, or with
 /// `--verbose`.
 fn is_shown(benchmark: &BenchmarkResult, metric: &MetricResult) -> bool {
-    metric.gates || benchmark.shown.contains(&metric.name) || verbosity().is_verbose
+    words::is_requested(benchmark, metric) || verbosity().is_verbose
 }
 
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with

@@ -247,6 +247,11 @@ pub(crate) fn apart<'a>(
     })
 }
 
+/// Whether a metric gates, or the user asked to show it.
+pub(crate) fn is_requested(benchmark: &BenchmarkResult, metric: &MetricResult) -> bool {
+    metric.gates || benchmark.shown.contains(&metric.name)
+}
+
 /// How many layouts there were, and the change over them with its interval: `over 14 layouts`,
 /// `+2.10% [+2.02%, +3.40%]`.
 pub(crate) fn over_layouts(result: &MetricResult) -> Option<(String, String)> {
