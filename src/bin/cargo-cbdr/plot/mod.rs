@@ -11,7 +11,7 @@ use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::samples::Recording;
 
 use crate::render::escape::line;
-use crate::ui::text;
+use crate::ui::{text, width};
 use axis::Axis;
 use bins::Bins;
 
@@ -126,7 +126,7 @@ fn beside(texts: impl Iterator<Item = (usize, String)>, columns: usize) -> Strin
     let mut gap = 0;
     for (label, text) in texts {
         row += &" ".repeat(gap);
-        gap = columns + 1 - text.chars().count();
+        gap = columns + 1 - width::columns(&text);
         if !text.is_empty() {
             let style = COLOURS[label % COLOURS.len()].on_default();
             row += &format!("{style}{text}{style:#}");
@@ -144,10 +144,10 @@ fn bar(share: f64, columns: usize) -> String {
 
 /// A text, without its end if it is too long.
 fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
+    if width::columns(text) <= columns {
         return text.to_owned();
     }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    format!("{}…", width::beginning(text, columns.saturating_sub(1)))
 }
 
 #[cfg(test)]

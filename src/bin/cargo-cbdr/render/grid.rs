@@ -7,6 +7,7 @@ use anstyle::Style;
 use super::escape::line;
 use crate::ui::fold::output_width;
 use crate::ui::shorten::{distinct_width, shortened};
+use crate::ui::width;
 
 /// A column that may be left out.
 pub(crate) struct Column<'a> {
@@ -99,7 +100,7 @@ fn print_within<const N: usize>(
             rows.iter_mut().skip(1).map(|(row, _)| &mut row[at]).collect();
         align(cells);
     }
-    let width = |at: usize| rows.iter().map(|(row, _)| row[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().map(|(row, _)| width::columns(&row[at])).max().unwrap_or(0);
     let widths =
         fitted(columns, std::array::from_fn(width), most, || distinct_width(&names(&rows), SHORT));
     if let Some(width) = widths[0] {
@@ -113,9 +114,10 @@ fn print_within<const N: usize>(
         for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
             let Some(width) = width else { continue };
             line += &match column.is_text {
-                true => format!("{cell:<width$}  "),
-                false => format!("{cell:>width$}  "),
+                true => width::padded(cell, width),
+                false => width::right_aligned(cell, width),
             };
+            line += "  ";
         }
         match style {
             Some(style) => writeln!(out, "{style}{}{style:#}", line.trim_end())?,

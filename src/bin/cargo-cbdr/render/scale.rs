@@ -3,6 +3,7 @@
 use cargo_cbdr::model::outcome::MetricResult;
 
 use crate::ui::text::percent;
+use crate::ui::width;
 
 /// The width of the scale, columns.
 const WIDTH: usize = 41;
@@ -105,12 +106,14 @@ pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
         return Vec::new();
     }
     let scale = ChangeScale::of(&shown.iter().map(|(_, result)| *result).collect::<Vec<_>>());
-    let width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = shown.iter().map(|(name, _)| width::columns(name)).max().unwrap_or(0);
     let (from, to) = (percent(scale.from), percent(scale.to));
     let gap = WIDTH.saturating_sub(from.chars().count() + to.chars().count());
     let mut lines = vec![format!("{:width$}  {from}{:gap$}{to}", "", "")];
     lines.extend(
-        shown.iter().map(|(name, result)| format!("{name:width$}  {}", scale.line(result))),
+        shown.iter().map(|(name, result)| {
+            format!("{}  {}", width::padded(name, width), scale.line(result))
+        }),
     );
     let signs = "0 no change   ├─●─┤ interval and estimate   ┃ threshold";
     lines.push(format!("{:width$}  {signs}", ""));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::lines::plain;
+use super::width::columns;
 
 /// With less room than this after the indent, wrapping is left to the terminal.
 const LEAST: usize = 20;
@@ -52,11 +52,6 @@ pub(crate) fn folded(line: &str, width: Option<usize>, indent: usize) -> String 
         column += length;
     }
     folded
-}
-
-/// The width of a text, columns.
-fn columns(text: &str) -> usize {
-    plain(text).chars().count()
 }
 
 #[cfg(test)]

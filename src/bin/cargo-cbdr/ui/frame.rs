@@ -1,6 +1,6 @@
 //! Lines at the end of a terminal that are redrawn: what to write for that.
 
-use super::lines::plain;
+use super::width;
 
 /// Terminals that support it show everything up to [`END`] at once. The cursor is hidden until
 /// then; it never stays hidden, however the program ends.
@@ -44,7 +44,7 @@ impl Frame {
     /// Moves the cursor to the first line. A terminal that has become narrower has
     /// wrapped what was drawn, which then has to be cleared, too.
     fn up(&self, columns: usize) -> String {
-        let rows = |line: &String| plain(line).chars().count().div_ceil(columns.max(1)).max(1);
+        let rows = |line: &String| width::columns(line).div_ceil(columns.max(1)).max(1);
         let rows: usize = self.lines.iter().map(rows).sum();
         match rows {
             0 => String::new(),

@@ -6,6 +6,7 @@ use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Summary, Verdict};
 
 use super::shorten::shortened;
+use super::width::{self, beginning, plain};
 use super::{text, verdict_style};
 
 const DIM: Style = Style::new().dimmed();
@@ -19,42 +20,136 @@ const MANY: usize = 12;
 /// The maximum width of a scale, columns.
 const WIDEST: usize = 60;
 
+/// The minimum and maximum width of the bar of a gauge, columns.
+const BAR: (usize, usize) = (6, 20);
+
+/// What is drawn on a terminal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct View {
+    pub(super) lines: Vec<String>,
+    /// It is below the lines.
+    pub(super) gauge: Option<Gauge>,
+}
+
+impl View {
+    /// A view of these lines alone.
+    pub(super) fn of(lines: Vec<String>) -> Self {
+        View { lines, gauge: None }
+    }
+}
+
+/// A bar that fills up, between two texts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Gauge {
+    pub(super) before: String,
+    pub(super) done: u64,
+    pub(super) of: u64,
+    pub(super) after: String,
+}
+
+impl Gauge {
+    /// The width of the bar on a terminal of `width` columns; `None` if there is no room for it.
+    pub(super) fn bar(&self, width: usize) -> Option<usize> {
+        // Two blanks before, one between the parts, one column left free.
+        let parts = [&self.before, &self.after];
+        let taken: usize = parts.iter().map(|part| width::columns(part) + 1).sum();
+        let room = width.saturating_sub(2 + taken + 1).min(BAR.1);
+        (room >= BAR.0).then_some(room)
+    }
+}
+
 type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
 /// The lines for a terminal of `width` columns and `height` rows: one for each gating
 /// metric, or for the undecided ones if there are too many, all on the same scale; then one
 /// for all together.
-pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
+pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> View {
     // Room for the `^C` that a terminal shows after the last line.
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
+    let gauge = Some(gauge(snapshot, &gating, width));
+    let lines = match gating.as_slice() {
+        [only] => vec![line_of_one(snapshot, *only, "", width)],
+        _ => lines_of_many(snapshot, &gating, width, height),
+    };
+    View { lines, gauge }
+}
+
+/// The last state of a comparison: the same without a bar.
+pub(super) fn last(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
+    let width = width.saturating_sub(2);
+    let gating = gating(snapshot);
     if let [only] = gating.as_slice() {
-        return vec![live_line(snapshot, *only, width)];
+        return vec![line_of_one(snapshot, *only, &tail(snapshot, *only), width)];
     }
+    let mut lines = lines_of_many(snapshot, &gating, width, height);
+    let count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
+    lines.push(cut(&count, width));
+    lines
+}
+
+/// The lines of several metrics, all on the same scale.
+fn lines_of_many(
+    snapshot: &Snapshot,
+    gating: &[GatingMetric<'_>],
+    width: usize,
+    height: usize,
+) -> Vec<String> {
     // A line for all, and one for the cursor.
     let room = MANY.min(height.saturating_sub(2)).max(1);
-    let shown = shown(&gating, room);
+    let shown = shown(gating, room);
     // The scale is that of the undecided metrics, since the others may be far off.
     let any_open = shown.iter().any(|(_, metric)| is_open(metric));
     let watched = shown.iter().filter(|(_, metric)| !any_open || is_open(metric));
     let reach = rounded_up(watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max));
     let names: Vec<String> =
         shown.iter().map(|shown| text::line(&name(snapshot, *shown))).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let longest = names.iter().map(|name| width::columns(name)).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let names = shortened(&names.iter().map(String::as_str).collect::<Vec<_>>(), columns.name);
     let mut lines: Vec<String> =
         names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
-    let mut count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
-    let scale = format!("; scale: threshold ±{}%", text::rounded(100.0 * reach));
-    if !shown.is_empty()
-        && columns.scale > 0
-        && count.chars().count() + scale.chars().count() < width
-    {
-        count += &scale;
+    if let (Some(last), true) = (lines.last_mut(), columns.scale > 0) {
+        let scale = format!("  scale: threshold ±{}%", text::rounded(100.0 * reach));
+        if width::columns(last) + width::columns(&scale) < width {
+            *last += &format!("{DIM}{scale}{DIM:#}");
+        }
     }
-    lines.push(count);
     lines.iter().map(|line| cut(line, width)).collect()
+}
+
+/// The pairs towards the least number for a verdict, and then the time towards the end.
+fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gauge {
+    let least = snapshot.least_pairs;
+    let pairs = |benchmark: &BenchmarkResult| benchmark.pairs.min(least);
+    let done: u64 = gating.iter().map(|(benchmark, _)| pairs(benchmark)).sum();
+    let of = least * gating.len() as u64;
+    let (done, of) = match done < of {
+        true => (done, of),
+        false => {
+            let end = match snapshot.remaining {
+                Some(left) => snapshot.limit.min(snapshot.elapsed + left),
+                None => snapshot.limit,
+            };
+            ((1000.0 * snapshot.elapsed) as u64, (1000.0 * end) as u64)
+        }
+    };
+    let before = match gating {
+        [_] => vec![pairs_so_far(snapshot, gating)],
+        _ => vec![
+            format!("{}; {}", verdicts(gating), pairs_so_far(snapshot, gating)),
+            verdicts(gating),
+        ],
+    };
+    let (spent, left) = (spent(snapshot), left(snapshot));
+    let last = if left.is_empty() { spent.clone() } else { left[2..].to_owned() };
+    let texts = before.iter().flat_map(|before| {
+        [format!("{spent}{left}"), last.clone()].map(|after| (before.clone(), after))
+    });
+    let gauge = |(before, after): (String, String)| Gauge { before, done, of, after };
+    let (mut all, shortest) = (texts.map(gauge), before.last().cloned().unwrap_or_default());
+    let fits = |gauge: &Gauge| gauge.bar(width).is_some();
+    all.find(fits).unwrap_or_else(|| gauge((cut(&shortest, width.saturating_sub(3)), String::new())))
 }
 
 /// Puts the verdicts over layouts, which count, into a comparison as built. What passed as built
@@ -98,18 +193,12 @@ pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     gating.iter().map(|metric| log_line(snapshot, *metric)).collect()
 }
 
-/// A line without its colours.
-pub(super) fn plain(line: &str) -> String {
-    anstream::adapter::strip_str(line).to_string()
-}
-
 /// A line that would be too long loses its end, and its colours with it.
 fn cut(line: &str, width: usize) -> String {
-    let plain = plain(line);
-    if plain.chars().count() < width.max(1) {
-        return line.to_owned();
+    match width::columns(line) < width.max(1) {
+        true => line.to_owned(),
+        false => beginning(&plain(line), width.saturating_sub(1)).to_owned(),
     }
-    plain.chars().take(width.saturating_sub(1)).collect()
 }
 
 /// The widths of the parts of a line.
@@ -157,8 +246,8 @@ impl Columns {
             _ => Style::new(),
         };
         let mut line = format!(
-            "  {name_style}{name:<0$}{name_style:#} {style}{1:>CHANGE$}{style:#}",
-            self.name,
+            "  {name_style}{}{name_style:#} {style}{:>CHANGE$}{style:#}",
+            width::padded(name, self.name),
             change(metric)
         );
         if self.interval > 0 {
@@ -228,12 +317,18 @@ fn is_bounded(metric: &MetricResult) -> bool {
 
 /// The number of metrics with each verdict.
 fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
-    let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    let pairs = match pairs < snapshot.least_pairs {
-        true => format!("{pairs} of at least {} pairs", snapshot.least_pairs),
-        false => format!("up to {}", text::count(pairs, "pair")),
-    };
+    let pairs = pairs_so_far(snapshot, gating);
     format!("{}; {}{}; {pairs}", verdicts(gating), spent(snapshot), left(snapshot))
+}
+
+/// `12 of at least 14 pairs`, or later `up to 30 pairs`.
+fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
+    let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
+    match (pairs < snapshot.least_pairs, gating.len()) {
+        (true, _) => format!("{pairs} of at least {} pairs", snapshot.least_pairs),
+        (false, 1) => text::count(pairs, "pair"),
+        (false, _) => format!("up to {}", text::count(pairs, "pair")),
+    }
 }
 
 /// The same in at most `width` columns, without what matters least.
@@ -245,7 +340,7 @@ fn count_within(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) 
         format!("{verdicts}; {spent}{left}"),
         format!("{verdicts}; {last}"),
     ];
-    shorter.into_iter().find(|line| line.chars().count() <= width).unwrap_or(verdicts)
+    shorter.into_iter().find(|line| width::columns(line) <= width).unwrap_or(verdicts)
 }
 
 /// `1 regression, 7 no regression, 4 undecided`.
@@ -328,28 +423,32 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
 }
 
 /// The line of the only metric, no longer than the terminal is wide.
-fn live_line(snapshot: &Snapshot, gating: GatingMetric<'_>, width: usize) -> String {
+fn line_of_one(
+    snapshot: &Snapshot,
+    gating: GatingMetric<'_>,
+    tail: &str,
+    width: usize,
+) -> String {
     let metric = gating.1;
     let name = text::line(&name(snapshot, gating));
     let change = change(metric);
-    let tail = tail(snapshot, gating);
     let interval = bounds(metric);
     // Two blanks before, one between the parts, none at the right edge.
-    let taken = |parts: &[&str]| parts.iter().map(|part| part.chars().count() + 1).sum::<usize>();
+    let taken = |parts: &[&str]| parts.iter().map(|part| width::columns(part) + 1).sum::<usize>();
     let style = style(metric);
     let reach = rounded_up(farthest(metric));
-    let room = width.saturating_sub(taken(&[&name, &change, &interval, &tail]) + 4);
+    let room = width.saturating_sub(taken(&[&name, &change, &interval, tail]) + 4);
     if room >= 10 {
         let scale = scale(metric, room.min(WIDEST), reach);
         return format!("  {name} {style}{change}{style:#} {interval} {scale} {tail}");
     }
-    let room = width.saturating_sub(taken(&[&name, &change, &tail]) + 4);
+    let room = width.saturating_sub(taken(&[&name, &change, tail]) + 4);
     if room >= 8 {
         let scale = scale(metric, room, reach);
         return format!("  {name} {style}{change}{style:#} {scale} {tail}");
     }
     let line = format!("  {name} {change} {interval} {tail}");
-    line.chars().take(width.saturating_sub(1)).collect()
+    beginning(&line, width.saturating_sub(1)).to_owned()
 }
 
 /// The interval on a scale of `width` columns that has the threshold in its middle and
@@ -439,7 +538,8 @@ mod tests {
     }
 
     fn drawn(snapshot: &Snapshot, width: usize) -> String {
-        plain(&live_line(snapshot, gating(snapshot)[0], width))
+        let only = gating(snapshot)[0];
+        plain(&line_of_one(snapshot, only, &tail(snapshot, only), width))
     }
 
     #[test]
@@ -451,7 +551,7 @@ mod tests {
         ] {
             for width in 1..200 {
                 let line = drawn(&snapshot, width);
-                assert!(line.chars().count() < width.max(1), "{width}: {line}");
+                assert!(width::columns(&line) < width.max(1), "{width}: {line}");
             }
         }
     }
@@ -520,19 +620,19 @@ mod tests {
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
         many.benchmarks[3].metrics[0].summary.upper = Some(0.2);
         for width in 1..200 {
-            for line in live(&many, width, 24) {
-                let length = plain(&line).chars().count();
+            for line in last(&many, width, 24).into_iter().chain(live(&many, width, 24).lines) {
+                let length = width::columns(&line);
                 assert!(length < width.max(1) || length == 0, "{width}: {line}");
             }
         }
         for width in [40, 60, 80, 120] {
-            let lines = live(&many, width, 24);
+            let lines = live(&many, width, 24).lines;
             let marks: Vec<Option<usize>> =
                 lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '│')).collect();
             assert!(marks[0].is_some() && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
         }
         // On a low one, what is open is drawn, as far as it goes.
-        assert_eq!(live(&many, 80, 5).len(), 4);
+        assert_eq!(last(&many, 80, 5).len(), 4);
     }
 
     #[test]
@@ -601,8 +701,36 @@ mod tests {
         let mut many = snapshot(None, 0.3, None);
         many.benchmarks = vec![many.benchmarks[0].clone(); 30];
         (many.least_pairs, many.remaining) = (14, None);
-        let lines = live(&many, 80, 24);
-        assert_eq!(lines, ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
+        let view = live(&many, 80, 24);
+        assert_eq!(view.lines, [""; 0]);
+        let gauge = view.gauge.unwrap();
+        assert_eq!(gauge.before, "30 undecided; 12 of at least 14 pairs");
+        assert_eq!((gauge.done, gauge.of, gauge.after.as_str()), (360, 420, "3.2s/5m"));
+        assert_eq!(last(&many, 80, 24), ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
+        // Then the time to the forecast end.
+        for benchmark in &mut many.benchmarks {
+            benchmark.pairs = 14;
+        }
+        many.remaining = Some(8.0);
+        let gauge = live(&many, 80, 24).gauge.unwrap();
+        assert_eq!((gauge.done, gauge.of), (3200, 11_200));
+        assert_eq!(gauge.before, "30 undecided; up to 14 pairs");
+        assert_eq!(gauge.after, "3.2s/5m, ~8s left");
+    }
+
+    #[test]
+    fn a_gauge_fits_any_terminal() {
+        for count in [1, 5] {
+            let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
+            many.benchmarks = vec![many.benchmarks[0].clone(); count];
+            for terminal in 1..200 {
+                let gauge = live(&many, terminal, 24).gauge.unwrap();
+                let parts = width::columns(&gauge.before) + width::columns(&gauge.after) + 5;
+                let bar = gauge.bar(terminal.saturating_sub(2)).unwrap_or(0);
+                assert!(bar == 0 || parts + bar <= terminal, "{terminal}: {gauge:?}");
+                assert!(bar > 0 || gauge.after.is_empty(), "{terminal}: {gauge:?}");
+            }
+        }
     }
 
     #[test]
@@ -621,7 +749,7 @@ mod tests {
         many.benchmarks = vec![many.benchmarks[0].clone(); 3];
         many.benchmarks[2].name = "slow".to_owned();
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
-        let lines = live(&many, 100, 24);
+        let lines = live(&many, 100, 24).lines;
         let red = verdict_style(Verdict::Regression);
         assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }

@@ -1,15 +1,19 @@
-//! The live lines, drawn between runs only. In a log, a permanent line every few seconds.
+//! The live lines, drawn between runs only: there is no ticker. In a log, a permanent line every
+//! few seconds.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use cargo_cbdr::engine::experiment::{Progress, Snapshot};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::fold::{error_width, folded};
 use super::frame::Frame;
-use super::lines::{self, FEW, LogLine, plain};
+use super::lines::{self, FEW, Gauge, LogLine, View};
 use super::status_line;
 use super::verbosity::Verbosity;
+use super::width::{beginning, columns, plain};
 use crate::cli::ProgressForm;
 
 /// The maximum number of draws per second.
@@ -89,10 +93,18 @@ impl LiveLines {
         let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 
-    /// Shows a step before sampling: as a live line, or as the line of a log if it is due.
-    pub(crate) fn step(&mut self, live: &str, log: &str) {
+    /// Shows a step before sampling: as a live line, with a bar if it is one of a known number, or
+    /// as the line of a log if it is due.
+    pub(crate) fn step(&mut self, live: &str, of: Option<(usize, usize)>, log: &str) {
         match self {
-            LiveLines::Terminal(terminal) => terminal.show(vec![format!("  {live}")]),
+            LiveLines::Terminal(terminal) => terminal.show(match of {
+                None => View::of(vec![format!("  {live}")]),
+                Some((number, of)) => {
+                    let (before, after) = (live.to_owned(), format!("{number} of {of}"));
+                    let gauge = Gauge { before, done: number as u64, of: of as u64, after };
+                    View { lines: Vec::new(), gauge: Some(gauge) }
+                }
+            }),
             LiveLines::Log { steps, .. } => {
                 if steps.is_due(Instant::now()) {
                     let _ = writeln!(anstream::stderr().lock(), "{log}");
@@ -145,28 +157,32 @@ impl LiveLines {
     /// Replaces the previous lines by others, on a terminal.
     pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {
-            terminal.show(lines);
+            terminal.show(View::of(lines));
         }
     }
 
     /// Removes the live lines. With `keeps_last`, those of a comparison stay as its summary.
     pub(crate) fn end(&mut self, keeps_last: bool) {
         let LiveLines::Terminal(terminal) = self else { return };
-        terminal.show(Vec::new());
+        terminal.show(View::default());
         if let Some(mut snapshot) = terminal.last.take().filter(|_| keeps_last) {
             // There is nothing left to wait for.
             snapshot.remaining = None;
             snapshot.is_unlikely = false;
             let (width, height) = terminal_size();
-            for line in lines::live(&snapshot, width, height) {
+            for line in lines::last(&snapshot, width, height) {
                 let _ = writeln!(anstream::stderr().lock(), "{line}");
             }
         }
     }
 }
 
-/// The live lines of a terminal.
+/// The live lines of a terminal. indicatif composes them, and a [`Frame`] replaces what is on the
+/// screen by them in one write.
 pub(crate) struct Terminal {
+    composed: Composed,
+    lines: ProgressBar,
+    gauge: ProgressBar,
     frame: Frame,
     has_colour: bool,
     draws: RateLimit,
@@ -176,8 +192,14 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
-        let choice = anstream::AutoStream::choice(&std::io::stderr());
+        let choice = anstream::AutoStream::choice(&io::stderr());
+        let composed = Composed::default();
+        let target = ProgressDrawTarget::term_like(Box::new(composed.clone()));
+        let bars = MultiProgress::with_draw_target(target);
         Terminal {
+            composed,
+            lines: bars.add(ProgressBar::new(0).with_style(style("{msg}"))),
+            gauge: bars.add(ProgressBar::new(0).with_style(style(""))),
             frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
             draws: RateLimit::default(),
@@ -190,15 +212,29 @@ impl Terminal {
         self.show(lines::live(snapshot, width, height));
     }
 
-    fn show(&mut self, lines: Vec<String>) {
+    fn show(&mut self, View { lines, gauge }: View) {
         let size = terminal_size();
-        let fits = |line: &String| plain(line).chars().count() < size.0;
-        let cut = |line: String| match fits(&line) {
-            true => line,
-            false => plain(&line).chars().take(size.0.saturating_sub(1)).collect(),
+        let cut = |line: &String| match columns(line) < size.0 {
+            true => self.coloured(line.to_owned()),
+            false => beginning(&plain(line), size.0.saturating_sub(1)).to_owned(),
         };
-        let lines = lines.into_iter().map(|line| self.coloured(cut(line))).collect();
-        write(&self.frame.shown(lines, size));
+        let lines: Vec<String> = lines.iter().map(cut).collect();
+        self.lines.set_message(lines.join("\n"));
+        match gauge {
+            None => self.gauge.set_style(style("")),
+            Some(gauge) => {
+                self.gauge.set_style(match gauge.bar(size.0.saturating_sub(2)) {
+                    Some(width) => style(&format!("  {{prefix}} {{bar:{width}}} {{msg}}")),
+                    None => style("  {prefix} {msg}"),
+                });
+                self.gauge.set_length(gauge.of);
+                self.gauge.set_position(gauge.done);
+                self.gauge.set_prefix(gauge.before);
+                self.gauge.set_message(gauge.after);
+            }
+        }
+        self.gauge.tick();
+        write(&self.frame.shown(self.composed.lines(), size));
     }
 
     fn print(&mut self, line: &str) {
@@ -212,9 +248,85 @@ impl Terminal {
     }
 }
 
+/// The lines that indicatif composed last, by writing them as to a terminal. Its movements of the
+/// cursor are left to [`Frame`], which also knows what a narrower terminal has wrapped.
+#[derive(Clone, Debug, Default)]
+struct Composed(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    /// Each line, and the blanks after it, until they are flushed.
+    open: Vec<String>,
+    flushed: Vec<String>,
+}
+
+impl Composed {
+    fn lines(&self) -> Vec<String> {
+        self.with(|written| {
+            let lines = written.flushed.iter().step_by(2).map(|line| line.trim_end().to_owned());
+            lines.filter(|line| !line.is_empty()).collect()
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Written) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl TermLike for Composed {
+    fn width(&self) -> u16 {
+        u16::try_from(terminal_size().0).unwrap_or(u16::MAX).max(2)
+    }
+
+    fn height(&self) -> u16 {
+        u16::try_from(terminal_size().1).unwrap_or(u16::MAX)
+    }
+
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, line: &str) -> io::Result<()> {
+        self.with(|written| written.open.extend([line.to_owned(), String::new()]));
+        Ok(())
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.with(|written| written.open.push(text.to_owned()));
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.with(|written| written.flushed = std::mem::take(&mut written.open));
+        Ok(())
+    }
+}
+
+/// A style of this template, all of which are constants but for the width of a bar.
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█░")
+}
+
 /// Writes everything at once, so that a terminal does not show half of it.
 fn write(text: &str) {
-    let mut err = std::io::stderr().lock();
+    let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
@@ -254,7 +366,7 @@ impl RateLimit {
 
 /// The columns and rows of the terminal, or default numbers.
 fn terminal_size() -> (usize, usize) {
-    let size = terminal_size::terminal_size_of(std::io::stderr());
+    let size = terminal_size::terminal_size_of(io::stderr());
     size.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 

@@ -10,6 +10,7 @@ mod sanitize;
 pub(crate) mod shorten;
 pub(crate) mod text;
 pub(crate) mod verbosity;
+pub(crate) mod width;
 
 use std::error::Error as StdError;
 use std::io::Write;
@@ -153,7 +154,7 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
     let text = text::clean(text);
     let mut lines = text.split('\n');
     let first = format!("{start}{}", lines.next().unwrap_or_default());
-    let indent = lines::plain(start).chars().count();
+    let indent = width::columns(start);
     let _ = writeln!(err, "{}", folded(&first, error_width(), indent));
     for line in lines {
         let _ = writeln!(err, "{}", folded(&format!("  {line}"), error_width(), 4));
@@ -200,9 +201,9 @@ impl Ui {
 
     /// Shows a step before sampling: on a terminal as a live line; in a log as a status line,
     /// if there was none for some time.
-    fn step(&mut self, line: &str, verb: &str, thing: &str) {
+    fn step(&mut self, line: &str, of: Option<(usize, usize)>, verb: &str, thing: &str) {
         if !self.verbosity.is_quiet {
-            self.live.step(line, &status_line(verb, thing));
+            self.live.step(line, of, &status_line(verb, thing));
         }
     }
 
@@ -280,11 +281,12 @@ impl Ui {
             }
             Event::WarmUpRun { side, place, previous_seconds } => {
                 let run = text::warm_up_run(*side, *place, *previous_seconds);
-                self.step(&run, "Warming up", &run);
+                self.step(&run, None, "Warming up", &run);
             }
             Event::Watching { program, place } => {
                 let what = text::watching(program, *place);
-                self.step(&format!("checking {what}"), "Checking", &what);
+                let live = text::watching(program, None);
+                self.step(&format!("checking {live}"), *place, "Checking", &what);
             }
             Event::Explaining { benchmark, evidence } => match evidence {
                 Evidence::Instructions => {
@@ -296,7 +298,7 @@ impl Ui {
             },
             Event::TryingLengths { group, groups } => {
                 let what = format!("run lengths: {group} of {groups}");
-                self.step(&format!("trying {what}"), "Trying", &what);
+                self.step("trying run lengths", Some((*group, *groups)), "Trying", &what);
             }
             Event::Sampling(plan) => {
                 self.live.end(false);

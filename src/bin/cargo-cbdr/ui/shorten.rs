@@ -2,19 +2,49 @@
 
 use std::collections::BTreeMap;
 
-/// Names of at most `most` characters each. What is too long loses its middle, or another part
+use super::width::columns;
+
+/// The second column of a wide character.
+const SECOND: char = '\0';
+
+/// Names of at most `most` columns each. What is too long loses its middle, or another part
 /// if that is where it differs from the name most like it. Names that would still look the same
 /// keep the part in which they differ, if there is room for it.
 pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
-    match names.iter().all(|name| fits(name, most)) {
+    let all: Vec<String> = names.iter().map(|name| in_columns(name)).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    match all.iter().all(|name| fits(name, most)) {
         true => names.iter().map(|name| (*name).to_owned()).collect(),
-        false => shortened_by(names, &nearest(names), most),
+        false => shortened_by(&all, &nearest(&all), most).iter().map(|name| text(name)).collect(),
     }
+}
+
+/// A name with a character for each column, so that cutting it is cutting columns.
+fn in_columns(name: &str) -> String {
+    let column = |c: char| match columns(c.encode_utf8(&mut [0; 4])) {
+        2.. => vec![c, SECOND],
+        _ => vec![c],
+    };
+    name.chars().flat_map(column).collect()
+}
+
+/// The text of a name of [`in_columns`]. Half of a wide character is a blank.
+fn text(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_wide = c != SECOND && columns(c.encode_utf8(&mut [0; 4])) > 1;
+        let is_half = c == SECOND || is_wide && rest.next_if_eq(&SECOND).is_none();
+        text.push(if is_half { ' ' } else { c });
+    }
+    text
 }
 
 /// The smallest width of at least `least` characters at which all of these names can still
 /// be distinguished.
 pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
+    let names: Vec<String> = names.iter().map(|name| in_columns(name)).collect();
+    let names: &[&str] = &names.iter().map(String::as_str).collect::<Vec<_>>();
     let nearest = nearest(names);
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let are_distinct =
@@ -185,6 +215,16 @@ mod tests {
         assert_eq!(shortened(&names, 35), names);
         assert_eq!(shortened(&names, 1), ["…", "…"]);
         assert_eq!(shortened(&names, 0), ["…", "…"]);
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns_and_is_never_halved() {
+        let names = ["解析_大きな文書_単一スレッド", "🦀 parse"];
+        for width in 1..30 {
+            assert!(shortened(&names, width).iter().all(|name| columns(name) <= width), "{width}");
+        }
+        assert_eq!(shortened(&names, 13), ["解析_ …レッド", "🦀 parse"]);
+        assert_eq!(distinct_width(&["解析一", "解析二"], 2), 3);
     }
 
     #[test]
