@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "stats", "settings", "engine", "error", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 16] = [
+const OWNERS: [(&[&str], &[&str]); 19] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
@@ -42,6 +42,9 @@ const OWNERS: [(&[&str], &[&str]); 16] = [
         ],
     ),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
+    (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
+    (&["unicode_width"], &["src/bin/cargo-cbdr/ui/width.rs"]),
+    (&["quick_junit"], &["src/bin/cargo-cbdr/render/junit.rs"]),
     (
         &["object::"],
         &["src/workspace/functions/", "src/workspace/identical", "src/exec/meter/size.rs"],

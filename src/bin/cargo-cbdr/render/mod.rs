@@ -35,7 +35,7 @@ pub(crate) fn print(format: Format, outcome: &Outcome) -> io::Result<()> {
         Format::Json => return json::print(outcome),
         Format::Github => return github::print(outcome),
         Format::Markdown => markdown::comment(outcome),
-        Format::Junit => junit::document(outcome),
+        Format::Junit => junit::document(outcome)?,
     };
     io::stdout().lock().write_all(text.as_bytes())
 }

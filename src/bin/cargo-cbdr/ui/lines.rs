@@ -149,7 +149,8 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
     let gauge = |(before, after): (String, String)| Gauge { before, done, of, after };
     let (mut all, shortest) = (texts.map(gauge), before.last().cloned().unwrap_or_default());
     let fits = |gauge: &Gauge| gauge.bar(width).is_some();
-    all.find(fits).unwrap_or_else(|| gauge((cut(&shortest, width.saturating_sub(3)), String::new())))
+    all.find(fits)
+        .unwrap_or_else(|| gauge((cut(&shortest, width.saturating_sub(3)), String::new())))
 }
 
 /// Puts the verdicts over layouts, which count, into a comparison as built. What passed as built
@@ -423,12 +424,7 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
 }
 
 /// The line of the only metric, no longer than the terminal is wide.
-fn line_of_one(
-    snapshot: &Snapshot,
-    gating: GatingMetric<'_>,
-    tail: &str,
-    width: usize,
-) -> String {
+fn line_of_one(snapshot: &Snapshot, gating: GatingMetric<'_>, tail: &str, width: usize) -> String {
     let metric = gating.1;
     let name = text::line(&name(snapshot, gating));
     let change = change(metric);

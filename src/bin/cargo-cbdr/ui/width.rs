@@ -34,9 +34,14 @@ mod tests {
 
     #[test]
     fn wide_characters_take_two_columns_and_colours_none() {
-        for (text, expected) in
-            [("", 0), ("parse", 5), ("\x1b[31mé\x1b[0m", 1), ("解析", 4), ("🦀", 2), ("e\u{301}", 1)]
-        {
+        for (text, expected) in [
+            ("", 0),
+            ("parse", 5),
+            ("\x1b[31mé\x1b[0m", 1),
+            ("解析", 4),
+            ("🦀", 2),
+            ("e\u{301}", 1),
+        ] {
             assert_eq!(columns(text), expected, "{text:?}");
         }
     }
