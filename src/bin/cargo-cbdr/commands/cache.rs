@@ -11,7 +11,8 @@ use cargo_cbdr::workspace::git::Repo;
 use super::request::cache_dir;
 use crate::cli;
 use crate::exit::Exit;
-use crate::render::grid::{self, Column};
+use crate::render::grid;
+use crate::render::table::Table;
 use crate::ui::{Failure, Ui, text};
 
 pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
@@ -35,35 +36,29 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     if kept.is_empty() {
         return Ok(Exit::Success);
     }
-    let columns = [
-        Column::text("repository"),
-        Column::numbers("builds"),
-        Column::numbers("size"),
-        Column::numbers("worktrees"),
-        Column::numbers("used"),
-    ];
-    grid::print(&mut out, &columns, kept.iter().map(|kept| (cells(kept), None)))?;
+    let table = Table::of(&kept)
+        .text("repository", shown)
+        .numbers("builds", |kept| kept.artifacts.to_string())
+        .numbers("size", |kept| bytes(kept.artifact_bytes))
+        .numbers("worktrees", |kept| bytes(kept.other_bytes))
+        .numbers("used", |kept| {
+            let used = kept.used.and_then(|used| used.elapsed().ok());
+            used.map_or("-".to_owned(), |age| format!("{} ago", text::roughly(age.as_secs_f64())))
+        })
+        .build();
+    grid::print(&mut out, &table)?;
     Ok(Exit::Success)
 }
 
-fn cells(kept: &CachedRepository) -> [String; 5] {
-    let repository = match &kept.repository {
-        Some(path) => {
-            let is_inside = path.file_name().is_some_and(|name| name == ".git");
-            let root = if is_inside { path.parent().unwrap_or(path) } else { path };
-            let gone = if path.exists() { "" } else { " (gone)" };
-            format!("{}{gone}", root.display())
-        }
-        None => kept.folder.display().to_string(),
+/// The root of a repository, and whether it is gone.
+fn shown(kept: &CachedRepository) -> String {
+    let Some(path) = &kept.repository else {
+        return text::clean(&kept.folder.display().to_string());
     };
-    let used = kept.used.and_then(|used| used.elapsed().ok());
-    [
-        text::clean(&repository),
-        kept.artifacts.to_string(),
-        bytes(kept.artifact_bytes),
-        bytes(kept.other_bytes),
-        used.map_or("-".to_owned(), |age| format!("{} ago", text::roughly(age.as_secs_f64()))),
-    ]
+    let is_inside = path.file_name().is_some_and(|name| name == ".git");
+    let root = if is_inside { path.parent().unwrap_or(path) } else { path };
+    let gone = if path.exists() { "" } else { " (gone)" };
+    text::clean(&format!("{}{gone}", root.display()))
 }
 
 fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {

@@ -10,7 +10,7 @@ use super::{answer, sentence};
 use crate::render::answer::is_better;
 use crate::render::escape::line;
 use crate::render::scale::ChangeScale;
-use crate::render::words;
+use crate::render::words::{self, Cells};
 use crate::ui::text;
 
 /// With more rows than this, the table can be filtered, and scrolls.
@@ -240,7 +240,7 @@ fn row(
     (benchmark, result): (&BenchmarkResult, &MetricResult),
     only: Option<&str>,
 ) -> Markup {
-    let [_, base, head, change, interval, ..] = words::cells(result);
+    let Cells { base, head, change, interval, .. } = words::cells(result);
     html! {
         tr.gates[result.gates] data-kind=(kind(result)) data-group=[index.group(benchmark)] {
             th scope="row" {
@@ -291,7 +291,7 @@ fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
 
 /// The numbers of a metric in a sentence, as they are shown of what is drawn.
 pub(super) fn described(result: &MetricResult) -> String {
-    let [name, base, head, change, interval, ..] = words::cells(result);
+    let Cells { name, base, head, change, interval, .. } = words::cells(result);
     let limit =
         result.limit().map_or(String::new(), |limit| format!(", threshold {}", text::limit(limit)));
     format!("{name}: base {base}, head {head}, change {change}, interval {interval}{limit}")

@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
-use crate::render::words;
+use crate::render::words::{self, Cells};
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
@@ -127,7 +127,7 @@ fn numbers(
     decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
-    let [_, base, head, change, interval, mean, _] = words::cells(result);
+    let Cells { base, head, change, interval, mean, .. } = words::cells(result);
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false => "estimate",

@@ -19,7 +19,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::answer;
 use crate::render::escape::line;
-use crate::render::explanation::{self, Table};
+use crate::render::explanation::{self, Explained};
+use crate::render::table::{Align, Heading, Table};
 use crate::render::words::{self, Commit, facts};
 use crate::ui::{grouped, text};
 
@@ -102,7 +103,7 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 
 /// The result of a metric: its verdict, or why it has none.
 fn answer(result: &MetricResult) -> Markup {
-    let [.., verdict] = words::cells(result);
+    let verdict = words::cells(result).verdict;
     let answer = if verdict.is_empty() { "informational".to_owned() } else { verdict };
     html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
 }
@@ -142,33 +143,40 @@ fn notices(outcome: &Outcome) -> Markup {
 /// Which functions of a regressed benchmark execute more instructions.
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
-        @for Table { title, caption, rows, rest } in outcome.explanations.iter().map(explanation::table) {
+        @for Explained { title, caption, table, rest } in outcome.explanations.iter().map(explanation::explained) {
             section {
                 p { (sentence(&title)) }
-                @if !rows.is_empty() {
-                    table.glance {
-                        caption { (caption) }
-                        thead {
-                            tr {
-                                @for (at, heading) in explanation::HEADINGS.iter().enumerate() {
-                                    th.number[(1..=3).contains(&at)] scope="col" { (heading) }
-                                }
-                            }
-                        }
-                        tbody {
-                            @for [function, base, head, change, code] in &rows {
-                                tr {
-                                    th scope="row" { code { (line(function)) } }
-                                    td.number data-name="base" { (base) }
-                                    td.number data-name="head" { (head) }
-                                    td.number data-name="change" { (change) }
-                                    td data-name="its code" { (code) }
-                                }
+                @if !table.rows.is_empty() { (named_rows(caption, &table)) }
+                @if let Some(rest) = rest { p.small { (rest) } }
+            }
+        }
+    }
+}
+
+/// A table whose first column has names that are code.
+fn named_rows(caption: &str, table: &Table) -> Markup {
+    let is_number = |heading: &Heading| heading.align == Align::Right;
+    html! {
+        table.glance {
+            caption { (caption) }
+            thead {
+                tr {
+                    @for heading in &table.headings {
+                        th.number[is_number(heading)] scope="col" { (heading.text) }
+                    }
+                }
+            }
+            tbody {
+                @for row in &table.rows {
+                    tr {
+                        @for (at, (heading, cell)) in table.headings.iter().zip(&row.cells).enumerate() {
+                            @if at == 0 { th scope="row" { code { (line(cell)) } } }
+                            @else {
+                                td.number[is_number(heading)] data-name=(heading.text) { (cell) }
                             }
                         }
                     }
                 }
-                @if let Some(rest) = rest { p.small { (rest) } }
             }
         }
     }

@@ -4,28 +4,26 @@ use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::{Pair, Side};
 
+use super::table::Table;
 use crate::ui::text;
 
 /// The number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
-/// The headings of the table.
-pub(crate) const HEADINGS: [&str; 5] = ["function", "base", "head", "change", "its code"];
-
-/// The table of an explanation.
+/// What is shown of an explanation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct Explained {
     /// What it is about: a sentence without a full stop.
     pub(crate) title: String,
     /// What its numbers are: a sentence.
     pub(crate) caption: &'static str,
-    /// A row for each function: see [`HEADINGS`].
-    pub(crate) rows: Vec<[String; 5]>,
+    /// A row for each function.
+    pub(crate) table: Table,
     /// What is left out, if anything is.
     pub(crate) rest: Option<String>,
 }
 
-pub(crate) fn table(explanation: &Explanation) -> Table {
+pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let Explanation { benchmark, cost, functions } = explanation;
     let (unit, caption) = match cost {
         Cost::Instructions(_) => {
@@ -51,7 +49,7 @@ pub(crate) fn table(explanation: &Explanation) -> Table {
                  it varies from run to run"
             ),
         };
-        return Table { title, caption, rows: Vec::new(), rest: None };
+        return Explained { title, caption, table: Table::default(), rest: None };
     }
     // The totals hold what differs from run to run.
     let sum = |side: Side| functions.iter().map(|function| function.cost.values()[side]).sum();
@@ -70,47 +68,57 @@ pub(crate) fn table(explanation: &Explanation) -> Table {
             )
         }
     };
-    let row = |function: &FunctionCost| {
-        let Pair { base, head } = function.cost.values();
-        let sign = if head > base { '+' } else { '-' };
-        let code = match function.differs {
-            _ if base == 0.0 => "on the head only",
-            _ if head == 0.0 => "on the base only",
-            Some(true) => "differs",
-            Some(false) => "is the same",
-            None => "is not known",
-        };
-        let change = format!("{sign}{}", number((head - base).abs()));
-        [function.name.clone(), number(base), number(head), change, code.to_owned()]
-    };
-    let rows = functions.iter().take(FUNCTIONS).map(row).collect();
+    let value = |side: Side| move |of: &FunctionCost| number(of.cost.values()[side]);
+    let table = Table::of(&functions[..functions.len().min(FUNCTIONS)])
+        .text("function", |of| of.name.clone())
+        .numbers("base", value(Side::Base))
+        .numbers("head", value(Side::Head))
+        .numbers("change", |of| {
+            let Pair { base, head } = of.cost.values();
+            let sign = if head > base { '+' } else { '-' };
+            format!("{sign}{}", number((head - base).abs()))
+        })
+        .text("its code", |of| code(of).to_owned())
+        .build();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
     let rest = (rest > 0).then(|| format!("and {}", text::count(rest, "more function")));
-    Table { title, caption, rows, rest }
+    Explained { title, caption, table, rest }
+}
+
+/// On which sides a function runs, and whether its code differs between them.
+fn code(function: &FunctionCost) -> &'static str {
+    let Pair { base, head } = function.cost.values();
+    match function.differs {
+        _ if base == 0.0 => "on the head only",
+        _ if head == 0.0 => "on the base only",
+        Some(true) => "differs",
+        Some(false) => "is the same",
+        None => "is not known",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn explained(functions: &[(u64, u64, Option<bool>)]) -> Table {
+    fn executed(functions: &[(u64, u64, Option<bool>)]) -> Explained {
         let functions = functions.iter().enumerate().map(|(place, (base, head, differs))| {
             let cost = Cost::Instructions(Pair { base: *base, head: *head });
             FunctionCost { name: format!("f{place}"), cost, differs: *differs }
         });
         let cost = Cost::Instructions(Pair { base: 5000, head: 7000 });
         let benchmark = "print".to_owned();
-        table(&Explanation { benchmark, cost, functions: functions.collect() })
+        explained(&Explanation { benchmark, cost, functions: functions.collect() })
     }
 
-    fn sampled(functions: Vec<FunctionCost>) -> Table {
+    fn sampled(functions: Vec<FunctionCost>) -> Explained {
         let cost = Cost::Seconds(Pair { base: 40e-9, head: 52e-9 });
-        table(&Explanation { benchmark: "print".to_owned(), cost, functions })
+        explained(&Explanation { benchmark: "print".to_owned(), cost, functions })
     }
 
     #[test]
     fn each_function_has_a_row_up_to_five() {
-        let table = explained(&[
+        let explained = executed(&[
             (1000, 3000, Some(true)),
             (0, 500, Some(true)),
             (400, 0, None),
@@ -119,10 +127,10 @@ mod tests {
             (1, 2, None),
         ]);
         assert_eq!(
-            table.title,
+            explained.title,
             "executed once, `print` takes 1.911 k more instructions, of 5.000 k"
         );
-        let rows = table.rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>();
+        let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
             "f0 | 1.000 k | 3.000 k | +2.000 k | differs",
             "f1 | 0 | 500 | +500 | on the head only",
@@ -131,14 +139,17 @@ mod tests {
             "f4 | 10 | 20 | +10 | is not known",
         ];
         assert_eq!(rows, expected);
-        assert_eq!(table.rest.as_deref(), Some("and 1 more function"));
+        assert_eq!(explained.rest.as_deref(), Some("and 1 more function"));
     }
 
     #[test]
     fn without_a_function_that_differs_it_is_time() {
-        let table = explained(&[]);
-        assert!(table.title.contains("the same 5.000 k instructions on both sides"), "{table:?}");
-        assert_eq!((table.rows.len(), table.rest), (0, None));
+        let explained = executed(&[]);
+        assert!(
+            explained.title.contains("the same 5.000 k instructions on both sides"),
+            "{explained:?}"
+        );
+        assert_eq!((explained.table.rows.len(), explained.rest), (0, None));
     }
 
     #[test]
@@ -148,18 +159,18 @@ mod tests {
             cost: Cost::Seconds(Pair { base, head }),
             differs,
         };
-        let table = sampled(vec![
+        let explained = sampled(vec![
             function("hot", 30e-9, 42e-9, Some(true)),
             function("shared", 2e-9, 1e-9, Some(false)),
             function("new", 0.0, 1e-9, Some(true)),
         ]);
         assert_eq!(
-            table.title,
+            explained.title,
             "by samples of perf, these functions of `print` take 12.00 ns longer, of 40.00 ns in \
              all"
         );
-        assert!(table.caption.contains("samples of perf"), "{}", table.caption);
-        let rows = table.rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>();
+        assert!(explained.caption.contains("samples of perf"), "{}", explained.caption);
+        let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
             "hot | 30.00 ns | 42.00 ns | +12.00 ns | differs",
             "shared | 2.000 ns | 1.000 ns | -1.000 ns | is the same",

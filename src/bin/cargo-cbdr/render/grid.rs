@@ -1,63 +1,20 @@
-//! Tables of text.
+//! Tables on a terminal.
 
 use std::io::{self, Write};
 
-use anstyle::Style;
-
 use super::escape::line;
+use super::table::{Align, Heading, Table, TableRow};
 use crate::ui::fold::output_width;
 use crate::ui::shorten::{distinct_width, shortened};
 use crate::ui::width;
 
-/// A column that may be left out.
-pub(crate) struct Column<'a> {
-    heading: &'a str,
-    /// Whether it holds words, and not numbers.
-    is_text: bool,
-    is_shown: bool,
-    /// The order in which columns are dropped from a table that is too wide: the largest
-    /// number first, and 0 never.
-    leaves: u8,
-    /// The columns that it replaces: it is shown once those with this number are dropped. 0
-    /// if it replaces none.
-    replaces: u8,
-}
-
-impl<'a> Column<'a> {
-    /// A column of words.
-    pub(crate) fn text(heading: &'a str) -> Self {
-        Column { heading, is_text: true, is_shown: true, leaves: 0, replaces: 0 }
-    }
-
-    /// A column of numbers.
-    pub(crate) fn numbers(heading: &'a str) -> Self {
-        Column { heading, is_text: false, is_shown: true, leaves: 0, replaces: 0 }
-    }
-
-    /// The same, left out unless `is_shown`.
-    pub(crate) fn shown_if(self, is_shown: bool) -> Self {
-        Column { is_shown, ..self }
-    }
-
-    /// The same, dropped from a table that is too wide, the largest number first.
-    pub(crate) fn leaves(self, leaves: u8) -> Self {
-        Column { leaves, ..self }
-    }
-
-    /// The same, shown only instead of the columns that are dropped with this number.
-    pub(crate) fn replaces(self, replaces: u8) -> Self {
-        Column { replaces, ..self }
-    }
-
+impl Heading {
     /// Whether it is shown if all columns with `left` or a larger number are dropped.
     fn is_shown_without(&self, left: u8) -> bool {
         let has_left = self.leaves > 0 && self.leaves >= left;
-        self.is_shown && !has_left && (self.replaces == 0 || self.replaces >= left)
+        !has_left && (self.replaces == 0 || self.replaces >= left)
     }
 }
-
-/// A row of cells, and its style.
-pub(crate) type TableRow<const N: usize> = ([String; N], Option<Style>);
 
 /// Columns with this number or a larger one matter less than names of more than [`SHORT`]
 /// characters.
@@ -73,49 +30,39 @@ const SHORT: usize = 15;
 /// The minimum width of the first column.
 const SHORTEST: usize = 8;
 
-/// Prints the headings and the rows, with any text in their cells. Each column is as wide as
-/// its widest cell; words are aligned at the left, numbers at their decimal points. On a
-/// terminal, the table is no wider than that: columns are dropped, and names are shortened.
-pub(crate) fn print<const N: usize>(
-    out: &mut impl Write,
-    columns: &[Column<'_>; N],
-    rows: impl Iterator<Item = TableRow<N>>,
-) -> io::Result<()> {
-    print_within(output_width(), out, columns, rows)
+/// Prints a table with any text in its cells. Each column is as wide as its widest cell; words
+/// are aligned at the left, numbers at their decimal points. On a terminal, the table is no wider
+/// than that: columns are dropped, and names are shortened.
+pub(crate) fn print(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    print_within(output_width(), out, table)
 }
 
-fn print_within<const N: usize>(
-    most: Option<usize>,
-    out: &mut impl Write,
-    columns: &[Column<'_>; N],
-    rows: impl Iterator<Item = TableRow<N>>,
-) -> io::Result<()> {
-    let headings = columns.each_ref().map(|column| column.heading.to_owned());
-    let rows = std::iter::once((headings, None)).chain(rows);
-    let mut rows: Vec<TableRow<N>> =
-        rows.map(|(cells, style)| (cells.map(|cell| line(&cell)), style)).collect();
-    for at in (0..N).filter(|at| !columns[*at].is_text) {
+fn print_within(most: Option<usize>, out: &mut impl Write, table: &Table) -> io::Result<()> {
+    let Table { headings, rows } = table.clone().map_cells(|_, cell| line(cell));
+    let names = headings.iter().map(|heading| line(&heading.text)).collect();
+    let mut rows: Vec<TableRow> =
+        std::iter::once(TableRow { cells: names, style: None }).chain(rows).collect();
+    for at in (0..headings.len()).filter(|at| headings[*at].align != Align::Left) {
         // The heading is not a number.
-        let cells: Vec<&mut String> =
-            rows.iter_mut().skip(1).map(|(row, _)| &mut row[at]).collect();
-        align(cells);
+        align(rows.iter_mut().skip(1).map(|row| &mut row.cells[at]).collect());
     }
-    let width = |at: usize| rows.iter().map(|(row, _)| width::columns(&row[at])).max().unwrap_or(0);
-    let widths =
-        fitted(columns, std::array::from_fn(width), most, || distinct_width(&names(&rows), SHORT));
-    if let Some(width) = widths[0] {
-        let names = shortened(&names(&rows), width);
-        for ((row, _), name) in rows.iter_mut().zip(names) {
-            row[0] = name;
+    let width =
+        |at: usize| rows.iter().map(|row| width::columns(&row.cells[at])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let widths = fitted(&headings, &widths, most, || distinct_width(&names_in(&rows), SHORT));
+    if let Some(Some(width)) = widths.first() {
+        let names = shortened(&names_in(&rows), *width);
+        for (row, name) in rows.iter_mut().zip(names) {
+            row.cells[0] = name;
         }
     }
-    for (cells, style) in &rows {
+    for TableRow { cells, style } in &rows {
         let mut line = String::from("  ");
-        for ((cell, column), width) in cells.iter().zip(columns).zip(widths) {
-            let Some(width) = width else { continue };
-            line += &match column.is_text {
-                true => width::padded(cell, width),
-                false => width::right_aligned(cell, width),
+        for ((cell, heading), width) in cells.iter().zip(&headings).zip(&widths) {
+            let Some(width) = *width else { continue };
+            line += &match heading.align {
+                Align::Left => width::padded(cell, width),
+                Align::Right | Align::Center => width::right_aligned(cell, width),
             };
             line += "  ";
         }
@@ -161,27 +108,27 @@ fn at_point(cell: &str) -> Option<(&str, &str)> {
     Some(cell.split_at(digits.map_or(cell.len(), |length| from + length)))
 }
 
-/// The first column.
-fn names<const N: usize>(rows: &[TableRow<N>]) -> Vec<&str> {
-    rows.iter().map(|(row, _)| row[0].as_str()).collect()
+/// The cells of the first column.
+fn names_in(rows: &[TableRow]) -> Vec<&str> {
+    rows.iter().filter_map(|row| row.cells.first()).map(String::as_str).collect()
 }
 
 /// The widths of the columns that are shown, so that a table is at most `most` characters wide,
 /// if possible. Columns are dropped in their order, and the first one becomes narrower: while
 /// others can be dropped, no narrower than `distinct`, the smallest width at which its names
 /// can still be distinguished.
-fn fitted<const N: usize>(
-    columns: &[Column<'_>; N],
-    widths: [usize; N],
+fn fitted(
+    columns: &[Heading],
+    widths: &[usize],
     most: Option<usize>,
     distinct: impl FnOnce() -> usize,
-) -> [Option<usize>; N] {
-    let shown = |left: u8| {
-        let is_shown = |at: usize| columns[at].is_shown_without(left);
-        std::array::from_fn(|at| is_shown(at).then_some(widths[at]))
+) -> Vec<Option<usize>> {
+    let shown = |left: u8| -> Vec<Option<usize>> {
+        let both = columns.iter().zip(widths);
+        both.map(|(column, width)| column.is_shown_without(left).then_some(*width)).collect()
     };
     // There are two spaces before each column.
-    let excess = |widths: &[Option<usize>; N]| {
+    let excess = |widths: &[Option<usize>]| {
         let width = widths.iter().flatten().map(|width| width + 2).sum::<usize>();
         most.map_or(0, |most| width.saturating_sub(most))
     };
@@ -219,38 +166,40 @@ mod tests {
     }
 
     fn printed_of(names: &[&str], most: Option<usize>) -> Vec<String> {
-        let columns = [
-            Column::text("benchmark"),
-            Column::numbers("pairs").leaves(5),
-            Column::numbers("base").leaves(4),
-            Column::numbers("head").leaves(4),
-            Column::numbers("base → head").replaces(4).leaves(3),
-            Column::numbers("change"),
-            Column::numbers("never").shown_if(false),
-        ];
-        let cells = ["1234", "10.00 ms", "11.00 ms", "10.0 → 11.0 ms", "+10.0%", "x"];
-        let rows = names.iter().map(|name| {
-            let [pairs, base, head, both, change, never] = cells.map(str::to_owned);
-            ([(*name).to_owned(), pairs, base, head, both, change, never], None)
-        });
+        let table = Table::of(names)
+            .text("benchmark", |name: &&str| (*name).to_owned())
+            .numbers("pairs", |_| "1234".to_owned())
+            .leaves(5)
+            .numbers("base", |_| "10.00 ms".to_owned())
+            .leaves(4)
+            .numbers("head", |_| "11.00 ms".to_owned())
+            .leaves(4)
+            .numbers("base → head", |_| "10.0 → 11.0 ms".to_owned())
+            .replaces(4)
+            .leaves(3)
+            .numbers("change", |_| "+10.0%".to_owned())
+            .numbers("never", |_| "x".to_owned())
+            .shown_if(false)
+            .build();
+        lines(most, &table)
+    }
+
+    fn lines(most: Option<usize>, table: &Table) -> Vec<String> {
         let mut out = Vec::new();
-        print_within(most, &mut out, &columns, rows).unwrap();
+        print_within(most, &mut out, table).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn a_table_that_fits_keeps_its_columns_however_short_its_names_are() {
-        let columns = [
-            Column::text("benchmark"),
-            Column::numbers("pairs").leaves(2),
-            Column::numbers("base").leaves(1),
-        ];
-        let line = |most| {
-            let mut out = Vec::new();
-            let row = (["short", "12", "10.00 ms"].map(str::to_owned), None);
-            print_within(Some(most), &mut out, &columns, std::iter::once(row)).unwrap();
-            String::from_utf8(out).unwrap().lines().nth(1).unwrap().to_owned()
-        };
+        let table = Table::of(&[()])
+            .text("benchmark", |_: &()| "short".to_owned())
+            .numbers("pairs", |_| "12".to_owned())
+            .leaves(2)
+            .numbers("base", |_| "10.00 ms".to_owned())
+            .leaves(1)
+            .build();
+        let line = |most| lines(Some(most), &table).swap_remove(1);
         assert_eq!(line(28), "  short         12  10.00 ms");
         assert_eq!(line(27), "  short      10.00 ms");
     }
@@ -296,16 +245,14 @@ mod tests {
         assert_eq!(first(41), "  a::very…nchmark  10.0 → 11.0 ms  +10.0%");
         assert_eq!(first(40), "  a::very::long::…of_a_benchmark  +10.0%");
         assert_eq!(first(12), "  a::v…ark  +10.0%");
-        let columns = [
-            Column::text("benchmark"),
-            Column::numbers("change"),
-            Column::numbers("interval").leaves(1),
-            Column::text("verdict"),
-        ];
-        let row = [NAMES[0], "+20.0%", "[+17.4%,  +21.3%]", "no regression"].map(str::to_owned);
-        let mut out = Vec::new();
-        print_within(Some(60), &mut out, &columns, std::iter::once((row, None))).unwrap();
-        let line = String::from_utf8(out).unwrap().lines().nth(1).unwrap().to_owned();
+        let table = Table::of(&[()])
+            .text("benchmark", |_: &()| NAMES[0].to_owned())
+            .numbers("change", |_| "+20.0%".to_owned())
+            .intervals("interval", |_| "[+17.4%,  +21.3%]".to_owned())
+            .leaves(1)
+            .text("verdict", |_| "no regression".to_owned())
+            .build();
+        let line = lines(Some(60), &table).swap_remove(1);
         assert_eq!(line, "  a::very:…nchmark  +20.0%  [+17.4%,  +21.3%]  no regression");
         for most in 20..90 {
             for line in printed(Some(most)) {

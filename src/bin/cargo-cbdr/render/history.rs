@@ -14,8 +14,9 @@ use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
 use super::escape::line;
-use super::grid::{self, Column};
+use super::grid;
 use super::json::print_line;
+use super::table::Table;
 use crate::ui::{fold, notices, text, verdict_style};
 
 /// Prints what was recorded.
@@ -27,13 +28,15 @@ pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let columns = [Column::text("metric"), Column::numbers("best"), Column::numbers("runs")];
-        let rows = result.metrics.iter().map(|stored| {
-            let metric = stored.metric();
-            let best = value(best(&stored.values, metric.better), &metric.unit, "-");
-            ([metric.name, best, stored.values.len().to_string()], None)
-        });
-        grid::print(&mut out, &columns, rows)?;
+        let table = Table::of(&result.metrics)
+            .text("metric", |of| of.metric().name)
+            .numbers("best", |of| {
+                let metric = of.metric();
+                value(best(&of.values, metric.better), &metric.unit, "-")
+            })
+            .numbers("runs", |of| of.values.len().to_string())
+            .build();
+        grid::print(&mut out, &table)?;
     }
     Ok(())
 }
@@ -89,31 +92,18 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let columns = [
-            Column::text("metric"),
-            Column::numbers("value"),
-            Column::numbers("mean"),
-            Column::numbers("deviation"),
-            Column::numbers("z"),
-            Column::numbers("commits"),
-            Column::numbers("outliers"),
-            Column::text("verdict"),
-        ];
-        let rows = result.metrics.iter().map(|score| {
-            let MetricScore { metric, past, verdict, .. } = score;
-            let cells = [
-                metric.name.clone(),
-                text::value(score.value, &metric.unit),
-                value(past.mean, &metric.unit, "-"),
-                value(past.deviation, &metric.unit, "-"),
-                z(score, "-"),
-                past.commits.to_string(),
-                past.outliers.to_string(),
-                verdict.map_or("", text::verdict).to_owned(),
-            ];
-            (cells, verdict.map(verdict_style))
-        });
-        grid::print(&mut out, &columns, rows)?;
+        let table = Table::of(&result.metrics)
+            .text("metric", |of| of.metric.name.clone())
+            .numbers("value", |of| text::value(of.value, &of.metric.unit))
+            .numbers("mean", |of| value(of.past.mean, &of.metric.unit, "-"))
+            .numbers("deviation", |of| value(of.past.deviation, &of.metric.unit, "-"))
+            .numbers("z", |of| z(of, "-"))
+            .numbers("commits", |of| of.past.commits.to_string())
+            .numbers("outliers", |of| of.past.outliers.to_string())
+            .text("verdict", |of| of.verdict.map_or("", text::verdict).to_owned())
+            .styled(|of| of.verdict.map(verdict_style))
+            .build();
+        grid::print(&mut out, &table)?;
         for score in result.metrics.iter().filter(|score| score.verdict.is_some()) {
             if let Some(reason) = &score.reason {
                 let reason = line(&format!("{}: {reason}", score.metric.name));
@@ -240,17 +230,19 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     for series in &listing.series {
         print_heading(&mut out, &series.key)?;
         writeln!(out, "  {}:", line(&series.metric.name))?;
-        let columns = [
-            Column::text("commit"),
-            Column::numbers("value"),
-            Column::numbers("mean before"),
-            Column::numbers("z"),
-            Column::text(""),
-            Column::text(""),
-        ];
         let commits = listing.commits.iter().enumerate();
-        let rows = commits.flat_map(|(number, commit)| rows_of(series, number, commit));
-        grid::print(&mut out, &columns, rows)?;
+        let rows: Vec<_> =
+            commits.flat_map(|(number, commit)| rows_of(series, number, commit)).collect();
+        let table = Table::of(&rows)
+            .text("commit", |of| abbreviated(&of.commit.id).to_owned())
+            .numbers("value", |of| of.value.clone())
+            .numbers("mean before", |of| of.mean.clone())
+            .numbers("z", |of| of.z.clone())
+            .text("", |of| line(&of.commit.summary).chars().take(50).collect())
+            .text("", |of| of.mark.clone())
+            .styled(|of| of.verdict.map(verdict_style))
+            .build();
+        grid::print(&mut out, &table)?;
         let unit = &series.metric.unit;
         let mean = value(series.next.mean, unit, "?");
         let deviation = value(series.next.deviation, unit, "?");
@@ -260,32 +252,42 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A row of a listed series.
+struct ListedRow<'a> {
+    commit: &'a Commit,
+    value: String,
+    mean: String,
+    z: String,
+    mark: String,
+    verdict: Option<Verdict>,
+}
+
+impl<'a> ListedRow<'a> {
+    /// A row without numbers.
+    fn marked(commit: &'a Commit, mark: String, verdict: Option<Verdict>) -> Self {
+        let [value, mean, z] = [const { String::new() }; 3];
+        ListedRow { commit, value, mean, z, mark, verdict }
+    }
+}
+
 /// The rows of a commit: its annotations, results and failures.
-fn rows_of(series: &ListedSeries, number: usize, commit: &Commit) -> Vec<grid::TableRow<6>> {
-    let short = abbreviated(&commit.id).to_owned();
-    let subject: String = line(&commit.summary).chars().take(50).collect();
-    let row = |[value, mean, z]: [String; 3], mark: String, verdict: Option<Verdict>| {
-        let cells = [short.clone(), value, mean, z, subject.clone(), mark];
-        (cells, verdict.map(verdict_style))
-    };
-    let no_numbers = || [const { String::new() }; 3];
-    let mut rows = Vec::new();
-    for (_, why) in series.changes.iter().filter(|(at, _)| *at == number) {
+fn rows_of<'a>(series: &ListedSeries, number: usize, commit: &'a Commit) -> Vec<ListedRow<'a>> {
+    let changes = series.changes.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
         let mark = format!("change: {}", line(why));
-        rows.push(row(no_numbers(), mark, Some(Verdict::Inconclusive)));
-    }
-    for listed in series.values.iter().filter(|listed| listed.commit == number) {
-        let numbers = [
-            text::value(listed.value, &series.metric.unit),
-            value(listed.statistics.mean_before, &series.metric.unit, ""),
-            listed.z(series.metric.better).map_or(String::new(), signed),
-        ];
+        ListedRow::marked(commit, mark, Some(Verdict::Inconclusive))
+    });
+    let values = series.values.iter().filter(|listed| listed.commit == number).map(|listed| {
         let mark = if listed.statistics.is_outlier { "outlier" } else { "" };
-        rows.push(row(numbers, mark.to_owned(), None));
-    }
-    for (_, why) in series.failures.iter().filter(|(at, _)| *at == number) {
+        ListedRow {
+            value: text::value(listed.value, &series.metric.unit),
+            mean: value(listed.statistics.mean_before, &series.metric.unit, ""),
+            z: listed.z(series.metric.better).map_or(String::new(), signed),
+            ..ListedRow::marked(commit, mark.to_owned(), None)
+        }
+    });
+    let failures = series.failures.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
         let why: String = line(why).chars().take(60).collect();
-        rows.push(row(no_numbers(), format!("failed: {why}"), Some(Verdict::Regression)));
-    }
-    rows
+        ListedRow::marked(commit, format!("failed: {why}"), Some(Verdict::Regression))
+    });
+    changes.chain(values).chain(failures).collect()
 }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, MeanDifference, Method, MetricResult, Outcome, Status, Verdict,
 };
@@ -10,9 +9,10 @@ use cargo_cbdr::model::side::Pair;
 
 use super::answer::{answer, is_better};
 use super::escape::line;
-use super::explanation::{self, Table};
-use super::grid::{self, Column};
-use super::words::{self, PROMISE};
+use super::explanation::{self, Explained};
+use super::grid;
+use super::table::Table;
+use super::words::{self, PROMISE, cells};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
 
@@ -60,18 +60,10 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 /// Prints why benchmarks regressed.
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
-        let Table { title, rows, rest, .. } = explanation::table(explanation);
+        let Explained { title, table, rest, .. } = explanation::explained(explanation);
         fold::print(out, &line(&title), CONTINUED)?;
-        let [function, base, head, change, code] = explanation::HEADINGS;
-        let columns = [
-            Column::text(function),
-            Column::numbers(base),
-            Column::numbers(head),
-            Column::numbers(change),
-            Column::text(code),
-        ];
-        if !rows.is_empty() {
-            grid::print(out, &columns, rows.into_iter().map(|row| (row, None)))?;
+        if !table.rows.is_empty() {
+            grid::print(out, &table)?;
         }
         if let Some(rest) = rest {
             writeln!(out, "  {rest}")?;
@@ -146,38 +138,42 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
     let mut shown: Vec<&MetricResult> = shown.collect();
     shown.sort_by(|one, other| one.by_severity(other));
-    let shown = shown.iter().copied();
     let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let both = format!("{base} → {head}");
-    let columns = [
-        Column::text("metric"),
-        Column::numbers(&base).leaves(4),
-        Column::numbers(&head).leaves(4),
-        Column::numbers(&both).replaces(4).leaves(1),
-        Column::numbers(change(has_layouts)),
-        Column::numbers("interval").shown_if(benchmark.method != Some(Method::Judge)).leaves(2),
-        Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("mean").shown_if(words::shows_mean(shown.clone())).leaves(5),
-        Column::numbers("difference").shown_if(looked_at_once).leaves(6),
-        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(3),
-        Column::text("verdict").shown_if(any_gates),
-    ];
-    let rows = shown.clone().map(|metric| {
-        let [name, base, head, change, interval, mean, verdict] = words::cells(metric);
-        let over = words::change_over_layouts(metric);
-        let difference = difference(metric);
-        let limit = metric.limit().map_or("-".to_owned(), text::limit);
-        let both = both_sides(metric);
-        let cells =
-            [name, base, head, both, change, interval, over, mean, difference, limit, verdict];
-        (cells, metric.verdict.map(verdict_style))
-    });
-    grid::print(out, &columns, rows)?;
-    if let Some(apart) = words::apart(outcome, shown.clone()) {
+    let table = Table::of(&shown)
+        .text("metric", |of| cells(of).name)
+        .numbers(&base, |of| cells(of).base)
+        .leaves(4)
+        .numbers(&head, |of| cells(of).head)
+        .leaves(4)
+        .numbers(&both, |of| cells(of).both)
+        .replaces(4)
+        .leaves(1)
+        .numbers(change(has_layouts), |of| cells(of).change)
+        .intervals("interval", |of| cells(of).interval)
+        .shown_if(benchmark.method != Some(Method::Judge))
+        .leaves(2)
+        .numbers("over layouts", |of| words::change_over_layouts(of))
+        .shown_if(has_layouts)
+        .numbers("mean", |of| cells(of).mean)
+        .shown_if(words::shows_mean(shown.iter().copied()))
+        .leaves(5)
+        .numbers("difference", |of| difference(of))
+        .shown_if(looked_at_once)
+        .leaves(6)
+        .numbers("threshold", |of| limit(of))
+        .shown_if(limits.len() > 1)
+        .leaves(3)
+        .text("verdict", |of| cells(of).verdict)
+        .shown_if(any_gates)
+        .styled(|of| of.verdict.map(verdict_style))
+        .build();
+    grid::print(out, &table)?;
+    if let Some(apart) = words::apart(outcome, shown.iter().copied()) {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
-    match benchmark.metrics.len() - shown.count() {
+    match benchmark.metrics.len() - shown.len() {
         0 => Ok(()),
         hidden => {
             let hidden = text::count(hidden as u64, "more metric");
@@ -191,15 +187,8 @@ fn change(has_layouts: bool) -> &'static str {
     if has_layouts { "as built" } else { "change" }
 }
 
-/// The estimates of both sides, in one cell: `47.4 → 55.1 ms`.
-fn both_sides(metric: &MetricResult) -> String {
-    match (metric.summary.base, metric.summary.head) {
-        (Some(base), Some(head)) => text::step(base, head, &metric.unit),
-        _ => {
-            let [_, base, head, ..] = words::cells(metric);
-            format!("{base} → {head}")
-        }
-    }
+fn limit(metric: &MetricResult) -> String {
+    metric.limit().map_or("-".to_owned(), text::limit)
 }
 
 /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
@@ -258,24 +247,37 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     fold::print(out, &title.join("; "), CONTINUED)?;
     let has_layouts = words::has_layouts(benchmarks);
     let judges = shown().any(|metric| metric.judgement.is_some());
-    let columns = [
-        Column::text("benchmark"),
-        Column::text("metric").shown_if(metrics.len() > 1),
-        Column::numbers("pairs").shown_if(!judges).leaves(5),
-        Column::numbers("base").leaves(4),
-        Column::numbers("head").leaves(4),
-        Column::numbers("base → head").replaces(4).leaves(1),
-        Column::numbers(change(has_layouts)),
-        Column::numbers("interval").shown_if(!judges).leaves(2),
-        Column::numbers("over layouts").shown_if(has_layouts),
-        Column::numbers("threshold").shown_if(limits.len() > 1).leaves(3),
-        Column::text("verdict"),
-    ];
     let apart = words::apart(outcome, shown());
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
     let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
+    let table = Table::of(&rows)
+        .text("benchmark", |(of, _)| line(&of.name))
+        .text("metric", of_metric(|of| cells(of).name))
+        .shown_if(metrics.len() > 1)
+        .numbers("pairs", of_metric(|of| of.summary.pairs.to_string()))
+        .shown_if(!judges)
+        .leaves(5)
+        .numbers("base", of_metric(|of| cells(of).base))
+        .leaves(4)
+        .numbers("head", of_metric(|of| cells(of).head))
+        .leaves(4)
+        .numbers("base → head", of_metric(|of| cells(of).both))
+        .replaces(4)
+        .leaves(1)
+        .numbers(change(has_layouts), of_metric(|of| cells(of).change))
+        .intervals("interval", of_metric(|of| cells(of).interval))
+        .shown_if(!judges)
+        .leaves(2)
+        .numbers("over layouts", of_metric(words::change_over_layouts))
+        .shown_if(has_layouts)
+        .numbers("threshold", of_metric(limit))
+        .shown_if(limits.len() > 1)
+        .leaves(3)
+        .text("verdict", overview_verdict)
+        .styled(|(_, metric)| metric.and_then(|of| of.verdict.map(verdict_style)))
+        .build();
     if !rows.is_empty() {
-        grid::print(out, &columns, rows.into_iter().map(overview_cells))?;
+        grid::print(out, &table)?;
     }
     if let Some(left_out) = left_out {
         fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
@@ -308,7 +310,7 @@ fn fitting(
     let others = rows.split_off(rows.len().min(room.max(regressions).max(LEAST)));
     let mut counts: Vec<(String, u64)> = Vec::new();
     for row in others.into_iter().chain(plain) {
-        let ([.., word], _) = overview_cells(row);
+        let word = overview_verdict(&row);
         let word = match word.as_str() {
             "" | UNGATED => "not gating".to_owned(),
             "no regression" => "without a regression".to_owned(),
@@ -330,25 +332,19 @@ fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
     if rows.is_empty() { vec![(benchmark, None)] } else { rows }
 }
 
-fn overview_cells((benchmark, metric): OverviewRow<'_>) -> ([String; 11], Option<Style>) {
-    let name = line(&benchmark.name);
-    let dash = || "-".to_owned();
-    let Some(result) = metric else {
-        let status = match benchmark.status {
-            Status::New | Status::Removed | Status::Unaffected => benchmark.status.to_string(),
-            Status::Compared if benchmark.pairs == 0 => "not measured".to_owned(),
-            Status::Compared => UNGATED.to_owned(),
-        };
-        let [a, b, c, d, e, f, g, h, i] = std::array::from_fn(|_| dash());
-        return ([name, a, b, c, d, e, f, g, h, i, status], None);
-    };
-    let [metric, base, head, change, interval, _, verdict] = words::cells(result);
-    let pairs = result.summary.pairs.to_string();
-    let limit = result.limit().map_or_else(dash, text::limit);
-    let over = words::change_over_layouts(result);
-    let both = both_sides(result);
-    let cells = [name, metric, pairs, base, head, both, change, interval, over, limit, verdict];
-    (cells, result.verdict.map(verdict_style))
+/// A cell of the metric of a row, or `-` if it has none.
+fn of_metric(cell: impl Fn(&MetricResult) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
+    move |(_, metric)| metric.map_or_else(|| "-".to_owned(), &cell)
+}
+
+/// The verdict of a row, or why it has none.
+fn overview_verdict((benchmark, metric): &OverviewRow<'_>) -> String {
+    match (metric, benchmark.status) {
+        (Some(metric), _) => cells(metric).verdict,
+        (None, Status::Compared) if benchmark.pairs == 0 => "not measured".to_owned(),
+        (None, Status::Compared) => UNGATED.to_owned(),
+        (None, status) => status.to_string(),
+    }
 }
 
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {

@@ -8,9 +8,10 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status,
 
 use super::answer::{answer, is_better};
 use super::escape::{code, line, prose, quantity, xml};
-use super::explanation::{self, Table};
+use super::explanation::{self, Explained};
 use super::scale;
-use super::words::{self, Commit, PROMISE};
+use super::table::{Align, Table};
+use super::words::{self, Commit, PROMISE, cells};
 use crate::ui::notices::notice;
 use crate::ui::{grouped, text};
 
@@ -175,20 +176,16 @@ impl Comment<'_> {
 
     /// Which functions make a benchmark slower.
     fn explain(&self, out: &mut String, explanation: &Explanation) -> fmt::Result {
-        let Table { title, rows, rest, .. } = explanation::table(explanation);
+        let Explained { title, table, rest, .. } = explanation::explained(explanation);
         writeln!(out, "<p>{}</p>\n", self.prose(&title))?;
-        if rows.is_empty() {
+        if table.rows.is_empty() {
             return Ok(());
         }
-        writeln!(
-            out,
-            "| {} |\n| :-- | --: | --: | --: | :-- |",
-            explanation::HEADINGS.join(" | ")
-        )?;
-        for [function, base, head, change, its_code] in &rows {
-            let (base, head, function) = (quantity(base), quantity(head), self.name(function));
-            writeln!(out, "| {function} | {base} | {head} | {change} | {its_code} |")?;
-        }
+        let table = table.map_cells(|column, cell| match column {
+            0 => self.name(cell),
+            _ => quantity(cell),
+        });
+        draw(out, &table)?;
         if let Some(rest) = rest {
             writeln!(out, "\n{rest}")?;
         }
@@ -197,64 +194,39 @@ impl Comment<'_> {
 
     fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
         let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
-        let (name, rule) = if shows_mean { (" mean |", " --: |") } else { ("", "") };
         let has_layouts = rows.iter().any(|(_, metric)| metric.layouts.is_some());
-        let (change, over, over_rule) = match has_layouts {
-            true => ("as built", " over layouts |", " --: |"),
-            false => ("change", "", ""),
-        };
         // If all rows have the same metric, it is named once.
         let only = words::only_metric(rows.iter().map(|(_, metric)| *metric));
-        let (metric, left) = match only {
-            Some(only) => {
-                let estimate = self.prose(&words::estimate_heading(self.outcome, only));
-                writeln!(out, "<p>{estimate}:</p>\n")?;
-                ("", "")
-            }
-            None => (" metric |", " :-- |"),
-        };
-        writeln!(
-            out,
-            "| benchmark |{metric} base | head | {change} | interval |{name}{over} threshold | \
-             verdict |\n\
-             | :-- |{left} --: | --: | --: | :-: |{rule}{over_rule} --: | :-- |"
-        )?;
-        let columns = Columns { names_metric: only.is_none(), shows_mean, has_layouts };
-        for (benchmark, metric) in rows.iter().take(self.limits.rows) {
-            self.row(out, benchmark, metric, columns)?;
+        if let Some(only) = only {
+            let estimate = self.prose(&words::estimate_heading(self.outcome, only));
+            writeln!(out, "<p>{estimate}:</p>\n")?;
         }
+        let strong = |of: &MetricResult, text: String| match of.gates && !text.is_empty() {
+            true => format!("**{text}**"),
+            false => text,
+        };
+        let change = if has_layouts { "as built" } else { "change" };
+        let table = Table::of(&rows[..rows.len().min(self.limits.rows)])
+            .text("benchmark", |(of, _)| self.name(&of.name))
+            .text("metric", |(_, of)| self.name(&of.name))
+            .shown_if(only.is_none())
+            .numbers("base", |(_, of)| quantity(&cells(of).base))
+            .numbers("head", |(_, of)| quantity(&cells(of).head))
+            .numbers(change, |(_, of)| strong(of, cells(of).change))
+            .intervals("interval", |(_, of)| cells(of).interval)
+            .numbers("mean", |(_, of)| cells(of).mean)
+            .shown_if(shows_mean)
+            .numbers("over layouts", |(_, of)| words::change_over_layouts(of))
+            .shown_if(has_layouts)
+            .numbers("threshold", |(_, of)| of.limit().map_or(String::new(), text::limit))
+            .text("verdict", |(_, of)| strong(of, cells(of).verdict))
+            .build();
+        draw(out, &table)?;
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
             let metrics = text::count(left as u64, "more metric");
             writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
         }
         writeln!(out)
-    }
-
-    fn row(
-        &self,
-        out: &mut String,
-        benchmark: &BenchmarkResult,
-        result: &MetricResult,
-        Columns { names_metric, shows_mean, has_layouts }: Columns,
-    ) -> fmt::Result {
-        let [_, base, head, change, interval, mean, verdict] = words::cells(result);
-        let (base, head) = (quantity(&base), quantity(&head));
-        let strong = |text: String| if result.gates { format!("**{text}**") } else { text };
-        let mean = if shows_mean { format!(" {mean} |") } else { String::new() };
-        let over = match has_layouts {
-            true => format!(" {} |", words::change_over_layouts(result)),
-            false => String::new(),
-        };
-        let threshold = result.limit().map_or(String::new(), text::limit);
-        let metric =
-            if names_metric { format!(" {} |", self.name(&result.name)) } else { String::new() };
-        writeln!(
-            out,
-            "| {} |{metric} {base} | {head} | {} | {interval} |{mean}{over} {threshold} | {} |",
-            self.name(&benchmark.name),
-            strong(change),
-            if verdict.is_empty() { verdict } else { strong(verdict) },
-        )
     }
 
     /// The folded part. It is one block of HTML, in which nothing is parsed as Markdown;
@@ -290,12 +262,20 @@ impl Comment<'_> {
     }
 }
 
-/// Which columns a table has besides those that all have.
-#[derive(Clone, Copy)]
-struct Columns {
-    names_metric: bool,
-    shows_mean: bool,
-    has_layouts: bool,
+/// Draws a table whose cells are Markdown.
+fn draw(out: &mut String, table: &Table) -> fmt::Result {
+    let line = |cells: Vec<&str>| format!("| {} |", cells.join(" | "));
+    writeln!(out, "{}", line(table.headings.iter().map(|of| of.text.as_str()).collect()))?;
+    let rule = table.headings.iter().map(|heading| match heading.align {
+        Align::Left => ":--",
+        Align::Right => "--:",
+        Align::Center => ":-:",
+    });
+    writeln!(out, "{}", line(rule.collect()))?;
+    for row in &table.rows {
+        writeln!(out, "{}", line(row.cells.iter().map(String::as_str).collect()))?;
+    }
+    Ok(())
 }
 
 fn is_advice(notice: &Notice) -> bool {

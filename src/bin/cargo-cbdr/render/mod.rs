@@ -20,6 +20,7 @@ mod junit;
 mod markdown;
 pub(crate) mod outputs;
 pub(crate) mod scale;
+pub(crate) mod table;
 pub(crate) mod words;
 
 use std::io::{self, Write};

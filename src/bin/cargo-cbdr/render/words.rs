@@ -161,10 +161,23 @@ pub(crate) fn brief(outcome: &Outcome) -> String {
     format!("{verdict}, {}, {pairs}, {spent}", changes.join(", "))
 }
 
-/// The cells of a metric in a table: its name, both estimates, the change, the
-/// interval, the change of the plain mean, and the verdict. From zero there is no change in
+/// What tables show of a metric; `-` if there is no such number. From zero there is no change in
 /// percent.
-pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
+pub(crate) struct Cells {
+    pub(crate) name: String,
+    pub(crate) base: String,
+    pub(crate) head: String,
+    /// Both estimates in one cell: `47.4 → 55.1 ms`.
+    pub(crate) both: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+    /// The change of the plain mean.
+    pub(crate) mean: String,
+    /// Empty if the metric does not gate.
+    pub(crate) verdict: String,
+}
+
+pub(crate) fn cells(result: &MetricResult) -> Cells {
     let dash = || "-".to_owned();
     let summary = &result.summary;
     let [base, head] = match (summary.base, summary.head) {
@@ -196,7 +209,11 @@ pub(crate) fn cells(result: &MetricResult) -> [String; 7] {
             result.mean.and_then(|mean| mean.change).map_or_else(dash, text::percent),
         ],
     };
-    [line(&result.name), base, head, change, interval, mean, verdict]
+    let both = match (summary.base, summary.head) {
+        (Some(base), Some(head)) => text::step(base, head, &result.unit),
+        _ => format!("{base} → {head}"),
+    };
+    Cells { name: line(&result.name), base, head, both, change, interval, mean, verdict }
 }
 
 /// What the estimates of both sides are: `median`.
