@@ -89,6 +89,10 @@ pub(crate) enum Kind {
          repository", .folder.display()
     )]
     OutsideDependency { side: Side, package: String, needed: String, folder: PathBuf },
+    #[error(
+        "`{benchmark}` runs what is in `{}`, where cargo would build both sides", .folder.display()
+    )]
+    SharedFolder { benchmark: String, folder: PathBuf },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
     #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
@@ -396,6 +400,10 @@ impl Kind {
                 "a worktree contains only what is committed: make it a submodule, or depend on it \
                  by git, version or absolute path"
             }
+            Kind::SharedFolder { .. } => {
+                "each side is built in `target` of its own worktree instead: name the program \
+                 relative to the package's folder, as in `target/release/NAME`"
+            }
             Kind::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }
@@ -640,6 +648,7 @@ mod tests {
             Kind::NeedsNightly { benchmarks: vec![], release: text() },
             Kind::Manifests { side, command: text(), exit, stderr: text() },
             Kind::OutsideDependency { side, package: text(), needed: text(), folder: "a".into() },
+            Kind::SharedFolder { benchmark: text(), folder: "a".into() },
             Kind::NotCommitted { side, folder: text() },
             Kind::Benchmark {
                 side,

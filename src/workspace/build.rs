@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::checkout::Worktree;
 use super::diagnose::{self, Tool};
-use super::environment::{Environment, var, watched};
+use super::environment::{Environment, for_run, var, watched};
 use super::files::{remove, walk};
 use super::folder_record::{Outline, outline};
 use super::inputs::configuration::{Configuration, cargo_home};
@@ -201,14 +201,15 @@ pub(super) fn runnable(
     let executable = artifact.executable(&wanted.1).ok_or_else(none)?;
     let invocation = &executable.invocation;
     let side = setup.side();
-    let path = context.cache.target_link(side, &spec(options)).join(&executable.path);
+    let into = context.cache.target_link(side, &spec(options));
+    let path = into.join(&executable.path);
     let mut argv: Vec<OsString> = invocation.before.iter().map(Into::into).collect();
     argv.push(path.clone().into());
     argv.extend(benchmark.args.iter().chain(&invocation.after).map(Into::into));
     let env = context.tools.env.clone();
     let mut command = Command { argv, env, cwd: folder.to_owned(), ..Command::default() };
     for (name, value) in &invocation.env {
-        command.set_var(name, value);
+        command.set_var(name, for_run(name, value, &into));
     }
     let program = Program {
         command,

@@ -8,7 +8,7 @@
 //! matter has changed, and every file is as the build left it; see
 //! [`FolderRecord`]. Otherwise it is run again in a clean checkout.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,8 +22,10 @@ use super::files::{remove, walk};
 use super::folder_record::{FolderRecord, Restored, Strangers, is_git, outline};
 use super::inputs::configuration::Configuration;
 use super::inputs::foundation::Foundation;
+use super::inputs::traces::stored_output;
+use super::relink::record::BUILD_SCRIPT;
 use super::setup::SideSetup;
-use super::target_folder::is_later;
+use super::target_folder::{is_incremental, is_later};
 use super::{Event, PrepareContext};
 use crate::error::{Cause, Error, Kind};
 use crate::exec::process::{Command, Exit, RunError, Sink};
@@ -40,9 +42,12 @@ const CARGO_BUILDS: [&str; 6] = ["b", "bench", "build", "rustc", "t", "test"];
 const CARGO_OPTIONS: [&str; 7] =
     ["--frozen", "--locked", "--offline", "--quiet", "--verbose", "-q", "-v"];
 
-/// The folders of a target folder in which cargo keeps its own state, and no
-/// programs of the workspace.
-const CARGO_OWN: [&str; 3] = [".fingerprint", "build", "incremental"];
+/// The folders of a target folder in which cargo keeps what it builds on: in its layout
+/// since 1.99, `build` alone.
+const CARGO_OWN: [&str; 2] = ["build", "deps"];
+
+/// The folders in there to which programs are linked: in its layout since 1.99, `out`.
+const LINKED: [&str; 2] = ["deps", "out"];
 
 /// Variables in which a shell stores how and from where it called its last
 /// command. They differ from call to call, so build commands do not get them.
@@ -75,9 +80,14 @@ type WorktreeRecord = FolderRecord<CommandsRun>;
 #[derive(Debug, Default)]
 pub(super) struct CommandWorktree {
     root: PathBuf,
+    own_folders: OwnFolders,
     /// The build commands that failed because of the code, and why.
     failed: BTreeMap<BuildCommand, String>,
 }
+
+/// Variables by which cargo builds each side in a folder of its own, where its configuration
+/// names one that both would share: one side's program would take the place of the other's.
+type OwnFolders = Vec<(&'static str, PathBuf)>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BuildCommand {
@@ -111,7 +121,7 @@ impl CommandWorktree {
             return Err(why.clone());
         }
         let folder = self.root.join(setup.inside(folder));
-        let mut command = command(context, setup, words, &folder);
+        let mut command = command(context, setup, words, &folder, &self.own_folders);
         command.argv.extend(benchmark.args.iter().map(Into::into));
         let (identity, home) = (setup.identity.clone(), context.cache.side_folder(setup.side()));
         let relink = Err("its executable is not one that cargo built".to_owned());
@@ -142,22 +152,30 @@ pub(super) fn prepare(
     benchmarks: &[Benchmark],
 ) -> Result<CommandWorktree, Error> {
     let mut steps: Vec<(BuildCommand, &str)> = Vec::new();
+    let mut folders = BTreeSet::new();
     for benchmark in benchmarks {
-        let Subject::Command { build: Some(words), .. } = &benchmark.subject else { continue };
+        let Subject::Command { build, .. } = &benchmark.subject else { continue };
         let Ok(package) = setup.package(&benchmark.package) else { continue };
-        let step = BuildCommand::new(setup, &package.folder, words);
-        if steps.iter().all(|(known, _)| *known != step) {
+        folders.insert(&*package.folder);
+        let step = build.as_ref().map(|words| BuildCommand::new(setup, &package.folder, words));
+        if let Some(step) = step.filter(|step| steps.iter().all(|(known, _)| known != step)) {
             steps.push((step, &benchmark.name));
         }
     }
-    if steps.is_empty() {
-        return Ok(CommandWorktree { root: setup.worktree.path.clone(), failed: BTreeMap::new() });
+    if folders.is_empty() {
+        return Ok(CommandWorktree::default());
     }
-    let folders: Vec<_> =
-        steps.iter().map(|(step, _)| setup.worktree.path.join(&step.folder)).collect();
-    let folders = folders.iter().map(PathBuf::as_path);
     let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
     let side_folder = context.cache.side_folder(setup.side());
+    let root = match steps.is_empty() {
+        true => setup.worktree.path.clone(),
+        false => context.cache.command_worktree(setup.side()),
+    };
+    let target = root.join(setup.root_inside()).join("target");
+    let own_folders = own_folders(&configuration, &side_folder, &target, benchmarks)?;
+    if steps.is_empty() {
+        return Ok(CommandWorktree { root, own_folders, failed: BTreeMap::new() });
+    }
     let foundation = foundation.digest(&side_folder, &setup.rustc, &configuration)?;
     let env = all_but_session(&context.tools.env);
     let SideSetup { identity, lock, rustc, toolchain, .. } = setup;
@@ -170,10 +188,40 @@ pub(super) fn prepare(
         environment: digest(environment.as_bytes()),
         commands: commands.collect(),
     };
-    let root = context.cache.command_worktree(setup.side());
-    let mut build = CommandBuild { context, setup, root: root.clone(), steps };
+    let mut build = CommandBuild { context, setup, root, own_folders, steps };
     let failed = build.run(built_from)?;
-    Ok(CommandWorktree { root, failed })
+    let CommandBuild { root, own_folders, .. } = build;
+    Ok(CommandWorktree { root, own_folders, failed })
+}
+
+/// The variables for what cargo would build outside of the folder of the side.
+///
+/// # Errors
+/// If a benchmark runs what is in such a folder.
+fn own_folders(
+    configuration: &Configuration,
+    side_folder: &Path,
+    target: &Path,
+    benchmarks: &[Benchmark],
+) -> Result<OwnFolders, Error> {
+    let mut own = OwnFolders::new();
+    for (variable, folder) in &configuration.build_folders {
+        let text = folder.to_string_lossy();
+        // These templates stand for the worktree.
+        if folder.starts_with(side_folder) || text.contains("{workspace-") {
+            continue;
+        }
+        let runs_it = |benchmark: &&Benchmark| match &benchmark.subject {
+            Subject::Command { words, .. } => words.iter().any(|word| word.contains(&*text)),
+            Subject::Target(..) => false,
+        };
+        if let Some(Benchmark { name, .. }) = benchmarks.iter().find(runs_it) {
+            let (benchmark, folder) = (name.clone(), folder.clone());
+            return Err(Kind::SharedFolder { benchmark, folder }.into());
+        }
+        own.push((variable, target.to_owned()));
+    }
+    Ok(own)
 }
 
 /// A run of a side's build commands, in their order.
@@ -182,6 +230,7 @@ struct CommandBuild<'a, 'b> {
     setup: &'a SideSetup,
     /// Their worktree.
     root: PathBuf,
+    own_folders: OwnFolders,
     /// Each with the name of a benchmark that needs it.
     steps: Vec<(BuildCommand, &'a str)>,
 }
@@ -260,7 +309,8 @@ impl CommandBuild<'_, '_> {
 
     fn command(&self, step: &BuildCommand) -> Command {
         let folder = self.root.join(&step.folder);
-        let mut command = command(self.context, self.setup, &step.words, &folder);
+        let mut command =
+            command(self.context, self.setup, &step.words, &folder, &self.own_folders);
         command.env.retain(|(name, _)| OF_SHELL.iter().all(|of_shell| name != of_shell));
         command
     }
@@ -343,9 +393,14 @@ fn command(
     setup: &SideSetup,
     words: &[String],
     folder: &Path,
+    own_folders: &OwnFolders,
 ) -> Command {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
-    context.tools.command(program, args, folder, setup.toolchain.as_deref())
+    let mut command = context.tools.command(program, args, folder, setup.toolchain.as_deref());
+    for (variable, folder) in own_folders {
+        command.set_var(variable, folder);
+    }
+    command
 }
 
 /// Whether a command could not be started because it is a missing file of the
@@ -367,14 +422,21 @@ fn builds_with_cargo(words: &[String]) -> bool {
     is_cargo && words.next().is_some_and(|word| CARGO_BUILDS.contains(&word))
 }
 
-/// Removes everything from a target folder except cargo's own state. From the
-/// folders `deps` of compiled crates, it only removes the programs.
+/// Removes everything from a target folder except cargo's own state. From the folders of
+/// compiled crates, it only removes the programs, except for build scripts.
 fn remove_programs(folder: &Path) -> Result<(), Error> {
-    for (path, about) in walk(folder, |path| CARGO_OWN.iter().any(|own| path.ends_with(own)))? {
-        let is_in_deps = path.iter().any(|part| part == "deps");
-        let is_linked = path.parent().is_some_and(|parent| parent.ends_with("deps"))
-            && path.extension().is_none_or(|extension| extension == "exe");
-        if !about.is_dir() && (!is_in_deps || is_linked) {
+    let is_kept = |path: &Path| {
+        let is_out_dir = path.ends_with("out") && stored_output(&folder.join(path)).is_some();
+        path.ends_with(".fingerprint") || is_incremental(path) || is_out_dir
+    };
+    for (path, about) in walk(folder, is_kept)? {
+        let is_cargos = path.iter().any(|part| CARGO_OWN.iter().any(|own| part == *own));
+        let is_in = |name: &&str| path.parent().is_some_and(|parent| parent.ends_with(name));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
+        let is_program = LINKED.iter().any(is_in)
+            && path.extension().is_none_or(|extension| extension == "exe")
+            && !name.starts_with(BUILD_SCRIPT);
+        if !about.is_dir() && (!is_cargos || is_program) {
             remove(&folder.join(path))?;
         }
     }
@@ -406,13 +468,31 @@ mod tests {
         let files = [
             "release/.fingerprint/a-1/a",
             "release/build/a-1/build-script-build",
+            "release/build/a-2/out/tool",
+            "release/build/a-2/output",
             "release/deps/liba-1.rlib",
             "release/deps/libmacros-1.so",
             "release/incremental/a-1/part",
             "x/release/deps/liba-1.rmeta",
+            // Since 1.99.
+            "release/build/a/1/fingerprint/bin-app",
+            "release/build/a/1/out/app.d",
+            "release/build/a/2/out/build_script_build",
+            "release/build/a/2/out/build-script-build",
+            "release/build/a/3/out/tools/deps/tool",
+            "release/build/a/3/run/stdout",
+            "release/build/a/4/out/liba-4.rlib",
+            "x/release/build/deps/1/out/libdeps-1.rlib",
         ];
         let programs = ["release/app", "release/examples/one", "x/release/app", "tmp/left"];
-        let linked = ["release/deps/app-1", "release/deps/app-1.exe", "CACHEDIR.TAG"];
+        let linked = [
+            "release/deps/app-1",
+            "release/deps/app-1.exe",
+            "CACHEDIR.TAG",
+            "release/build/a/1/out/app",
+            "x/release/build/out/1/out/b-1",
+            "x/release/build/incremental/1/out/b-1",
+        ];
         for name in files.iter().chain(&programs).chain(&linked) {
             crate::exec::system::write(&root.join(name), "");
         }

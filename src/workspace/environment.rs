@@ -95,6 +95,20 @@ fn without_folders(value: &OsStr, foreign: &[&Path]) -> Option<OsString> {
     (!joined.is_empty()).then_some(joined)
 }
 
+/// A variable that cargo sets for a program that was built in the folder `built`. The
+/// search path of libraries loses the folders in there that have no library: in cargo's
+/// layout since 1.99, these are folders of single units, and some versions name any of them.
+pub(super) fn for_run(name: &str, value: &str, built: &Path) -> OsString {
+    let has_library = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_library = |name: &str| [".so", ".dylib"].iter().any(|end| name.contains(end));
+        entries.map(|entry| entry.file_name()).any(|name| is_library(&name.to_string_lossy()))
+    };
+    let counts = |folder: &PathBuf| !folder.starts_with(built) || has_library(folder);
+    let searched = || std::env::join_paths(std::env::split_paths(value).filter(counts)).ok();
+    lists(LIBRARY_PATHS, name).then(searched).flatten().unwrap_or_else(|| value.into())
+}
+
 /// All variables on which an unknown build may depend.
 pub(super) fn all_but_session(env: &Environment) -> String {
     lines(env, |name| !lists(SESSION, name))

@@ -43,7 +43,7 @@ use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
 /// Whether the two are run in the same way: with the same arguments and
-/// environment, except for the folders of the sides, the hash in the name of the
+/// environment, except for the folders of the sides, the hash in the path of the
 /// executable, and the package's description, version and so on in cargo's
 /// variables, which are part of the executable if they are used.
 pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> bool {
@@ -60,7 +60,7 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
         let variables = variables.flat_map(|(name, value)| [plain(name), plain(value)]);
         let mut arguments: Vec<_> = command.argv.iter().map(|word| plain(word)).collect();
         if let Some(program) = arguments.first_mut() {
-            program.truncate(without_hash(program).len());
+            erase_hash(program);
         }
         let folder = std::iter::once(plain(command.cwd.as_os_str()));
         folder.chain(arguments).chain(variables).collect::<Vec<_>>()
@@ -68,15 +68,14 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
     base.argv.len() == head.argv.len() && words(base) == words(head)
 }
 
-/// A path without the hash that cargo appends to the names of executables.
-fn without_hash(path: &[u8]) -> &[u8] {
-    let Some((name, hash)) = path.split_at_checked(path.len().saturating_sub(HASH)) else {
-        return path;
-    };
+/// Overwrites the hash that cargo appends to the names of executables, and by which, since
+/// 1.99, it also names their folders.
+fn erase_hash(path: &mut [u8]) {
+    let (name, hash) = path.split_at(path.len().saturating_sub(HASH));
     let is_hash = hash.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    match is_hash && name.ends_with(b"-") {
-        true => name,
-        false => path,
+    if is_hash && name.ends_with(b"-") {
+        let hash = hash.to_vec();
+        replace(path, &hash, &[0; HASH]);
     }
 }
 
@@ -254,6 +253,10 @@ mod tests {
         assert!(!called("/cache/base/a-0123456789abcdef", "/cache/head/a-0123456789abcde"));
         assert!(!called("/cache/base/a-0123456789abcdex", "/cache/head/a-0123456789abcdey"));
         assert!(!called("a", "b"));
+        let of_unit = |hash: &str| format!("/cache/base/t/build/p/{hash}/out/a-{hash}");
+        assert!(called(&of_unit("0123456789abcdef"), &of_unit("fedcba9876543210")));
+        let other = of_unit("0123456789abcdef").replace("/p/0", "/p/1");
+        assert!(!called(&of_unit("0123456789abcdef"), &other), "one of its own alone");
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl TargetFolder<'_> {
         }
         let mut latest = SystemTime::UNIX_EPOCH;
         // The sources of this side are newer, so its executables are linked again.
-        let is_skipped = |path: &Path| path.ends_with("incremental") || path == Path::new(LINKS);
+        let is_skipped = |path: &Path| is_incremental(path) || path == Path::new(LINKS);
         for (path, about) in walk(&other, is_skipped)? {
             self.interrupt.check()?;
             let (from, to) = (other.join(&path), new.join(&path));
@@ -210,10 +210,16 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
     Ok(())
 }
 
+/// Whether a path in a target folder is that of the compiler's incremental state. In `build`,
+/// packages may have that name.
+pub(super) fn is_incremental(path: &Path) -> bool {
+    path.ends_with("incremental") && path.iter().all(|part| part != "build")
+}
+
 /// Whether a folder has a file that is newer than `now`. The compiler's incremental
 /// state does not count, since it depends on content.
 pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
-    let found = walk(folder, |path| path.ends_with("incremental"))?;
+    let found = walk(folder, is_incremental)?;
     Ok(found
         .iter()
         .any(|(_, about)| about.is_file() && about.modified().is_ok_and(|modified| modified > now)))

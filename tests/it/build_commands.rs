@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Cbdr, Ran, Repo, git};
+use crate::support::{Cbdr, LAYOUTS, Ran, Repo, Variables, git};
 
 /// What each script begins with: the name of its side.
 const SIDE: &str = "case $PWD in */base/*) side=base ;; *) side=head ;; esac\n";
@@ -483,7 +483,11 @@ fn program(repo: &Repo, name: &str, text: &str) {
 
 #[test]
 fn of_what_cargo_built_before_stays_what_cargo_tracks_and_no_program() {
-    let repo = Repo::new("steady");
+    LAYOUTS.into_iter().for_each(what_cargo_tracks_stays_and_no_program);
+}
+
+fn what_cargo_tracks_stays_and_no_program(layout: Variables) {
+    let repo = Repo::new("steady").with(layout);
     for folder in ["src", "benches"] {
         std::fs::remove_dir_all(repo.path().join(folder)).unwrap();
     }
@@ -522,6 +526,65 @@ fn of_what_cargo_built_before_stays_what_cargo_tracks_and_no_program() {
     let ran = run().code(101);
     assert_eq!((compiled(&ran, "library"), compiled(&ran, "program")), (0, 1), "{}", ran.stderr);
     assert!(!lines().contains(&"three word".to_owned()));
+    // Nor is it where cargo linked it.
+    let mut find = std::process::Command::new("find");
+    let folder = repo.cached().join("head/built/target");
+    let found =
+        find.arg(folder).args(["-name", "app*", "-type", "f", "-perm", "-u+x"]).output().unwrap();
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "{layout:?}");
+}
+
+#[test]
+fn a_folder_in_cargos_configuration_is_not_shared_by_the_sides() {
+    let repo = Repo::new("steady");
+    let shared = repo.around().join("shared");
+    let configure = |key: &str| {
+        repo.git(&["checkout", "--quiet", "-B", "main"]);
+        repo.write(".cargo/config.toml", &format!("build.{key} = \"{}\"\n", shared.display()));
+        // What is read at run time is where the other side would write it, too.
+        let text = "include_str!(\"../what\").trim()";
+        let script = format!(
+            "fn main() {{\n    let folder = std::env::var_os(\"OUT_DIR\").unwrap();\n    \
+             std::fs::write(std::path::Path::new(&folder).join(\"what\"), {}).unwrap();\n}}\n",
+            text.replace("../", "")
+        );
+        repo.write("build.rs", &script);
+        let main = format!(
+            "fn main() {{\n    let read = concat!(env!(\"OUT_DIR\"), \"/what\");\n    \
+             println!(\"{{}} {{}}\", {text}, std::fs::read_to_string(read).unwrap());\n}}\n"
+        );
+        repo.write("src/main.rs", &main);
+        repo.write("what", "A\n");
+        repo.commit("A");
+        repo.git(&["checkout", "--quiet", "-B", "feature"]);
+        repo.write("what", "B\n");
+        repo.commit("B");
+    };
+    let seen = repo.around().join("seen");
+    let compare = |args: &[&str]| {
+        let _ = std::fs::remove_file(&seen);
+        let cbdr = repo.cbdr("compare main --max-pairs 1 --warmup 0 --always-run");
+        cbdr.args(args).env("SEEN", &seen).run()
+    };
+    let expected = ["A A", "B B"];
+    let assert_sees = |args: &[&str]| {
+        compare(args).code(0);
+        let text = std::fs::read_to_string(&seen).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, expected, "{args:?}");
+        assert!(!shared.exists(), "{args:?}");
+    };
+    let build = ["--build-command", "cargo build --quiet"];
+    configure("build-dir");
+    let command = ["--command", "sh -c 'target/debug/steady >> \"$SEEN\"'"];
+    assert_sees(&[build, command].concat());
+    configure("target-dir");
+    assert_sees(&[build, command].concat());
+    assert_sees(&["--command", "sh -c 'cargo run --quiet >> \"$SEEN\"'"]);
+    let program = format!("{}/debug/steady", shared.display());
+    let ran = compare(&[&build[..], &["--command", &program]].concat()).code(101);
+    ran.says("where cargo would build both sides").says("target/release/NAME");
 }
 
 #[test]

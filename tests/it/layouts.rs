@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Ran, Repo, metric};
+use crate::support::{RELEASES, Ran, Repo, metric};
 
 /// A repository whose benchmark reports as its time what the head's source says: `built`
 /// as it was built, `elsewhere` in other layouts; the base's is 1 ms everywhere. Noise
@@ -95,6 +95,18 @@ fn a_static_executable_for_musl_is_linked_again() {
     assert!(walk(&repo.cached()).iter().any(|path| path.contains(TARGET)), "built for it");
     assert_eq!(over(&object)["placing"], "linked");
     assert_eq!(object["verdict"], "no-regression");
+}
+
+#[test]
+fn executables_are_linked_again_whatever_release_built_them() {
+    let mut repo = repo("1.5e-3", "1.2e-3");
+    for release in RELEASES {
+        repo = repo.with(release);
+        let object = json(&repo, 100, "--fail-fast");
+        let layouts = over(&object);
+        assert_eq!(layouts["placing"], "linked", "{release:?}");
+        assert!((layouts["change"].as_f64().unwrap() - 0.2).abs() < 0.01, "{object}");
+    }
 }
 
 #[test]

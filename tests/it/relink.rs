@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Ran, Repo};
+use crate::support::{LAYOUTS, Ran, Repo, Variables};
 
 /// A comparison that measures next to nothing.
 #[track_caller]
@@ -58,7 +58,12 @@ fn kept(build: &Path, link: &Value) -> Vec<String> {
 
 /// A repository on a branch with another text in its library.
 fn branch() -> Repo {
-    let repo = Repo::new("demo");
+    branch_with(&[])
+}
+
+/// The same, built with these variables.
+fn branch_with(env: Variables) -> Repo {
+    let repo = Repo::new("demo").with(env);
     repo.branch("feature");
     let lib = std::fs::read_to_string(repo.path().join("src/lib.rs")).unwrap();
     repo.write("src/lib.rs", &format!("{lib}\n/// Not used.\npub const MORE: u8 = 1;\n"));
@@ -68,14 +73,18 @@ fn branch() -> Repo {
 
 #[test]
 fn benches_bins_and_examples_are_kept_and_scripts_and_macros_are_not() {
-    let repo = Repo::new("steady");
+    LAYOUTS.into_iter().for_each(all_kinds_but_scripts_and_macros_are_kept);
+}
+
+fn all_kinds_but_scripts_and_macros_are_kept(layout: Variables) {
+    let repo = Repo::new("steady").with(layout);
     repo.git(&["rm", "--quiet", "-r", "--force", "."]);
     repo.write(
         "Cargo.toml",
         "[package]\nname = \"all\"\nedition = \"2021\"\n[dependencies]\nmac = { path = \"mac\" }\n\
          [[bench]]\nname = \"b\"\nharness = false\n[workspace]\nmembers = [\"mac\"]\n\
          [package.metadata.cbdr.benchmarks]\nx = { bench = \"b\" }\ny = { bin = \"all\" }\n\
-         z = { example = \"e\" }\n",
+         z = { example = \"all\" }\n",
     );
     repo.write(
         "mac/Cargo.toml",
@@ -88,7 +97,7 @@ fn benches_bins_and_examples_are_kept_and_scripts_and_macros_are_not() {
     );
     repo.write("build.rs", "fn main() {}\n");
     let main = "mac::empty!();\nfn main() { println!(\"x\"); }\n";
-    for path in ["src/main.rs", "benches/b.rs", "examples/e.rs"] {
+    for path in ["src/main.rs", "benches/b.rs", "examples/all.rs"] {
         repo.write(path, main);
     }
     repo.commit("all kinds");
@@ -105,7 +114,7 @@ fn benches_bins_and_examples_are_kept_and_scripts_and_macros_are_not() {
         let mut names: Vec<String> =
             names.map(|name| name.split('-').next().unwrap().to_owned()).collect();
         names.sort();
-        assert_eq!(names, ["all", "b", "e"], "{side}");
+        assert_eq!(names, ["all", "all", "b"], "{side}");
     }
     let mut targets = Vec::new();
     for build in builds(&repo) {
@@ -118,13 +127,17 @@ fn benches_bins_and_examples_are_kept_and_scripts_and_macros_are_not() {
     targets.sort();
     assert_eq!(
         targets,
-        [":bench:b", ":bench:b", ":bin:all", ":bin:all", ":example:e", ":example:e"]
+        [":bench:b", ":bench:b", ":bin:all", ":bin:all", ":example:all", ":example:all"]
     );
 }
 
 #[test]
 fn the_executable_as_built_is_the_one_that_cargo_builds_without_a_record() {
-    let repo = branch();
+    LAYOUTS.into_iter().for_each(the_executable_as_built_is_that_of_cargo);
+}
+
+fn the_executable_as_built_is_that_of_cargo(layout: Variables) {
+    let repo = branch_with(layout);
     compare(&repo, "", &[]).code(0);
     let cached = repo.cached();
     for side in ["base", "head"] {
@@ -146,6 +159,7 @@ fn the_executable_as_built_is_the_one_that_cargo_builds_without_a_record() {
             .arg(&link)
             .env_remove("CARGO_TARGET_DIR")
             .env("CARGO_BUILD_BUILD_DIR", &link)
+            .envs(layout.iter().copied())
             .current_dir(folder.join("tree"))
             .status();
         assert!(cargo.unwrap().success());

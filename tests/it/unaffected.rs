@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{LIBTEST_NAMES, Random, Repo, setting};
+use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -132,7 +132,11 @@ impl Kind for Some2 { #[inline(never)] fn go(&self, x: u64) -> u64 { twice::<u16
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn another_version_of_the_package_alone_touches_nothing() {
-    let repo = repo(GENERIC, GENERIC);
+    RELEASES.into_iter().for_each(another_version_alone_touches_nothing);
+}
+
+fn another_version_alone_touches_nothing(release: Variables) {
+    let repo = repo(GENERIC, GENERIC).with(release);
     for file in ["Cargo.toml", "Cargo.lock"] {
         repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
     }
@@ -297,6 +301,10 @@ const WAYS: [(&str, &str, &str, &str); 15] = [
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn whatever_way_changed_code_is_reached_it_is_seen() {
+    RELEASES.into_iter().for_each(whatever_way_it_is_seen);
+}
+
+fn whatever_way_it_is_seen(release: Variables) {
     let names: Vec<&str> = WAYS.iter().map(|(name, ..)| *name).collect();
     let library = |is_head: bool| {
         let modules = WAYS.iter().map(|(name, source, old, new)| {
@@ -306,7 +314,7 @@ fn whatever_way_changed_code_is_reached_it_is_seen() {
         });
         format!("{LIBRARY}{}", modules.collect::<String>())
     };
-    let repo = Repo::new("steady");
+    let repo = Repo::new("steady").with(release);
     let works = names.iter().map(|name| format!("(\"{name}\", steady::{name}::run), "));
     repo.write("benches/work.rs", &bench(&works.collect::<String>()));
     repo.write("src/lib.rs", &library(false));
@@ -620,7 +628,7 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
     for seed in 0..programs {
         let mut random = Random::new(900 + seed);
         let mut library = random_library(&mut random);
-        let repo = Repo::new("steady");
+        let repo = Repo::new("steady").with(RELEASES[(seed / 2 % 2) as usize]);
         let works = (0..library.len()).map(|place| format!("(\"f{place}\", steady::f{place}), "));
         let bench = bench(&works.collect::<String>());
         // What a benchmark finds is what it reports.
@@ -670,7 +678,11 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn a_dynamic_library_that_differs_is_seen() {
-    let repo = Repo::new("steady");
+    RELEASES.into_iter().for_each(a_dynamic_library_is_seen);
+}
+
+fn a_dynamic_library_is_seen(release: Variables) {
+    let repo = Repo::new("steady").with(release);
     let needs = "[dependencies]\nshared = { path = \"shared\" }\n\n[[bench]]";
     repo.replace("Cargo.toml", "[[bench]]", needs);
     let locked = "name = \"steady\"\nversion = \"0.1.0\"\n";
@@ -690,5 +702,29 @@ fn a_dynamic_library_that_differs_is_seen() {
     repo.commit("base");
     repo.branch("feature");
     repo.write("shared/src/lib.rs", &work.replace('9', "13"));
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
+}
+
+/// Executes the program again without randomized addresses, as some harnesses do.
+const AGAIN: &str = r#"use std::os::unix::process::CommandExt;
+    unsafe extern "C" { fn personality(persona: u64) -> i32; }
+    let now = unsafe { personality(0xffff_ffff) };
+    if now & 0x40000 == 0 && unsafe { personality((now | 0x40000) as u64) } != -1 {
+        let mut again = std::process::Command::new("/proc/self/exe");
+        panic!("{}", again.arg0(std::env::args_os().next().unwrap())
+            .args(std::env::args_os().skip(1)).exec());
+    }"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_executes_itself_again_is_measured() {
+    let plain = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(9) }";
+    let repo = Repo::new("steady");
+    let again = format!("fn main() {{ {AGAIN}");
+    repo.write("benches/work.rs", &bench("(\"two\", steady::two)").replace("fn main() {", &again));
+    repo.write("src/lib.rs", &format!("{LIBRARY}{plain}"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace('9', "13"));
     assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
 }

@@ -33,9 +33,6 @@ const PART: f64 = 0.1;
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
 
-/// The folder of the files of build scripts, in a target folder.
-const BUILD: &str = "build";
-
 impl Session<'_, '_> {
     /// Leaves out the unaffected benchmarks, until a part of the time `limit` is used up.
     pub(super) fn leave_unaffected(
@@ -244,24 +241,21 @@ impl Watcher<'_, '_> {
     fn asks_for_change(&self, side: Side, watched: &Watched) -> bool {
         let home = settled(&self.program.built[side].home);
         let Some(cache) = home.parent() else { return true };
-        let executable = self.program.built[side].executable.as_deref().and_then(Path::file_name);
         watched.asked_for.iter().any(|path| {
             if is_itself(path) {
                 // Its executable differs.
                 return true;
             }
             let path = settled(path);
-            let Ok(inside) = path.strip_prefix(cache) else { return false };
+            if !path.starts_with(cache) {
+                return false;
+            }
             match path.strip_prefix(home.join(TREE)) {
                 Ok(file) => {
                     self.changed_files.iter().any(|changed| Path::new(changed).starts_with(file))
                 }
                 // The loader searches there for libraries, and each side would find its own.
-                Err(_) => {
-                    let build = Component::Normal(BUILD.as_ref());
-                    let is_built = inside.components().any(|part| part == build);
-                    (is_built || path.file_name() == executable) && path.is_file()
-                }
+                Err(_) => path.is_file(),
             }
         }) || watched.executed.iter().map(|path| settled(path)).any(|path| {
             // It started another built program.

@@ -2,13 +2,18 @@
 //! include.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item};
 
 use crate::error::Error;
 use crate::exec::system::{HOME, canonical};
 use crate::workspace::environment::{Environment, var};
+
+/// The keys of `[build]` for the folders in which cargo builds, and the variables that
+/// override them.
+const BUILD_FOLDERS: [(&str, &str); 2] =
+    [("build-dir", "CARGO_BUILD_BUILD_DIR"), ("target-dir", "CARGO_BUILD_TARGET_DIR")];
 
 /// All configuration files that cargo reads in some folders, and what they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub(crate) struct Configuration {
     pub(crate) strings: BTreeSet<(PathBuf, String)>,
     /// The targets for which cargo builds: `build.target`.
     pub(crate) targets: BTreeSet<String>,
+    /// The folders in which cargo builds, each with the variable that overrides it.
+    pub(crate) build_folders: BTreeSet<(&'static str, PathBuf)>,
     /// The linkers in their tables `[target]`, each with the table's name, a target or
     /// `cfg(…)`, and the folder to which its path is relative.
     pub(crate) linkers: BTreeSet<(String, PathBuf, String)>,
@@ -77,6 +84,8 @@ impl Configuration {
         let base = folder.parent().unwrap_or(folder);
         self.strings.extend(file.strings.into_iter().map(|text| (base.to_owned(), text)));
         self.targets.extend(file.targets);
+        let folders = file.build_folders.into_iter();
+        self.build_folders.extend(folders.map(|(variable, name)| (variable, joined(base, &name))));
         let linkers = file.linkers.into_iter();
         self.linkers.extend(linkers.map(|(name, linker)| (name, base.to_owned(), linker)));
         for include in file.includes {
@@ -121,6 +130,8 @@ struct ConfigFile {
     strings: BTreeSet<String>,
     /// The targets for which it builds.
     targets: BTreeSet<String>,
+    /// The folders in which it builds, each with the variable that overrides it.
+    build_folders: BTreeSet<(&'static str, String)>,
     /// The linker of each target, or `cfg(…)`.
     linkers: BTreeSet<(String, String)>,
 }
@@ -141,6 +152,10 @@ impl ConfigFile {
         if let Some(target) = document.get("build").and_then(|build| build.get("target")) {
             add_strings(target, &mut file.targets);
         }
+        for (key, variable) in BUILD_FOLDERS {
+            let folder = document.get("build").and_then(|build| build.get(key)?.as_str());
+            file.build_folders.extend(folder.map(|folder| (variable, folder.to_owned())));
+        }
         let tables = document.get("target").and_then(Item::as_table_like);
         for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
             if let Some(linker) = table.get("linker").and_then(Item::as_str) {
@@ -149,6 +164,18 @@ impl ConfigFile {
         }
         file
     }
+}
+
+/// A path relative to `base`, without `..`, whether or not it exists.
+fn joined(base: &Path, path: &str) -> PathBuf {
+    let mut joined = base.to_owned();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(joined.pop()),
+            part => joined.push(part),
+        }
+    }
+    joined
 }
 
 fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
@@ -279,6 +306,21 @@ mod tests {
                     target.'cfg(all())' = { linker = 'y' }\n";
         assert_eq!(ConfigFile::parse(text).linkers, BTreeSet::from(linkers));
         assert_eq!(ConfigFile::parse(text).targets, file.targets);
+    }
+
+    #[test]
+    fn the_folders_in_which_cargo_builds_are_known() {
+        let folder = with(&[(
+            "a/.cargo/config.toml",
+            "build.target-dir = 'b/../out'\nbuild.build-dir = '/shared/{workspace-path-hash}'\n",
+        )]);
+        let at = folder.path().join("a");
+        let expected = [
+            ("CARGO_BUILD_BUILD_DIR", "/shared/{workspace-path-hash}".into()),
+            ("CARGO_BUILD_TARGET_DIR", at.join("out")),
+        ];
+        let found = Configuration::read([&*at], &[], &[]).unwrap();
+        assert_eq!(found.build_folders, BTreeSet::from(expected));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::exec::system::canonical;
 use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
 use crate::workspace::files::walk;
+use crate::workspace::target_folder::is_incremental;
 
 /// The variable by which cargo passes a folder for its files to a bench target.
 const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
@@ -60,7 +61,7 @@ impl<'a> Traces<'a> {
     /// When the folder can't be read.
     pub(crate) fn read(built: &'a [Built], live: &Path, into: &Path) -> Result<Self, Error> {
         let mut compiled = Tracked::default();
-        for (path, about) in walk(live, |path| path.ends_with("incremental"))? {
+        for (path, about) in walk(live, is_incremental)? {
             if about.is_dir() || path.extension().is_none_or(|extension| extension != "d") {
                 continue;
             }
@@ -163,14 +164,18 @@ fn add_script(
     }
 }
 
-/// The output of a build script, as stored by cargo; `None` if it is not found.
-/// It is next to `OUT_DIR`, in cargo's new layout in a folder `run`.
+/// The output of a build script; `None` if it is not found.
 fn output_of(script: &BuildScript) -> Option<String> {
-    let folder = script.out_dir.parent()?;
-    let places = ["output", "run/stdout"].map(|name| folder.join(name));
+    let bytes = std::fs::read(stored_output(&script.out_dir)?).ok()?;
     // The rest of its output need not be UTF-8.
-    let bytes = places.iter().find_map(|path| std::fs::read(path).ok())?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Where cargo stores the output of the build script with this `OUT_DIR`: next to it, and in
+/// its layout since 1.99 in a folder `run`.
+pub(crate) fn stored_output(out_dir: &Path) -> Option<PathBuf> {
+    let folder = out_dir.parent()?;
+    ["output", "run/stdout"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
 }
 
 /// Environment variables and files that a build has read, as recorded by its

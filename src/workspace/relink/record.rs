@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Argument, KeptFile, Link, Part, link_or_copy};
 use crate::exec::process::{Command, environment};
-use crate::exec::system::{canonical, digest_file, make_private_dir};
+use crate::exec::system::{canonical, digest, digest_file, make_private_dir};
 use crate::workspace::files::remove;
 
 /// The folder of the records, in the target folder. No profile can have such a name.
@@ -23,7 +23,7 @@ pub(crate) const FOLDER_VARIABLE: &str = "CBDR_LINKS";
 const RECORD: &str = "record.json";
 
 /// The prefix of the names of build scripts' executables.
-const BUILD_SCRIPT: &str = "build_script_";
+pub(crate) const BUILD_SCRIPT: &str = "build_script_";
 
 /// The arguments with which a linker creates something other than an executable.
 const OTHER_OUTPUTS: [&str; 5] = ["-shared", "--shared", "-Bshareable", "-r", "--relocatable"];
@@ -110,7 +110,9 @@ impl LinkerCall {
         if is_other || name.to_string_lossy().starts_with(BUILD_SCRIPT) {
             return Ok(());
         }
-        let place = records.join(name);
+        // In cargo's layout since 1.99, a program and an example may have the same name.
+        let path = &digest(output.as_os_str().as_encoded_bytes())[..8];
+        let place = records.join(format!("{}-{path}", name.to_string_lossy()));
         remove(&place).map_err(io::Error::other)?;
         make_private_dir(records)?;
         let staging = tempfile::Builder::new().prefix("new-").tempdir_in(records)?;

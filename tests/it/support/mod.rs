@@ -9,10 +9,31 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// Variables of the environment.
+pub(crate) type Variables = &'static [(&'static str, &'static str)];
+
+/// With these, cargo lays out its build folder as it did before 1.99, or as it does since.
+pub(crate) const LAYOUTS: [Variables; 2] = [
+    &[("RUSTC_BOOTSTRAP", "1"), ("CARGO_UNSTABLE_BUILD_DIR_NEW_LAYOUT", "false")],
+    &[("RUSTC_BOOTSTRAP", "1"), ("CARGO_UNSTABLE_BUILD_DIR_NEW_LAYOUT", "true")],
+];
+
+/// With these, rustc also mangles names as it did before 1.97, or as it does since.
+pub(crate) const RELEASES: [Variables; 2] = [
+    &[
+        LAYOUTS[0][0],
+        LAYOUTS[0][1],
+        ("RUSTFLAGS", "-Zunstable-options -Csymbol-mangling-version=legacy"),
+    ],
+    &[LAYOUTS[1][0], LAYOUTS[1][1], ("RUSTFLAGS", "-Csymbol-mangling-version=v0")],
+];
+
 /// A scratch folder with a git repository `repo` and a cache of its own.
 pub(crate) struct Repo {
     folder: tempfile::TempDir,
     path: PathBuf,
+    /// The environment of its runs of the binary.
+    env: Variables,
 }
 
 impl Repo {
@@ -29,10 +50,15 @@ impl Repo {
         let path = folder.path().canonicalize().unwrap().join(name);
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
         copy(&from, &path);
-        let repo = Repo { folder, path };
+        let repo = Repo { folder, path, env: &[] };
         repo.git(&["init", "--quiet", "--initial-branch=main"]);
         repo.commit("first");
         repo
+    }
+
+    /// With these variables in the environment of its runs of the binary.
+    pub(crate) fn with(self, env: Variables) -> Self {
+        Repo { env, ..self }
     }
 
     /// The root of the working tree.
@@ -103,7 +129,8 @@ impl Repo {
 
     /// The binary, to be run in the repository: `args` split at blanks.
     pub(crate) fn cbdr(&self, args: &str) -> Cbdr {
-        Cbdr::new(&self.path, &self.cache()).args(args.split_whitespace())
+        let cbdr = Cbdr::new(&self.path, &self.cache()).args(args.split_whitespace());
+        self.env.iter().fold(cbdr, |cbdr, (name, value)| cbdr.env(name, value))
     }
 }
 
