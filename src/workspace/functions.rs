@@ -29,7 +29,7 @@ use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{LineMoves, MovedLocation, replace};
 use comparison::{Comparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
-use executable::Executable;
+use executable::{Executable, LinkedName};
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
 use stored::StoredComparison;
@@ -149,32 +149,26 @@ fn places_in(
     if let Some(section) = Executable::other_order(executables) {
         return Err(format!("the order of what is linked into the section `{section}` differs"));
     }
-    let mut changed: BTreeSet<&str> =
-        comparison.changed_functions().into_iter().map(String::as_str).collect();
-    let linked = Pair::both(|side| executables[side].lengths(&sides[side]));
-    changed.extend(differing(&linked));
+    // Where a symbol has a version, that is no part of its name in executables.
+    let changed = comparison.changed_functions().into_iter();
+    let changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    let linked = Pair::both(|side| executables[side].linked(&sides[side]));
     Pair::try_both(|side| {
         let executable = &executables[side];
         let entry = executable.entry.ok_or("its executable has an unknown format")?;
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
-        let names = changed.iter().flat_map(|name| sides[side].mangled(name));
-        let changed = names.flat_map(|name| {
-            let addresses = executable.functions.get(name).into_iter().flatten();
-            addresses.map(|(address, _)| (*address, shown(name)))
-        });
+        // One that is not linked on the other side may override one of the system.
+        let is_changed = |one: &LinkedName<'_>| {
+            changed.contains(one.0) || !linked[side.other()].contains_key(one)
+        };
+        let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
+        let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
         let all = Breakpoints { entry, places: all.collect() };
         Ok(FunctionPlaces { all, changed: changed.collect() })
     })
-}
-
-/// The names with other lengths on the other side, or none: another function was linked
-/// under that name, as from a library that overrides one of the system.
-fn differing<'n>(linked: &Pair<BTreeMap<&'n str, Vec<u64>>>) -> impl Iterator<Item = &'n str> {
-    let names = linked.base.keys().chain(linked.head.keys());
-    names.copied().filter(|name| linked.base.get(name) != linked.head.get(name))
 }
 
 /// What both executables say of themselves.

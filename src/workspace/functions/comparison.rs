@@ -90,12 +90,6 @@ impl<'d> Objects<'d> {
         if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
     }
 
-    /// The mangled names of the functions that are compared under a name.
-    pub(super) fn mangled<'n>(&'n self, name: &'n str) -> BTreeSet<&'n str> {
-        let own = self.functions.get(name).into_iter().flatten();
-        own.map(|(_, function)| &*function.name).chain([name]).collect()
-    }
-
     /// The name under which a linked function is compared. `None` if it belongs to the
     /// functions that refer to it.
     pub(super) fn compared<'n>(&'n self, name: &'n str) -> Option<&'n str> {

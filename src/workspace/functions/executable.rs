@@ -23,6 +23,9 @@ pub(super) struct Executable {
     collected: Vec<Word>,
 }
 
+/// The name under which a function is compared, and its length.
+pub(super) type LinkedName<'n> = (&'n str, u64);
+
 /// A word in a section.
 #[derive(Debug)]
 struct Word {
@@ -49,7 +52,6 @@ impl Executable {
         let mut functions: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         for symbol in file.symbols().filter(is_function) {
             if let Some(name) = name_of(&symbol) {
-                // The version of a symbol is no part of its name here.
                 let name = name.split('@').next().unwrap_or_default().to_owned();
                 functions.entry(name).or_default().push((symbol.address(), symbol.size()));
             }
@@ -57,15 +59,18 @@ impl Executable {
         Executable { entry: Some(file.entry()), functions, collected: collected(&file) }
     }
 
-    /// The lengths of its functions by the names under which they are compared.
-    pub(super) fn lengths<'n>(&'n self, objects: &'n Objects<'_>) -> BTreeMap<&'n str, Vec<u64>> {
-        let mut all: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    /// The addresses and names of its functions, except for those that belong to others.
+    pub(super) fn linked<'n>(
+        &'n self,
+        objects: &'n Objects<'_>,
+    ) -> BTreeMap<LinkedName<'n>, Vec<(u64, &'n str)>> {
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (name, places) in &self.functions {
-            if let Some(name) = objects.compared(name) {
-                all.entry(name).or_default().extend(places.iter().map(|(_, length)| length));
+            let Some(compared) = objects.compared(name) else { continue };
+            for (address, length) in places {
+                all.entry((compared, *length)).or_default().push((*address, &**name));
             }
         }
-        all.values_mut().for_each(|lengths| lengths.sort_unstable());
         all
     }
 
