@@ -22,7 +22,8 @@ pub struct ChangedFunction {
     pub bytes: Pair<Option<u64>>,
     /// Whether a regressed benchmark runs it; `None` if unknown.
     pub runs: Option<bool>,
-    /// Whether its source may have changed; `None` if unknown.
+    /// Whether its name contains a crate that may have changed; `None` if unknown. Edited code
+    /// may also be inlined into functions of other crates.
     pub is_edited: Option<bool>,
 }
 

@@ -13,8 +13,10 @@ mod stored;
 mod tests;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::Path;
+use std::rc::Rc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,10 +29,13 @@ use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{LineMoves, MovedLocation, replace};
 use comparison::{Comparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
-use executable::Executable;
+use executable::{Executable, LinkedName};
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
 use stored::StoredComparison;
+
+/// The suffixes of files that rustc makes and puts in an order of its own.
+const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
 
 /// The functions that differ between the sides, if known. Object files are read for
 /// that, once.
@@ -50,7 +55,7 @@ impl ChangedFunctions {
 fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
     let links = links(programs)?;
     stored_or("names", programs, "", || {
-        let contents = own_files(&links, programs)?;
+        let contents = files(&links, programs, false)?;
         let executables = executables(programs)?;
         let linked = executables
             .map(|executable| executable.functions.keys().map(|name| shown(name)).collect());
@@ -78,10 +83,7 @@ fn stored_or<T: Serialize + DeserializeOwned>(
 }
 
 /// The functions that differ; only those that were linked in, if that is known.
-fn different(
-    contents: &Pair<Vec<Content>>,
-    linked: &Pair<BTreeSet<String>>,
-) -> Vec<ChangedFunction> {
+fn different(contents: &Pair<Files>, linked: &Pair<BTreeSet<String>>) -> Vec<ChangedFunction> {
     let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
     let changed = Comparison::new(sides.as_ref(), &|_| true).changed_functions();
     let mut changed: Vec<ChangedFunction> = changed
@@ -90,7 +92,7 @@ fn different(
             let bytes = Pair::both(|side| {
                 let all = sides[side].functions.get(name)?;
                 let is_linked = linked[side].is_empty() || linked[side].contains(name);
-                is_linked.then(|| all.iter().map(|(_, function)| function.piece.length()).sum())
+                is_linked.then(|| all.iter().map(|(_, function)| function.own.length()).sum())
             });
             ChangedFunction { name: name.clone(), bytes, runs: None, is_edited: None }
         })
@@ -126,39 +128,44 @@ pub(crate) fn places(
     same_call(&links)?;
     // What is found in the files is stored, also that they can't be compared.
     stored_or("places", programs, &moves.digest(), || {
-        let contents = own_files(&links, programs)?;
-        let shared = shared_files(&links)?;
+        let contents = files(&links, programs, true)?;
         let executables = executables(programs)?;
-        Ok(places_in(&contents, &shared, &executables, moves))
+        Ok(places_in(&contents, &executables, moves))
     })?
 }
 
 /// The same, from what was read.
 fn places_in(
-    contents: &Pair<Vec<Content>>,
-    shared: &[Content],
+    contents: &Pair<Files>,
     executables: &Pair<Executable>,
     moves: &LineMoves,
 ) -> Result<Pair<FunctionPlaces>, String> {
-    let (sides, others) = exact_sides(contents, shared)?;
+    let (sides, others) = exact_sides(contents)?;
     let explains = |moved: &MovedLocation| moves.explains(moved);
     let mut comparison = Comparison::new(sides.as_ref(), &explains);
     if let Some(what) = comparison.other_change(&others) {
         return Err(format!("{what} differs"));
     }
-    let changed = comparison.changed_functions();
+    if let Some(section) = Executable::other_order(executables) {
+        return Err(format!("the order of what is linked into the section `{section}` differs"));
+    }
+    // Where a symbol has a version, that is no part of its name in executables.
+    let changed = comparison.changed_functions().into_iter();
+    let changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    let linked = Pair::both(|side| executables[side].linked(&sides[side]));
     Pair::try_both(|side| {
         let executable = &executables[side];
         let entry = executable.entry.ok_or("its executable has an unknown format")?;
         if executable.functions.is_empty() {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
-        let changed = changed.iter().flat_map(|name| sides[side].functions.get(*name));
-        let changed = changed.flatten().flat_map(|(_, function)| {
-            let addresses = executable.functions.get(&function.name).into_iter().flatten();
-            addresses.map(|address| (*address, shown(&function.name)))
-        });
-        let all = executable.functions.values().flatten().copied();
+        // One that is not linked on the other side may override one of the system.
+        let is_changed = |one: &LinkedName<'_>| {
+            changed.contains(one.0) || !linked[side.other()].contains_key(one)
+        };
+        let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
+        let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
+        let all = executable.functions.values().flatten().map(|(address, _)| *address);
         let all = Breakpoints { entry, places: all.collect() };
         Ok(FunctionPlaces { all, changed: changed.collect() })
     })
@@ -178,23 +185,55 @@ fn executables(programs: &Pair<Program>) -> Result<Pair<Executable>, String> {
 
 /// The object files of both sides, as linkers know their functions, and the names in those
 /// files that both have.
-fn exact_sides<'d>(
-    contents: &'d Pair<Vec<Content>>,
-    shared: &[Content],
-) -> Result<(Pair<Objects<'d>>, HashSet<String>), String> {
-    let sides =
-        Pair::try_both(|side| match objects(&contents[side], Naming::Exact(Renamed::new())) {
+fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<String>), String> {
+    let is_shared = |side: Side, file: &Rc<Content>| {
+        contents[side.other()].iter().any(|other| Rc::ptr_eq(file, other))
+    };
+    let parsed = |side: Side| {
+        contents[side].iter().flat_map(move |file| {
+            let is_shared = is_shared(side, file);
+            ObjectFile::all(&file.1, &file.0).0.into_iter().map(move |one| (is_shared, file, one))
+        })
+    };
+    let own = parsed(Side::Head).filter(|(is_shared, ..)| !is_shared);
+    let parsed: Vec<_> = parsed(Side::Base).chain(own).collect();
+    let shared = parsed.iter().filter(|(is_shared, ..)| *is_shared);
+    let others = shared.flat_map(|(_, _, object)| object.names()).collect();
+    let ordered = ordered(&parsed);
+    let sides = Pair::try_both(|side| {
+        let counts =
+            |file: &&Rc<Content>| !is_shared(side, file) || ordered.contains(&Rc::as_ptr(file));
+        match objects(contents[side].iter().filter(counts), Naming::Exact(Renamed::new())) {
             (objects, false) => Ok(objects),
             (_, true) => Err(format!("a library of the {side} has an unknown format")),
-        })?;
-    let mut others = HashSet::new();
-    for (origin, content) in shared {
-        others.extend(ObjectFile::all(content, origin).0.iter().flat_map(ObjectFile::names));
-    }
+        }
+    })?;
     let mut names = counterparts(sides.as_ref(), &others);
     let Pair { base, head } = sides;
     let base = base.renamed(std::mem::take(&mut names.base));
     Ok((Pair { base, head: head.renamed(names.head) }, others))
+}
+
+/// The files of both sides for which it matters where they are linked: those with sections
+/// that programs go through in order, and those with a definition that another one defines
+/// differently. They are compared like files that differ.
+fn ordered(parsed: &[(bool, &Rc<Content>, ObjectFile<'_>)]) -> HashSet<*const Content> {
+    let has_roots = parsed.iter().filter(|(_, _, object)| object.roots().next().is_some());
+    let mut ordered: HashSet<_> = has_roots.map(|(_, file, _)| Rc::as_ptr(file)).collect();
+    let mut defined: HashMap<String, Vec<_>> = HashMap::new();
+    for (is_shared, file, object) in parsed {
+        for named in object.functions().chain(object.data()).filter(|named| !named.is_local) {
+            defined.entry(named.name).or_default().push((is_shared, file, object, named.piece));
+        }
+    }
+    for all in defined.values().filter(|all| all.len() > 1 && all.iter().any(|one| *one.0)) {
+        let mut contents = all.iter().map(|(_, _, object, piece)| object.plain(*piece));
+        let first = contents.next().flatten();
+        if first.is_none() || contents.any(|other| other != first) {
+            ordered.extend(all.iter().map(|(_, file, ..)| Rc::as_ptr(file)));
+        }
+    }
+    ordered
 }
 
 /// The links of both executables.
@@ -205,61 +244,76 @@ fn links(programs: &Pair<Program>) -> Result<Pair<&Relink>, String> {
 /// Checks that two executables were linked by the same command, except for the files
 /// that were kept.
 fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
-    let kept = |side: Side| relink[side].inputs.iter().filter(|input| input.sha256.is_some());
-    let others = relink.map(|relink| -> BTreeSet<_> {
+    let calls = relink.map(|relink| {
         let others = relink.inputs.iter().filter(|input| input.sha256.is_none());
-        others.map(|RelinkInput { path, bytes, .. }| (path, bytes)).collect()
+        let others: BTreeSet<_> =
+            others.map(|RelinkInput { path, bytes, .. }| (path, bytes)).collect();
+        let mut words: Vec<_> =
+            relink.command.argv.iter().map(|word| plain(word, relink)).collect();
+        // The order of rustc's own files is compared by what depends on it.
+        words.dedup_by(|one, other| one.is_none() && other.is_none());
+        (others, words)
     });
-    let arguments = Pair::both(|side| -> Vec<String> {
-        let paths: Vec<String> =
-            kept(side).map(|input| input.path.to_string_lossy().into_owned()).collect();
-        let all = relink[side].command.argv.iter().map(|word| word.to_string_lossy().into_owned());
-        all.filter(|word| !paths.iter().any(|path| word.contains(path))).collect()
-    });
-    match others.base == others.head && arguments.base == arguments.head {
+    match calls.base == calls.head {
         true => Ok(()),
         false => Err("the sides are linked with different libraries or options".to_owned()),
     }
 }
 
+/// A word of a call without the folders of kept files; `None` for rustc's own files.
+fn plain(word: &OsStr, relink: &Relink) -> Option<String> {
+    let mut plain = word.to_string_lossy().into_owned();
+    for RelinkInput { path, .. } in kept_files(relink) {
+        if path == Path::new(word) && RUSTCS.iter().any(|suffix| plain.ends_with(suffix)) {
+            return None;
+        }
+        if let Some(folder) = path.parent().and_then(Path::to_str) {
+            plain = plain.replace(folder, "");
+        }
+    }
+    Some(plain)
+}
+
 /// A file: the name of the crate from which it was compiled, and its content.
 type Content = (String, Vec<u8>);
 
-/// The kept files of each side that the other does not have, by content. In it, each side's
-/// own path is replaced by the base's.
-fn own_files(
+/// Files in the order of the link.
+type Files = Vec<Rc<Content>>;
+
+/// The kept files of each side; those that both have are the same in memory. Of files that
+/// only one has, the side's own path is replaced by the base's. Without `with_shared`, there
+/// are no others.
+fn files(
     links: &Pair<&Relink>,
     programs: &Pair<Program>,
-) -> Result<Pair<Vec<Content>>, String> {
+    with_shared: bool,
+) -> Result<Pair<Files>, String> {
     let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
+    let mut shared: HashMap<&Option<String>, Rc<Content>> = HashMap::new();
     Pair::try_both(|side| {
-        let others = digests(links[side.other()]);
-        let is_own = |input: &&RelinkInput| !others.contains(&input.sha256);
-        let files = kept_files(links[side]).filter(is_own).map(|input| {
-            let (origin, mut content) = content_of(input)?;
-            if homes.base.len() == homes.head.len() {
-                replace(&mut content, homes.head, homes.base);
+        let others: HashSet<_> =
+            kept_files(links[side.other()]).map(|input| &input.sha256).collect();
+        let mut all = Vec::new();
+        for input in kept_files(links[side]) {
+            if !others.contains(&input.sha256) {
+                let (origin, mut content) = content_of(input)?;
+                if homes.base.len() == homes.head.len() {
+                    replace(&mut content, homes.head, homes.base);
+                }
+                all.push(Rc::new((origin, content)));
+            } else if with_shared {
+                if !shared.contains_key(&input.sha256) {
+                    shared.insert(&input.sha256, Rc::new(content_of(input)?));
+                }
+                all.extend(shared.get(&input.sha256).cloned());
             }
-            Ok((origin, content))
-        });
-        files.collect()
+        }
+        Ok(all)
     })
-}
-
-/// The kept files of both sides.
-fn shared_files(links: &Pair<&Relink>) -> Result<Vec<Content>, String> {
-    let others = digests(links.head);
-    let shared = kept_files(links.base).filter(|input| others.contains(&input.sha256));
-    shared.map(content_of).collect()
 }
 
 fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
     link.inputs.iter().filter(|input| input.sha256.is_some())
-}
-
-/// The digests of the kept files.
-fn digests(link: &Relink) -> BTreeSet<&Option<String>> {
-    kept_files(link).map(|input| &input.sha256).collect()
 }
 
 fn content_of(input: &RelinkInput) -> Result<Content, String> {
@@ -272,10 +326,13 @@ fn content_of(input: &RelinkInput) -> Result<Content, String> {
 }
 
 /// The object files in files, and whether a file is of another form.
-fn objects(contents: &[Content], naming: Naming) -> (Objects<'_>, bool) {
+fn objects<'c>(
+    contents: impl IntoIterator<Item = &'c Rc<Content>>,
+    naming: Naming,
+) -> (Objects<'c>, bool) {
     let mut all = Vec::new();
     let mut has_others = false;
-    for (origin, content) in contents {
+    for (origin, content) in contents.into_iter().map(|file| &**file) {
         let (objects, others) = ObjectFile::all(content, origin);
         all.extend(objects);
         has_others |= others > 0;

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::object_file::{Named, ObjectFile, Piece, Target, Variable, shown};
+use super::object_file::{Named, ObjectFile, Piece, Target, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
@@ -39,8 +39,14 @@ pub(super) struct Objects<'d> {
     pub(super) files: Vec<ObjectFile<'d>>,
     /// The functions by the names under which they are compared.
     pub(super) functions: HashMap<String, Vec<(Place, Named)>>,
+    /// The names of those that are local to their object files.
+    locals: HashSet<String>,
     /// The constants and variables to which other files can refer.
-    data: HashMap<String, Place>,
+    data: HashMap<String, Vec<(Place, Named)>>,
+    /// Those without a place.
+    values: BTreeSet<(String, [u64; 2])>,
+    /// The first definition of variables that have several, of which linkers keep one.
+    firsts: HashMap<Place, Place>,
     /// The names of those to which code in other languages may refer.
     exported: BTreeSet<String>,
     naming: Naming,
@@ -49,25 +55,49 @@ pub(super) struct Objects<'d> {
 impl<'d> Objects<'d> {
     pub(super) fn new(files: Vec<ObjectFile<'d>>, naming: Naming) -> Self {
         let mut functions: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
-        let (mut data, mut exported) = (HashMap::new(), BTreeSet::new());
+        let mut data: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
+        let (mut values, mut exported) = (BTreeSet::new(), BTreeSet::new());
+        let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
+        let all_named = naming == Naming::Shown;
         for (number, file) in files.iter().enumerate() {
             // What is local to its file belongs to the functions that refer to it.
-            let is_named = |function: &Named| naming == Naming::Shown || !function.is_local;
-            for function in file.functions().filter(is_named) {
+            for function in file.functions() {
+                if function.is_local && !all_named {
+                    locals.insert(function.name);
+                    continue;
+                }
                 let name = naming.name(&function.name);
-                functions.entry(name).or_default().push(((number, function.piece), function));
+                let piece = if all_named { function.own } else { function.piece };
+                functions.entry(name).or_default().push(((number, piece), function));
             }
             for constant in file.data() {
-                data.insert(naming.name(&constant.name), (number, constant.piece));
-                exported.extend(constant.is_exported.then_some(constant.name));
+                exported.extend(constant.is_exported.then(|| constant.name.clone()));
+                let name = naming.name(&constant.name);
+                let all = data.entry(name).or_default();
+                let place = (number, constant.piece);
+                if let Some((first, _)) = all.first() {
+                    firsts.insert(place, *first);
+                }
+                all.push((place, constant));
             }
+            values.extend(file.values());
         }
-        Objects { files, functions, data, exported, naming }
+        Objects { files, functions, locals, data, values, firsts, exported, naming }
     }
 
     /// The same with other names for functions.
     pub(super) fn renamed(self, names: Renamed) -> Self {
         if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
+    }
+
+    /// The name under which a linked function is compared. `None` if it belongs to the
+    /// functions that refer to it.
+    pub(super) fn compared<'n>(&'n self, name: &'n str) -> Option<&'n str> {
+        let common = match &self.naming {
+            Naming::Exact(renamed) => renamed.get(name).map_or(name, String::as_str),
+            Naming::Shown => name,
+        };
+        (self.functions.contains_key(common) || !self.locals.contains(name)).then_some(common)
     }
 
     /// The parts that belong to a program even if nothing refers to them.
@@ -80,24 +110,33 @@ impl<'d> Objects<'d> {
     /// What a part consists of: its bytes, and its relocations with their targets.
     pub(super) fn content(&self, (number, piece): Place) -> Option<Content<'d>> {
         let file = &self.files[number];
-        let is_named = |is_local: bool| self.naming == Naming::Shown || !is_local;
-        let references = file.references(piece, is_named)?;
-        let references = references.into_iter().map(|(at, kind, target)| {
-            let target = match target {
-                Target::Entry(entry, offset) => Meaning::Entry(entry, offset),
-                Target::Piece(piece, offset) => Meaning::Place((number, piece), offset),
+        let mut references = Vec::new();
+        for (at, kind, target) in file.references(piece, self.naming == Naming::Shown)? {
+            let mut add = |meaning| references.push((at, kind, meaning));
+            match target {
+                Target::Entry(entry, offset) => add(Meaning::Entry(entry, offset)),
+                Target::Piece(piece, offset) => add(Meaning::Place((number, piece), offset)),
                 Target::Name(name, offset) => {
                     let name = self.naming.name(&name);
-                    match self.data.get(&name) {
-                        Some(place) => Meaning::Place(*place, offset),
-                        None => Meaning::Name(name, offset),
+                    match self.defined(&name, offset) {
+                        [] => add(Meaning::Name(name, offset)),
+                        // Linkers take one of them.
+                        all => all.iter().for_each(|(place, named)| {
+                            add(Meaning::Place(*place, offset.saturating_add(named.offset())));
+                        }),
                     }
                 }
-            };
-            (at, kind, target)
-        });
+            }
+        }
         let (length, bytes) = (piece.length(), file.bytes(piece)?);
-        Some(Content { length, bytes, references: references.collect() })
+        Some(Content { length, bytes, references })
+    }
+
+    /// The definitions of a name that count as parts of what refers to it, with an offset.
+    fn defined(&self, name: &str, offset: i64) -> &[(Place, Named)] {
+        let is_inside = offset != 0 && self.naming != Naming::Shown;
+        let functions = self.functions.get(name).filter(|_| is_inside);
+        self.data.get(name).or(functions).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -127,8 +166,8 @@ pub(super) enum Meaning<'d> {
 /// Whether a location in a source only moved with its line.
 type Explains<'a> = dyn Fn(&MovedLocation) -> bool + 'a;
 
-/// A variable: the number of its object file, and its place in that.
-type VariablePlace = (usize, Variable);
+/// A variable: the number of its object file, and where it begins in that.
+type Variable = (usize, (usize, u64));
 
 /// The comparison of two sides.
 pub(super) struct Comparison<'a, 'd> {
@@ -138,7 +177,7 @@ pub(super) struct Comparison<'a, 'd> {
     same: HashSet<(Place, Place)>,
     /// The variable of the other side to which each variable corresponds, if known. What
     /// is written to one is read from no other, so it is at most one.
-    variables: Pair<HashMap<VariablePlace, VariablePlace>>,
+    variables: Pair<HashMap<Variable, Variable>>,
 }
 
 /// The maximum number of comparisons of functions with the same name.
@@ -159,14 +198,11 @@ impl<'a, 'd> Comparison<'a, 'd> {
         // Which variables are matched must not depend on chance.
         names.sort_unstable();
         names.retain(|name| {
-            let of = |side: &'a Objects<'d>| -> Vec<Place> {
-                let all = side.functions.get(*name).into_iter().flatten();
-                all.map(|(place, _)| *place).collect()
-            };
+            let of = |side: &'a Objects<'d>| side.functions.get(*name).map_or(&[][..], |all| all);
             let (base, head) = (of(base), of(head));
             match self.sides.base.naming {
                 Naming::Shown => !self.are_same(base, head),
-                Naming::Exact(_) => !self.are_all_same(&base, &head),
+                Naming::Exact(_) => !self.are_all_same(base, head),
             }
         });
         names
@@ -174,31 +210,38 @@ impl<'a, 'd> Comparison<'a, 'd> {
 
     /// Whether each of the base's is the same as each of the head's, and there are some: a
     /// reference by name may mean any of them.
-    fn are_all_same(&mut self, base: &[Place], head: &[Place]) -> bool {
+    fn are_all_same(&mut self, base: &[(Place, Named)], head: &[(Place, Named)]) -> bool {
+        let about = |named: &Named| (named.offset(), named.is_weak);
         !base.is_empty()
             && !head.is_empty()
             && base.len().saturating_mul(head.len()) <= MOST_NAMESAKES
-            && base.iter().all(|one| head.iter().all(|other| self.is_same(*one, *other)))
+            && base.iter().all(|(one, named)| {
+                head.iter().all(|(other, other_named)| {
+                    about(named) == about(other_named) && self.is_same(*one, *other)
+                })
+            })
     }
 
     /// What else differs between the sides and could change what any function does. `others`
     /// are the names in the files that both sides have.
     pub(super) fn other_change(&mut self, others: &HashSet<String>) -> Option<String> {
         let Pair { base, head } = self.sides;
-        let roots = self.sides.map(|side| {
-            let mut roots: HashMap<String, Vec<Place>> = HashMap::new();
-            for (name, place) in side.roots() {
-                roots.entry(name).or_default().push(place);
-            }
-            roots
-        });
-        for side in Side::BOTH {
-            for name in roots[side].keys() {
-                let of = |side: Side| roots[side].get(name).cloned().unwrap_or_default();
-                if !self.are_same(of(Side::Base), of(Side::Head)) {
-                    return Some(format!("the section `{name}`"));
+        // In the order in which they are linked, since programs may go through them in order.
+        let mut roots = self.sides.map(Objects::roots);
+        loop {
+            let same = match (roots.base.next(), roots.head.next()) {
+                (None, None) => break,
+                (Some((name, one)), Some((other_name, other))) if name == other_name => {
+                    self.is_same(one, other).then_some(()).ok_or(name)
                 }
+                (one, other) => Err(one.or(other).map(|(name, _)| name).unwrap_or_default()),
+            };
+            if let Err(name) = same {
+                return Some(format!("the section `{name}`"));
             }
+        }
+        if let Some((name, _)) = base.values.symmetric_difference(&head.values).next() {
+            return Some(format!("the value of `{name}`"));
         }
         // They may be used in files that are the same on both sides.
         let all = base.data.keys().chain(head.data.keys());
@@ -210,17 +253,18 @@ impl<'a, 'd> Comparison<'a, 'd> {
         let used: BTreeSet<&String> = all.filter(is_used).collect();
         let differs =
             used.into_iter().find(|name| match (base.data.get(*name), head.data.get(*name)) {
-                (Some(base), Some(head)) => !self.is_same(*base, *head),
+                (Some(base), Some(head)) => !self.are_all_same(base, head),
                 _ => true,
             });
         differs.map(|name| format!("the variable `{name}`"))
     }
 
     /// Whether each of the base's has an equal one among the head's.
-    fn are_same(&mut self, base: Vec<Place>, mut head: Vec<Place>) -> bool {
+    fn are_same(&mut self, base: &[(Place, Named)], head: &[(Place, Named)]) -> bool {
+        let mut head: Vec<Place> = head.iter().map(|(place, _)| *place).collect();
         base.len() == head.len()
-            && base.into_iter().all(|one| {
-                let found = head.iter().position(|other| self.is_same(one, *other));
+            && base.iter().all(|(one, _)| {
+                let found = head.iter().position(|other| self.is_same(*one, *other));
                 found.map(|at| head.swap_remove(at)).is_some()
             })
     }
@@ -253,11 +297,13 @@ impl<'a, 'd> Comparison<'a, 'd> {
     fn are_no_other_variables(
         &self,
         (base, head): (Place, Place),
-        assumed: &mut Pair<HashMap<VariablePlace, VariablePlace>>,
+        assumed: &mut Pair<HashMap<Variable, Variable>>,
     ) -> bool {
-        let of = |side: Side, (file, piece): Place| {
-            let (variable, names) = self.sides[side].files[file].variable(piece)?;
-            Some(((file, variable), names))
+        let of = |side: Side, place: Place| {
+            let Objects { files, firsts, .. } = self.sides[side];
+            let names = files[place.0].variable(place.1)?;
+            let (file, piece) = *firsts.get(&place).unwrap_or(&place);
+            Some(((file, piece.rank()), names))
         };
         let ((base, names), (head, other_names)) =
             match (of(Side::Base, base), of(Side::Head, head)) {

@@ -196,7 +196,7 @@ impl Builder<'_, '_> {
     fn read(&mut self, place: Place) -> Node {
         let (file, piece) = (&self.objects.files[place.0], place.1);
         let mut own = DefaultHasher::new();
-        file.variable(piece).map(|(_, names)| names).hash(&mut own);
+        file.variable(piece).hash(&mut own);
         if let Some((source, _)) = file.location(piece) {
             // Its line may move.
             source.hash(&mut own);

@@ -1,30 +1,178 @@
 //! An executable of ELF.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSymbol};
+use object::read::elf::{ElfFile64, ElfSection64};
+use object::{
+    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable,
+    RelocationTarget, SectionKind, SymbolKind,
+};
 
-use super::object_file::{is_function, name_of};
+use super::comparison::Objects;
+use super::object_file::{is_function, is_loaded, is_root, name_of, shown};
+use crate::model::side::Pair;
 
 /// What an executable contains about itself.
 #[derive(Debug, Default)]
 pub(super) struct Executable {
     /// Where it begins; `None` if its format is unknown.
     pub(super) entry: Option<u64>,
-    /// The addresses of its functions; empty if it was stripped.
-    pub(super) functions: BTreeMap<String, Vec<u64>>,
+    /// The addresses and lengths of its functions; empty if it was stripped.
+    pub(super) functions: BTreeMap<String, Vec<(u64, u64)>>,
+    /// What is in the sections that it goes through in order.
+    collected: Vec<Word>,
 }
+
+/// The name under which a function is compared, and its length.
+pub(super) type LinkedName<'n> = (&'n str, u64);
+
+/// A word in a section.
+#[derive(Debug)]
+struct Word {
+    section: String,
+    /// What it points to: the name of a symbol, or else of a section.
+    target: Option<String>,
+    /// How far behind the symbol that is, or the value of a word that is no pointer.
+    value: u64,
+    /// Whether something else has the name of the symbol.
+    is_ambiguous: bool,
+}
+
+/// The length of a word, bytes.
+const WORD: usize = 8;
+
+/// The section with the positions of pointers, if these are in no relocations.
+const PACKED_POINTERS: &str = ".relr.dyn";
+
+type File<'d> = ElfFile64<'d, LittleEndian>;
 
 impl Executable {
     pub(super) fn read(content: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<LittleEndian>::parse(content) else { return Self::default() };
-        let mut functions: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        let mut functions: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         for symbol in file.symbols().filter(is_function) {
             if let Some(name) = name_of(&symbol) {
-                functions.entry(name).or_default().push(symbol.address());
+                let name = name.split('@').next().unwrap_or_default().to_owned();
+                functions.entry(name).or_default().push((symbol.address(), symbol.size()));
             }
         }
-        Executable { entry: Some(file.entry()), functions }
+        Executable { entry: Some(file.entry()), functions, collected: collected(&file) }
     }
+
+    /// The addresses and names of its functions, except for those that belong to others.
+    pub(super) fn linked<'n>(
+        &'n self,
+        objects: &'n Objects<'_>,
+    ) -> BTreeMap<LinkedName<'n>, Vec<(u64, &'n str)>> {
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (name, places) in &self.functions {
+            let Some(compared) = objects.compared(name) else { continue };
+            for (address, length) in places {
+                all.entry((compared, *length)).or_default().push((*address, &**name));
+            }
+        }
+        all
+    }
+
+    /// The section whose parts are linked in another order, or from other files.
+    pub(super) fn other_order(sides: &Pair<Self>) -> Option<&str> {
+        let Pair { base, head } = sides.as_ref().map(|side| &side.collected);
+        // Names that differ only in their hashes may have been exchanged.
+        let is_alone = |all: &[Word], name: &String| {
+            let names = all.iter().filter_map(|word| word.target.as_ref());
+            names.filter(|other| *other != name).all(|other| shown(other) != shown(name))
+        };
+        let is_target = |one: &Option<String>, other: &Option<String>| match (one, other) {
+            (Some(one), Some(other)) if one != other => {
+                shown(one) == shown(other) && is_alone(base, one) && is_alone(head, other)
+            }
+            _ => one == other,
+        };
+        let same = base.iter().zip(head).take_while(|(one, other)| {
+            (&one.section, one.value) == (&other.section, other.value)
+                && !one.is_ambiguous
+                && is_target(&one.target, &other.target)
+        });
+        let same = same.count();
+        base.get(same).or(head.get(same)).map(|word| &*word.section)
+    }
+}
+
+/// The words of the sections that a program goes through in order.
+fn collected(file: &File<'_>) -> Vec<Word> {
+    let mut pointers: HashMap<u64, (Option<String>, i64)> = HashMap::new();
+    for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        let name = match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbols = file.dynamic_symbol_table();
+                let symbol = symbols.and_then(|all| all.symbol_by_index(index).ok());
+                symbol.and_then(|symbol| name_of(&symbol))
+            }
+            _ => None,
+        };
+        pointers.insert(at, (name, relocation.addend()));
+    }
+    // Without them, any word may be a pointer.
+    let are_known =
+        file.kind() == ObjectKind::Dynamic && file.section_by_name(PACKED_POINTERS).is_none();
+    let mut symbols = Vec::new();
+    let mut source = String::new();
+    for symbol in file.symbols() {
+        let Some(mut name) = name_of(&symbol) else { continue };
+        match symbol.kind() {
+            SymbolKind::File => source = name,
+            SymbolKind::Text | SymbolKind::Data => {
+                // Local functions of several files may have that name.
+                if symbol.is_local() && shown(&name) == name {
+                    name += &format!(" of {source}");
+                }
+                symbols.push((symbol.address(), symbol.address() + symbol.size(), name));
+            }
+            _ => {}
+        }
+    }
+    symbols.sort_unstable();
+    let named = |address: u64| {
+        let before = symbols.partition_point(|(start, ..)| *start <= address);
+        let (start, end, name) = &symbols[before.checked_sub(1)?];
+        (address == *start || address < *end)
+            .then(|| (Some((name.clone(), *start)), address - start))
+    };
+    let loaded = |address: u64| {
+        let mut sections = file.sections().filter(is_loaded);
+        let around = |one: &ElfSection64<'_, '_, LittleEndian>| {
+            (one.address()..one.address() + one.size()).contains(&address)
+        };
+        let section = sections.find(around)?;
+        Some((Some((section.name().ok()?.to_owned(), section.address())), 0))
+    };
+    let mut words = Vec::new();
+    let roots = file.sections().filter(|one| is_root(one) && one.kind() != SectionKind::Text);
+    for section in roots {
+        let at = (section.address()..).step_by(WORD);
+        for (at, word) in at.zip(section.data().unwrap_or_default().chunks(WORD)) {
+            let mut bytes = [0; WORD];
+            bytes[..word.len()].copy_from_slice(word);
+            let value = u64::from_le_bytes(bytes);
+            let (target, value) = match pointers.get(&at) {
+                Some((Some(name), offset)) => (Some((name.clone(), at)), *offset as u64),
+                Some((None, address)) => {
+                    let address = *address as u64;
+                    named(address).or_else(|| loaded(address)).unwrap_or((None, address))
+                }
+                None if are_known => (None, value),
+                None => named(value).or_else(|| loaded(value)).unwrap_or((None, value)),
+            };
+            let is_other = |name: &String, start: u64| {
+                symbols.iter().any(|(other, _, same)| same == name && *other != start)
+            };
+            let is_ambiguous = target
+                .as_ref()
+                .is_some_and(|(name, start)| shown(name) == *name && is_other(name, *start));
+            let section = section.name().unwrap_or_default().to_owned();
+            let target = target.map(|(name, _)| name);
+            words.push(Word { section, target, value, is_ambiguous });
+        }
+    }
+    words
 }

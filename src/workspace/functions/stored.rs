@@ -18,6 +18,9 @@ use crate::model::side::{Pair, Side};
 /// build has few executables.
 const DIGITS: usize = 16;
 
+/// The version of what is compared, and how.
+const FORMAT: u32 = 2;
+
 /// The place of a comparison.
 pub(super) struct StoredComparison {
     /// One for each executable of a build of the head: another base replaces it.
@@ -34,7 +37,7 @@ impl StoredComparison {
         let folder = programs.head.comparisons.as_ref()?;
         let executable = programs.head.executable.as_ref()?;
         let name = digest(executable.as_os_str().as_encoded_bytes());
-        let mut key = format!("{}\n{kind}\n{more}\n", env!("CARGO_PKG_VERSION"));
+        let mut key = format!("{}\n{FORMAT}\n{kind}\n{more}\n", env!("CARGO_PKG_VERSION"));
         for side in Side::BOTH {
             let Program { executable_sha256, home, relink, .. } = &programs[side];
             let (executable, relink) = (executable_sha256.as_ref()?, relink.as_ref().ok()?);

@@ -4,9 +4,11 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::comparison::Comparison;
-use super::{Content, FunctionPlaces, changed as changed_names, different, exact_sides, places};
+use super::executable::Executable;
+use super::{Files, FunctionPlaces, changed as changed_names, different, exact_sides, places};
 use crate::exec::process::Command;
 use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
@@ -25,13 +27,16 @@ static TABLE: [u32; 4] = [2, 3, 5, 7];
 #[inline(never)] pub fn shown(x: u64) -> String { format!("{x} words") }
 "#;
 
+/// How rustc mangles names since 1.97.
+const V0: &str = "-Csymbol-mangling-version=v0";
+
 /// A library as rustc compiles it.
-fn compiled(source: &str) -> Vec<Content> {
+fn compiled(source: &str) -> Files {
     let folder = tempfile::tempdir().unwrap();
     rustc(folder.path(), "library", source, &["-Ccodegen-units=1"])
 }
 
-fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Vec<Content> {
+fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Files {
     // The house keeps that word to where system calls are.
     let source = source.replace("UNSAFE", concat!("un", "safe"));
     let file = format!("{name}.rs");
@@ -40,7 +45,8 @@ fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Vec<Content>
     rustc.current_dir(folder).args(["--crate-type=rlib", "-O", "-Awarnings"]);
     rustc.args(["--edition=2021", &file]).args(more);
     assert!(rustc.status().unwrap().success());
-    vec![(name.to_owned(), std::fs::read(folder.join(format!("lib{name}.rlib"))).unwrap())]
+    let content = std::fs::read(folder.join(format!("lib{name}.rlib"))).unwrap();
+    vec![Rc::new((name.to_owned(), content))]
 }
 
 /// The names of the functions that differ after a replacement in the library.
@@ -102,14 +108,13 @@ fn what_changed_most_in_length_comes_first_and_what_is_not_linked_does_not_come(
 /// functions in which they differ, without hashes.
 fn exactly(base: &str, head: &str) -> (Option<String>, Vec<String>) {
     let libraries = Pair { base, head }.map(|source| compiled(&format!("{LIBRARY}{source}")));
-    differences(&libraries, &[])
+    differences(&libraries, &Files::new())
 }
 
-fn differences(
-    libraries: &Pair<Vec<Content>>,
-    shared: &[Content],
-) -> (Option<String>, Vec<String>) {
-    let (sides, others) = exact_sides(libraries, shared).unwrap();
+/// `shared` are linked after the libraries on both sides.
+fn differences(libraries: &Pair<Files>, shared: &Files) -> (Option<String>, Vec<String>) {
+    let all = libraries.as_ref().map(|own| own.iter().chain(shared).cloned().collect());
+    let (sides, others) = exact_sides(&all).unwrap();
     let mut comparison = Comparison::new(sides.as_ref(), &|_| false);
     let other = comparison.other_change(&others);
     let changed = comparison.changed_functions().into_iter();
@@ -213,6 +218,51 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
 const NAMED: &str = "#[inline(never)] pub fn user(x: u8) -> &'static str { match x { \
     0 => \"Zero\", 1 => \"Some\", 2 => \"Many\", 3 => \"Much\", 4 => \"Most\", 5 => \"More\", _ => \"Also\" } }";
 
+/// Assembly: lines, each of which may be a function of some name and its code.
+fn assembly(lines: &[&str]) -> String {
+    let lines = lines.iter().map(|line| match line.split_once(" = ") {
+        Some((name, code)) => format!(
+            ".globl {name}; .type {name}, @function; {name}: {code}; .size {name}, . - {name}"
+        ),
+        None => (*line).to_owned(),
+    });
+    format!("std::arch::global_asm!({:?});", lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn code_that_is_reached_without_a_relocation_belongs_to_who_may_reach_it() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let elsewhere = ".section .text.elsewhere,\"ax\",@progbits";
+    let table = [
+        // A function of the same section, and one of an unrelated one.
+        "#[UNSAFE(link_section = \".text.mine\")] pub fn user(x: u64) -> u64 { helper(x) ^ helper(x + 1) } \
+         #[UNSAFE(link_section = \".text.mine\")] #[inline(never)] fn helper(x: u64) -> u64 { x * 777 }"
+            .to_owned(),
+        assembly(&[".text", "user = call helper; ret", "helper: mov eax, 777; ret"]),
+        assembly(&[".text", "user = nop", "mov eax, 777; ret", "other = ret"]),
+        assembly(&[".text", "user = jmp inside", "other = ret; inside: mov eax, 777; ret"]),
+        // What assembly reads without a symbol, and what looks like padding.
+        assembly(&[".text", "user = mov rax, [rip + constant]; ret", "constant: .quad 777"]),
+        // Into the middle of a function of another section.
+        assembly(&[".text", "user = jmp other + 1", elsewhere, "other = ret; mov eax, 777; ret"]),
+        assembly(&[".text", "user = jmp 5f", elsewhere, "other = ret; 5: mov eax, 777; ret"]),
+        assembly(&[".text", "user = jmp [rip + 3f]", ".data", "3: .quad other + 1", elsewhere,
+            "other = ret; mov eax, 777; ret"]),
+    ];
+    for source in table {
+        assert!(source.contains("777"), "{source}");
+        let (other, changed) = exactly(&source, &source.replace("777", "999"));
+        let is_seen = changed.iter().any(|name| name.ends_with("user"));
+        assert!(other.is_none() && is_seen, "{source}: {other:?} {changed:?}");
+        // Nor does everything differ.
+        assert!(!changed.contains(&"library::plain".to_owned()), "{source}: {changed:?}");
+        assert_eq!(exactly(&source, &source), (None, Vec::new()), "{source}");
+    }
+}
+
 /// A function that refers to constants in sections whose entries linkers merge.
 const MERGED: &str = r#"
 std::arch::global_asm!(
@@ -275,6 +325,19 @@ fn what_no_function_refers_to_is_not_overlooked() {
             "$5",
             "$6",
         ),
+        // The same, shorter than what may be between functions.
+        (
+            "std::arch::global_asm!(\".globl entry\", \"entry: ret; mov eax, 5\");",
+            "eax, 5",
+            "eax, 6",
+        ),
+        // Data of unknown length, and a value without a place.
+        (
+            "std::arch::global_asm!(\".data; .globl table\", \"table: .quad 5\");",
+            "quad 5",
+            "quad 6",
+        ),
+        ("std::arch::global_asm!(\".globl COUNT; .set COUNT, 5\");", ", 5", ", 6"),
         // A variable that code in other languages may know by its name.
         ("#[UNSAFE(no_mangle)] pub static EXPORTED: u64 = 5;", "= 5", "= 6"),
     ];
@@ -301,6 +364,86 @@ fn a_variable_that_both_sides_files_read_is_not_overlooked() {
     let libraries = Pair { base, head };
     let (other, changed) = differences(&libraries, &user);
     assert!(other.is_some_and(|other| other.contains("TABLE")), "{changed:?}");
+}
+
+/// The library `name` with this source, of no version.
+fn library(name: &str, source: &str) -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    rustc(folder.path(), name, source, &["-Ccodegen-units=1"])
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn the_order_of_the_same_files_counts_where_something_depends_on_it() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let swapped = |one: &str, other: &str| {
+        let (one, other) = (library("one", one), library("other", other));
+        let both = |first: &Files, second: &Files| [first.clone(), second.clone()].concat();
+        let libraries = Pair { base: both(&one, &other), head: both(&other, &one) };
+        differences(&libraries, &Files::new())
+    };
+    // Which of their functions comes first matters to nobody.
+    assert_eq!(swapped(LIBRARY, "pub fn more() {}"), (None, Vec::new()));
+    // Which is found first in a section that linkers collect, or runs first.
+    let named = |section: &str, value: u64| {
+        format!("#[used] #[UNSAFE(link_section = \"{section}\")] static ONE: u64 = {value};")
+    };
+    for section in ["registry", ".init_array", ".ctors"] {
+        let (other, _) = swapped(&named(section, 1), &named(section, 2));
+        assert_eq!(other, Some(format!("the section `{section}`")));
+    }
+    // Which of two definitions is taken.
+    let work = |value: u64| {
+        format!("#[UNSAFE(no_mangle)] pub extern \"C\" fn work(x: u64) -> u64 {{ x * {value} }}")
+    };
+    assert_eq!(swapped(&work(3), &work(7)), (None, vec!["work".to_owned()]));
+    assert_eq!(swapped(&work(3), &work(3)), (None, Vec::new()));
+    let weak = |value: u64| {
+        format!(
+            "std::arch::global_asm!(\".data; .weak count; .size count, 8\", \"count: .quad {value}\");"
+        )
+    };
+    let (other, _) = swapped(&weak(3), &weak(7));
+    assert_eq!(other, Some("the variable `count`".to_owned()));
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn an_executable_shows_the_order_in_which_its_parts_were_linked() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let early = |value: u64| {
+        format!(
+            "extern \"C\" fn early() {{ std::hint::black_box({value}); }} \
+             #[used] #[UNSAFE(link_section = \".init_array\")] \
+             static RUN: extern \"C\" fn() = early;"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in [("one", 1), ("other", 2)] {
+        rustc(folder.path(), name, &early(value), &[]);
+    }
+    let linked = |main: &str| {
+        write(&folder.path().join("main.rs"), main);
+        let mut rustc = std::process::Command::new("rustc");
+        rustc.current_dir(folder.path()).args(["-O", "--edition=2021", "-L.", "main.rs"]);
+        assert!(rustc.status().unwrap().success());
+        Executable::read(&std::fs::read(folder.path().join("main")).unwrap())
+    };
+    let order = |base: &str, head: &str| {
+        let both = Pair { base: linked(base), head: linked(head) };
+        Executable::other_order(&both).map(str::to_owned)
+    };
+    let first = "extern crate one; extern crate other; fn main() {}";
+    let longer = first.replace("{}", "{ println!(\"longer {}\", std::env::args().count()); }");
+    assert_eq!(order(first, &longer), None);
+    let other = "extern crate other; extern crate one; fn main() {}";
+    assert_eq!(order(first, other), Some(".init_array".to_owned()));
+    let one = "extern crate one; fn main() {}";
+    assert_eq!(order(first, one), Some(".init_array".to_owned()));
 }
 
 /// Functions that are told apart by what they do: several are written alike, or call each
@@ -374,18 +517,18 @@ fn functions_that_are_written_alike_are_not_taken_for_each_other() {
         ("plain(x).wrapping", "plain(x + 1).wrapping", &["library::other"]),
     ];
     let all = format!("{LIBRARY}{ALIKE}");
-    for units in ["-Ccodegen-units=1", "-Ccodegen-units=16"] {
+    for units in ["-Ccodegen-units=1", "-Ccodegen-units=16", V0] {
         let of = |source: &str, version: &str| {
             let folder = tempfile::tempdir().unwrap();
             rustc(folder.path(), "library", source, &[&format!("-Cmetadata={version}"), units])
         };
         let base = of(&all, "1.0.0");
         let libraries = Pair { base: base.clone(), head: of(&all, "1.0.1") };
-        assert_eq!(differences(&libraries, &[]), (None, Vec::new()), "{units}");
+        assert_eq!(differences(&libraries, &Files::new()), (None, Vec::new()), "{units}");
         for (old, new, expected) in table {
             assert!(all.contains(old), "{old}");
             let head = of(&all.replace(old, new), "1.0.1");
-            let (_, changed) = differences(&Pair { base: base.clone(), head }, &[]);
+            let (_, changed) = differences(&Pair { base: base.clone(), head }, &Files::new());
             let is_seen = expected.iter().any(|name| changed.iter().any(|one| one == name));
             assert!(is_seen, "{old}, {units}: {changed:?}");
             // Nor does everything differ.
@@ -417,17 +560,27 @@ fn functions_that_differ_are_paired_by_what_calls_them() {
         return;
     }
     let all = format!("{LIBRARY}{SUITE}");
+    for mangling in ["-Copt-level=s", V0] {
+        callers_pair(&all, mangling);
+    }
+}
+
+fn callers_pair(all: &str, mangling: &str) {
     let of = |source: &str, version: &str| {
         let folder = tempfile::tempdir().unwrap();
         let version = format!("-Cmetadata={version}");
         // Optimized for size, copies of generic functions are no object file's own.
-        rustc(folder.path(), "library", source, &[&version, "-Copt-level=s"])
+        rustc(folder.path(), "library", source, &[&version, "-Copt-level=s", mangling])
     };
-    let base = of(&all, "1.0.0");
+    let base = of(all, "1.0.0");
     // Of each of these generic functions, three differ.
     let edited = all.replace("A 101", "A 201").replace("C 107", "C 207").replace("F 127", "F 227");
-    let changed = |source: &str, version: &str| {
-        differences(&Pair { base: base.clone(), head: of(source, version) }, &[]).1
+    let changed = |source: &str, version: &str| -> Vec<String> {
+        let libraries = Pair { base: base.clone(), head: of(source, version) };
+        let names = differences(&libraries, &Files::new()).1.into_iter();
+        // Some manglings have the types, too.
+        let names = names.filter_map(|name| Some(name.split("::<").next()?.to_owned()));
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     };
     for version in ["1.0.1", "1.0.2", "1.0.3"] {
         assert_eq!(changed(&edited, version), ["library::inner"], "{version}");
@@ -624,8 +777,9 @@ fn what_changed_is_compared_afresh_and_replaces_what_was_stored() {
     let longer = MAIN.replace("as i32", "as i32 / 3");
     linked.programs.head = self::linked(&folder, &edited, &longer);
     let placed = check(&linked, &moved_by(1), "another executable");
-    assert_eq!(names(&placed), BTreeSet::from(["library::other"]));
-    assert_eq!(placed.base, other.base);
+    // Of the program itself, only its length is known here.
+    assert_eq!(names(&placed), BTreeSet::from(["library::other", "main::main"]));
+    assert_eq!(placed.base.all, other.base.all);
     linked.programs.head = linked.programs.base.clone();
     linked.programs.head.comparisons = Some(folder.join("compared"));
     // Its file has another name, as that of another executable.

@@ -351,6 +351,10 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
 /// The maximum number of functions to name; the rest is only counted.
 const FUNCTIONS: usize = 5;
 
+/// Why functions of unchanged crates differ.
+const LUCK: &str = "edited code is inlined into them, or the compiler partitioned or inlined \
+                    other code differently, which `--codegen-units 1` can prevent";
+
 fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     if changed.is_empty() {
         return format!(
@@ -360,15 +364,15 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     }
     let (others_code, own): (Vec<_>, Vec<_>) =
         changed.iter().partition(|function| function.is_edited == Some(false));
+    let differs = |all: &[_]| if all.len() == 1 { "differs" } else { "differ" };
     if own.is_empty() {
         return format!(
-            "no function of `{benchmark}` was edited, but the compiler partitioned or inlined {} of \
-             unchanged crates differently, which `--codegen-units 1` can prevent: {}",
+            "{} of `{benchmark}` {} between the sides, only of unchanged crates: {LUCK}: {}",
             count(others_code.len() as u64, "function"),
+            differs(&others_code),
             named_functions(&others_code, FUNCTIONS)
         );
     }
-    let differ = if own.len() == 1 { "differs" } else { "differ" };
     let run = match own.iter().filter(|function| function.runs == Some(true)).count() {
         0 => String::new(),
         1 if own.len() == 1 => ", and it runs in a regressed benchmark".to_owned(),
@@ -384,11 +388,12 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     let luck = match others_code.len() as u64 {
         0 => String::new(),
         others => format!(
-            "; the compiler also partitioned or inlined {} of unchanged crates differently, which \
-             `--codegen-units 1` can prevent",
-            count(others, "function")
+            "; {} of unchanged crates {}, too: {LUCK}",
+            count(others, "function"),
+            differs(&others_code)
         ),
     };
+    let differ = differs(&own);
     format!(
         "{} of `{benchmark}` {differ} between the sides{run}: {}{luck}",
         count(own.len() as u64, "function"),
@@ -399,10 +404,8 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
 /// The first `most` functions with what has changed, and how many others there are.
 fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
     let named = functions.iter().take(most);
-    let named = named.map(|ChangedFunction { name, bytes, is_edited, .. }| {
+    let named = named.map(|ChangedFunction { name, bytes, .. }| {
         let how = match (bytes.base, bytes.head) {
-            (None, _) if *is_edited == Some(false) => "inlined on the base".to_owned(),
-            (_, None) if *is_edited == Some(false) => "inlined on the head".to_owned(),
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
             (Some(_), Some(_)) => "of the same size".to_owned(),
             (Some(_), None) => "on the base only".to_owned(),
@@ -629,12 +632,15 @@ mod tests {
         assert_eq!(
             functions("hex", &changed),
             "1 function of `hex` differs between the sides, and it runs in a regressed benchmark: \
-             `hex::encode` (100 to 120 bytes); the compiler also partitioned or inlined 6 \
-             functions of unchanged crates differently, which `--codegen-units 1` can prevent"
+             `hex::encode` (100 to 120 bytes); 6 functions of unchanged crates differ, too: edited \
+             code is inlined into them, or the compiler partitioned or inlined other code \
+             differently, which `--codegen-units 1` can prevent"
         );
         let only_those = functions("hex", &changed[1..]);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
-        assert!(only_those.starts_with("no function of `hex` was edited, "), "{only_those}");
+        let begin =
+            "6 functions of `hex` differ between the sides, only of unchanged crates: edited";
+        assert!(only_those.starts_with(begin), "{only_those}");
         assert!(only_those.ends_with(" and 1 more"), "{only_those}");
     }
 
