@@ -5,6 +5,8 @@
 
 #[cfg(unix)]
 mod action;
+#[cfg(target_os = "linux")]
+mod adversary;
 mod analyze;
 mod bisect;
 #[cfg(target_os = "linux")]
