@@ -141,7 +141,12 @@ impl TargetFolder<'_> {
         let mut latest = SystemTime::UNIX_EPOCH;
         // The sources of this side are newer, so its executables are linked again.
         let is_skipped = |path: &Path| is_incremental(path) || path == Path::new(LINKS);
-        for (path, about) in walk(&other, is_skipped)? {
+        let found = walk(&other, is_skipped)?;
+        if found.iter().any(|(path, _)| has_checksums(&other.join(path))) {
+            // Cargo compares contents instead, by which the other side's build is up to date.
+            return Ok(false);
+        }
+        for (path, about) in found {
             self.interrupt.check()?;
             let (from, to) = (other.join(&path), new.join(&path));
             if about.is_dir() {
@@ -170,6 +175,13 @@ impl TargetFolder<'_> {
             Ok(())
         })
     }
+}
+
+/// Whether a file is dep-info with checksums of sources (`-Z checksum-freshness`).
+fn has_checksums(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "d")
+        && std::fs::read_to_string(path)
+            .is_ok_and(|text| text.lines().any(|line| line.starts_with("# checksum:")))
 }
 
 /// A time that file systems can distinguish from the earlier time `latest`: now, after a

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Cbdr, Ran, Repo, git};
+use crate::support::{Cbdr, Ran, Repo, git, metric};
 
 /// What a run of the fixture `witness` saw.
 #[derive(Debug)]
@@ -505,6 +505,25 @@ fn a_target_folder_in_the_configuration_is_not_shared_by_the_sides() {
         both.head.assert_is("B");
     }
     assert!(!shared.exists());
+}
+
+#[test]
+fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
+    let repo = Repo::new("steady");
+    let bench = "fn main() {\n    let path = concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/data.txt\");\n    \
+                 let time = std::fs::read_to_string(path).unwrap();\n    \
+                 println!(\"{{\\\"x\\\": {{\\\"wall_time\\\": {}}}}}\", time.trim());\n}\n";
+    repo.write("benches/work.rs", bench);
+    repo.write("data.txt", "1e-3\n");
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("data.txt", "2e-3\n");
+    repo.commit("head");
+    let args = "compare main --harness json --always-run --max-pairs 1 --format json";
+    let cbdr = repo.cbdr(args).env("RUSTC_BOOTSTRAP", "1");
+    let object = cbdr.env("CARGO_UNSTABLE_CHECKSUM_FRESHNESS", "true").run().code(0).json();
+    let result = metric(&object, "wall_time");
+    assert_eq!((&result["base"], &result["head"]), (&1e-3.into(), &2e-3.into()));
 }
 
 /// The target triple of this machine.
