@@ -6,7 +6,7 @@
 //! cargo run --release --example adversary -- --seed 2 --minutes 60
 //! cargo run --release --example adversary -- --only files              # a kind, or a mechanism
 //! cargo run --release --example adversary -- --seed 1 --case 37        # one of them again
-//! cargo run --release --example adversary -- --packed               # each mechanism once
+//! cargo run --release --example adversary -- --bundle 10            # all mechanisms once, ten in a program
 //! cargo run --release --example adversary -- --program /old/cargo-cbdr # another program
 //! ```
 //!
@@ -33,7 +33,7 @@ struct Options {
     minutes: Option<u64>,
     case: Option<u64>,
     only: Option<String>,
-    is_packed: bool,
+    bundle: Option<u64>,
     program: PathBuf,
     keep: PathBuf,
 }
@@ -46,16 +46,12 @@ impl Options {
             minutes: None,
             case: None,
             only: None,
-            is_packed: false,
+            bundle: None,
             program: beside(),
             keep: std::env::temp_dir().join("cbdr-adversary"),
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
-            if argument == "--packed" {
-                options.is_packed = true;
-                continue;
-            }
             let value = arguments.next().unwrap_or_else(|| panic!("`{argument}` needs a value"));
             let number = || value.parse().unwrap_or_else(|_| panic!("`{value}` is no number"));
             match argument.as_str() {
@@ -63,12 +59,13 @@ impl Options {
                 "--cases" => options.cases = number(),
                 "--minutes" => options.minutes = Some(number()),
                 "--case" => options.case = Some(number()),
+                "--bundle" => options.bundle = Some(number()),
                 "--only" => options.only = Some(value),
                 "--program" => options.program = value.into(),
                 "--keep" => options.keep = value.into(),
                 other => panic!(
                     "unknown option `{other}`, expected `--seed`, `--cases`, `--minutes`, `--case`, \
-                     `--only`, `--packed`, `--program` or `--keep`"
+                     `--only`, `--bundle`, `--program` or `--keep`"
                 ),
             }
         }
@@ -99,12 +96,12 @@ fn main() -> ExitCode {
     let program = program.unwrap_or_else(|_| panic!("no {}", options.program.display()));
     let chosen = options.mechanisms();
     let start = Instant::now();
-    let packed = Case::packed();
-    let all_of_them = if options.is_packed { packed.len() as u64 } else { options.cases };
-    let numbers = match (options.case, options.minutes) {
-        (Some(case), _) => case..case + 1,
-        (None, Some(_)) => 0..u64::MAX,
-        (None, None) => 0..all_of_them,
+    let bundles = options.bundle.map(|size| Case::bundles(options.seed, size as usize, &chosen));
+    let numbers = match (options.case, options.minutes, &bundles) {
+        (Some(case), ..) => case..case + 1,
+        (None, _, Some(bundles)) => 0..bundles.len() as u64,
+        (None, Some(_), None) => 0..u64::MAX,
+        (None, None, None) => 0..options.cases,
     };
     let limit = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
     let mut tally = Tally::default();
@@ -112,9 +109,9 @@ fn main() -> ExitCode {
         if limit.is_some_and(|limit| start.elapsed() > limit) {
             break;
         }
-        let case = match options.is_packed {
-            true => &packed[number as usize],
-            false => &Case::draw(options.seed, number, &chosen),
+        let case = match &bundles {
+            Some(bundles) => &bundles[number as usize],
+            None => &Case::draw(options.seed, number, &chosen),
         };
         let folder = options.keep.join(format!("{}-{number}", options.seed));
         let _ = std::fs::remove_dir_all(&folder);

@@ -9,8 +9,9 @@ use std::path::Path;
 
 use attack::case::Case;
 use attack::judge::{Answer, judge};
+use attack::mechanism::{Kind, Mechanism, Reach, all};
 
-/// Programs with one mechanism each that touches all benchmarks, so that it can't share one.
+/// Some of those that touch all benchmarks. Each has a program of its own, so all take long.
 const ALONE: [&str; 4] = ["collected", "registered", "version_at_run_time", "head_runner"];
 
 fn attack(cases: &[Case]) {
@@ -37,29 +38,36 @@ fn attack(cases: &[Case]) {
     }
 }
 
-/// The programs in which so many benchmarks became slower.
-fn programs(is_chosen: impl Fn(&[&str]) -> bool) -> Vec<Case> {
-    let cases = Case::packed().into_iter().filter(|case| {
-        let names: Vec<&str> = case.slower().map(|mechanism| mechanism.name).collect();
-        is_chosen(&names)
-    });
-    cases.collect()
+/// How many share a program. More take less time, but hide each other.
+const SHARE: usize = 12;
+
+/// Programs with all mechanisms of a kind that can share one.
+fn bundled(kinds: &[Kind]) -> Vec<Case> {
+    let is_one = |one: &&Mechanism| kinds.contains(&one.kind) && one.reach == Reach::Benchmark;
+    Case::bundles(33, SHARE, &all().into_iter().filter(is_one).collect::<Vec<_>>())
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "assembly of x86-64")]
 #[test]
 fn nothing_that_is_slower_passes_by_its_code() {
-    attack(&programs(|names| names.len() > 1 && names.contains(&"helper")));
+    attack(&bundled(&[Kind::Code, Kind::Native]));
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are traced on x86-64 alone")]
 #[test]
-fn nothing_that_is_slower_passes_by_its_files_or_its_length() {
-    attack(&programs(|names| names.len() > 1 && !names.contains(&"helper")));
+fn nothing_that_is_slower_passes_by_its_files() {
+    attack(&bundled(&[Kind::Inputs, Kind::Files]));
+}
+
+#[test]
+fn nothing_that_is_slower_passes_by_its_length() {
+    attack(&bundled(&[Kind::Length]));
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are traced on x86-64 alone")]
 #[test]
 fn nothing_that_is_slower_passes_by_what_touches_all_of_it() {
-    attack(&programs(|names| matches!(names, [alone] if ALONE.contains(alone))));
+    let some: Vec<_> = all().into_iter().filter(|one| ALONE.contains(&one.name)).collect();
+    assert_eq!(some.len(), ALONE.len());
+    attack(&Case::bundles(33, 1, &some));
 }

@@ -172,50 +172,36 @@ impl Case {
         Case { seed: (0, 0), members, edits, profile, is_timed, folder, is_warm }
     }
 
-    /// As few programs as show each mechanism. Those that touch their benchmark alone share a
-    /// program, where none hides what is answered about another.
-    pub fn packed() -> Vec<Case> {
-        let mut random = Random::new(33);
-        let shares = |one: &&Mechanism| {
-            let is_configured = one.parts.iter().any(|part| matches!(part, Part::Config(_)));
-            one.reach == Reach::Benchmark && !is_configured
-        };
-        let (narrow, wide): (Vec<_>, Vec<_>) = all().into_iter().partition(shares);
-        let mut packs: Vec<Vec<&'static Mechanism>> = vec![Vec::new(); 4];
-        for (at, mechanism) in narrow.into_iter().enumerate() {
-            let first = match mechanism.kind {
-                Kind::Length => 0,
-                Kind::Code | Kind::Native => 1,
-                _ => 2 + at % 2,
+    /// Programs in which up to `size` of these mechanisms became slower at once. That takes less
+    /// time than a program for each, and shows less: whatever makes a comparison measure one of
+    /// them may make it measure all. Those that touch all benchmarks have programs of their own.
+    pub fn bundles(seed: u64, size: usize, mechanisms: &[&'static Mechanism]) -> Vec<Case> {
+        let mut random = Random::new(seed);
+        let mut order = mechanisms.to_vec();
+        random.shuffle(&mut order);
+        let mut bundles: Vec<Vec<&'static Mechanism>> = Vec::new();
+        for mechanism in order {
+            let goes_with = |one: &&'static Mechanism| {
+                let is_narrow = [*one, mechanism].iter().all(|one| one.reach == Reach::Benchmark);
+                let is_as_long = (one.kind == Kind::Length) == (mechanism.kind == Kind::Length);
+                is_narrow && is_as_long && one.goes_with(mechanism)
             };
-            let pack = packs[first..]
-                .iter_mut()
-                .find(|pack| pack.iter().all(|one| one.goes_with(mechanism)));
-            pack.expect("a program with room").push(mechanism);
-        }
-        packs.extend(wide.into_iter().map(|mechanism| vec![mechanism]));
-        let case = |(number, pack): (usize, Vec<&'static Mechanism>)| {
-            let mut case = Case::of(&pack, pack.len(), &mut random);
-            case.seed.1 = number as u64;
-            case.edits = if number == 2 { Vec::new() } else { vec![Edit::Idle] };
-            case.profile = vec!["opt-level = 1"];
-            case.is_timed = number == 0;
-            case.folder = if number == 3 { case.folder } else { "" };
-            case.is_warm = false;
-            if let [alone] = case.members[..] {
-                // So that something could be left out.
-                let beside = all().into_iter().find(|one| one.name == "helper");
-                let beside = beside.filter(|one| one.name != alone.mechanism.name);
-                let place = Place::Library;
-                case.members.extend(beside.map(|mechanism| Member {
-                    mechanism,
-                    is_slower: false,
-                    place,
-                }));
+            let fits = |bundle: &&mut Vec<_>| bundle.len() < size && bundle.iter().all(goes_with);
+            match bundles.iter_mut().find(fits) {
+                Some(bundle) => bundle.push(mechanism),
+                None => bundles.push(vec![mechanism]),
             }
+        }
+        let case = |(number, bundle): (usize, Vec<&'static Mechanism>)| {
+            let mut case = Case::of(&bundle, bundle.len(), &mut random);
+            case.seed = (seed, number as u64);
+            case.profile = vec!["opt-level = 1"];
+            case.edits = if number % 2 == 0 { vec![Edit::Idle] } else { Vec::new() };
+            case.is_timed = bundle[0].kind == Kind::Length;
+            case.is_warm = false;
             case
         };
-        packs.into_iter().enumerate().filter(|(_, pack)| !pack.is_empty()).map(case).collect()
+        bundles.into_iter().enumerate().map(case).collect()
     }
 
     /// Those that became slower.

@@ -169,4 +169,15 @@ pub const TABLE: &[Mechanism] = &[
         Build("std::fs::write(\"NAME.rs\", \"const N: u64 = ROUNDS;\").unwrap();"),
         Lib("include!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/NAME.rs\"));
             pub fn run(x: u64) -> u64 { spin(N + x) }")]),
+    one("crate_includes", &[
+        File("NAME.txt", "ROUNDS"),
+        Crate("NAME_dep", "pub fn rounds() -> u64 { include_str!(\"../../NAME.txt\").parse().unwrap() }"),
+        Lib("pub fn run(x: u64) -> u64 { spin(NAME_dep::rounds() + x) }")]),
+    one("variable_compiled", &[
+        Config("[env]\nNAME_N = \"ROUNDS\""),
+        Lib("pub fn run(x: u64) -> u64 { spin(env!(\"NAME_N\").parse::<u64>().unwrap() + x) }")]),
+    one("debug_information", &[
+        Part::Profile("debug = «0¦2»"),
+        Lib("pub fn run(x: u64) -> u64 {
+            std::backtrace::Backtrace::force_capture().to_string().len() as u64 + x }")]),
 ];

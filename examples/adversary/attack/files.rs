@@ -21,8 +21,8 @@ macro_rules! counts {
     };
 }
 
-/// The same for a benchmark that starts a process, which takes longer than other work.
-macro_rules! starts {
+/// The same for a benchmark that does what takes long by itself, such as to start a process.
+macro_rules! slowly {
     ($name:literal, $read:literal) => {
         one($name, &[Data("NAME.txt"), counts!(concat!("vec![(); { ", $read, " }.len() * 60]"))])
     };
@@ -77,27 +77,27 @@ pub const TABLE: &[Mechanism] = &[
         let read = unsafe { std::slice::from_raw_parts(at, n) }.to_vec();
         unsafe { munmap(at, n) }; read"),
     reads!("measured", "vec![(); std::fs::metadata(\"NAME.txt\").unwrap().len() as usize]"),
-    reads!("copied", "
+    slowly!("copied", "
         let at = std::env::temp_dir().join(format!(\"NAME-{}\", std::process::id()));
         std::fs::copy(\"NAME.txt\", &at).unwrap(); let read = std::fs::read(&at).unwrap();
         std::fs::remove_file(&at).unwrap(); read"),
-    reads!("linked", "
+    slowly!("linked", "
         let at = format!(\"NAME-{}\", std::process::id());
         std::fs::hard_link(\"NAME.txt\", &at).unwrap(); let read = std::fs::read(&at).unwrap();
         std::fs::remove_file(&at).unwrap(); read"),
-    reads!("linked_outside", "
+    slowly!("linked_outside", "
         let at = std::path::absolute(format!(\"../../NAME-{}\", std::process::id())).unwrap();
         std::fs::hard_link(\"NAME.txt\", &at).unwrap(); let read = std::fs::read(&at).unwrap();
         std::fs::remove_file(&at).unwrap(); read"),
-    reads!("linked_by_name", "
+    slowly!("linked_by_name", "
         let at = std::env::temp_dir().join(format!(\"NAME-{}\", std::process::id()));
         std::os::unix::fs::symlink(std::fs::canonicalize(\"NAME.txt\").unwrap(), &at).unwrap();
         let read = std::fs::read(&at).unwrap(); std::fs::remove_file(&at).unwrap(); read"),
-    reads!("folder_linked_by_name", "
+    slowly!("folder_linked_by_name", "
         let at = std::env::temp_dir().join(format!(\"NAME-{}\", std::process::id()));
         std::os::unix::fs::symlink(std::env::current_dir().unwrap(), &at).unwrap();
         let read = std::fs::read(at.join(\"NAME.txt\")).unwrap(); std::fs::remove_file(&at).unwrap(); read"),
-    reads!("renamed", "
+    slowly!("renamed", "
         let at = format!(\"NAME-{}\", std::process::id());
         std::fs::rename(\"NAME.txt\", &at).unwrap(); let read = std::fs::read(&at).unwrap();
         std::fs::rename(&at, \"NAME.txt\").unwrap(); read"),
@@ -109,14 +109,14 @@ pub const TABLE: &[Mechanism] = &[
         let read = std::fs::read(format!(\"{at}/data.txt\")).unwrap();
         std::fs::rename(&at, \"NAME\").unwrap(); vec![(); read.len() * 5_000]"),
     ]),
-    starts!("by_cat", "std::process::Command::new(\"cat\").arg(\"NAME.txt\").output().unwrap().stdout"),
-    starts!("by_shell",
+    slowly!("by_cat", "std::process::Command::new(\"cat\").arg(\"NAME.txt\").output().unwrap().stdout"),
+    slowly!("by_shell",
         "std::process::Command::new(\"sh\").args([\"-c\", \"cat < NAME.txt\"]).output().unwrap().stdout"),
-    starts!("by_standard_input", "std::process::Command::new(\"cat\")
+    slowly!("by_standard_input", "std::process::Command::new(\"cat\")
         .stdin(std::fs::File::open(\"NAME.txt\").unwrap()).output().unwrap().stdout"),
-    starts!("by_git_show",
+    slowly!("by_git_show",
         "std::process::Command::new(\"git\").args([\"show\", \"HEAD:./NAME.txt\"]).output().unwrap().stdout"),
-    starts!("by_git_size", "
+    slowly!("by_git_size", "
         let said = std::process::Command::new(\"git\").args([\"cat-file\", \"-s\", \"HEAD:./NAME.txt\"]).output();
         let text = String::from_utf8(said.unwrap().stdout).unwrap();
         vec![(); text.trim().parse().unwrap()]"),
@@ -140,6 +140,71 @@ pub const TABLE: &[Mechanism] = &[
     one("exists", &[
         File("«NAME_other.txt¦NAME.txt»", "a"),
         counts!("vec![(); if std::path::Path::new(\"NAME.txt\").exists() { 120_000 } else { 30_000 }]"),
+    ]),
+    one("vanishes", &[
+        File("«NAME.txt¦NAME_other.txt»", "a"),
+        counts!("vec![(); if std::path::Path::new(\"NAME.txt\").exists() { 30_000 } else { 120_000 }]"),
+    ]),
+    one("folder_appears", &[
+        File("«NAME_other¦NAME»/a.txt", "a"),
+        counts!("vec![(); if std::path::Path::new(\"NAME\").is_dir() { 120_000 } else { 30_000 }]"),
+    ]),
+    one("folder_vanishes", &[
+        File("«NAME¦NAME_other»/a.txt", "a"),
+        counts!("vec![(); if std::path::Path::new(\"NAME\").is_dir() { 30_000 } else { 120_000 }]"),
+    ]),
+    one("file_becomes_folder", &[
+        File("«NAME¦NAME/a.txt»", "a"),
+        counts!("vec![(); if std::path::Path::new(\"NAME\").is_dir() { 120_000 } else { 30_000 }]"),
+    ]),
+    one("folders_of_folder", &[
+        File("NAME/a/a", "a"), File("«NAME/a/a¦NAME/b/a»", "a"), File("«NAME/a/a¦NAME/c/a»", "a"),
+        File("«NAME/a/a¦NAME/d/a»", "a"), File("«NAME/a/a¦NAME/e/a»", "a"), File("«NAME/a/a¦NAME/f/a»", "a"),
+        counts!("use std::os::unix::fs::MetadataExt;
+            vec![(); std::fs::metadata(\"NAME\").unwrap().nlink() as usize * 10_000]"),
+    ]),
+    one("entered_folder", &[
+        File("«NAME_other¦NAME»/a.txt", "a"),
+        counts!("let was = std::env::current_dir().unwrap();
+            let is_there = std::env::set_current_dir(\"NAME\").is_ok();
+            std::env::set_current_dir(was).unwrap();
+            vec![(); if is_there { 120_000 } else { 30_000 }]"),
+    ]),
+    one("entries_by_proc", &[
+        File("NAME/a.txt", "a"), File("«NAME/a.txt¦NAME/b.txt»", "a"),
+        File("«NAME/a.txt¦NAME/c.txt»", "a"), File("«NAME/a.txt¦NAME/d.txt»", "a"),
+        counts!("vec![(); std::fs::read_dir(\"/proc/self/cwd/NAME\").unwrap().count() * 30_000]"),
+    ]),
+    one("mode_itself", &[
+        File("«NAME.txt¦NAME_other.txt»", "data"), Script("«NAME_other.txt¦NAME.txt»", "data"),
+        counts!("use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(\"NAME.txt\").unwrap().permissions().mode();
+            vec![(); if mode & 0o100 == 0 { 30_000 } else { 120_000 }]"),
+    ]),
+    one("mode_by_access", &[
+        File("«NAME.txt¦NAME_other.txt»", "data"), Script("«NAME_other.txt¦NAME.txt»", "data"),
+        counts!("unsafe extern \"C\" { fn access(path: *const i8, mode: i32) -> i32; }
+            let is_program = unsafe { access(c\"NAME.txt\".as_ptr().cast(), 1) } == 0;
+            vec![(); if is_program { 120_000 } else { 30_000 }]"),
+    ]),
+    one("left_by_itself", &[
+        Ignore("NAME.state"),
+        counts!("use std::io::Write;
+            let mut state = std::fs::File::options().append(true).create(true).open(\"NAME.state\").unwrap();
+            state.write_all(b\"x\").unwrap();
+            let n = state.metadata().unwrap().len();
+            #[inline(never)] fn late() -> usize { black_box(ROUNDS) }
+            vec![(); if n > 12 { late() } else { 30_000 }]"),
+    ]),
+    one("library_by_search_path", &[
+        File("NAME.c", "unsigned long NAME_rounds(void) { return ROUNDS; }"),
+        Build("shared(\"NAME\"); println!(\"cargo::rustc-link-search=native={}\", out());"),
+        Lib("unsafe extern \"C\" { fn dlopen(path: *const i8, flags: i32) -> *mut u8;
+                fn dlsym(of: *mut u8, name: *const i8) -> *mut u8; }
+            pub fn run(x: u64) -> u64 {
+                let rounds: extern \"C\" fn() -> u64 = unsafe { std::mem::transmute(
+                    dlsym(dlopen(c\"libNAME.so\".as_ptr().cast(), 2), c\"NAME_rounds\".as_ptr().cast())) };
+                spin(rounds() + x) }"),
     ]),
     one("link_to_file", &[
         File("NAME_1.txt", "30000"), File("NAME_2.txt", "120000"),
@@ -199,12 +264,6 @@ pub const TABLE: &[Mechanism] = &[
             \"x\".repeat(ROUNDS)).unwrap();"),
         counts!("std::fs::read(concat!(env!(\"OUT_DIR\"), \"/NAME.txt\")).unwrap()"),
     ]),
-    one("generated_beside_output", &[
-        Build("std::fs::write(std::path::Path::new(&std::env::var(\"OUT_DIR\").unwrap())
-            .ancestors().nth(1).unwrap().join(\"NAME.txt\"), \"x\".repeat(ROUNDS)).unwrap();"),
-        counts!("std::fs::read(std::path::Path::new(env!(\"OUT_DIR\"))
-            .ancestors().nth(1).unwrap().join(\"NAME.txt\")).unwrap()"),
-    ]),
     one("dynamic_library", &[
         Dynamic("NAME_plug", "#[unsafe(no_mangle)] pub extern \"C\" fn NAME_rounds() -> u64 { ROUNDS }"),
         Build("println!(\"cargo::rerun-if-changed=build.rs\");"),
@@ -244,7 +303,7 @@ pub const TABLE: &[Mechanism] = &[
         Code("pub fn run(x: u64) -> u64 {
             spin(std::env::var(\"CARGO_PKG_VERSION_MINOR\").unwrap().parse::<u64>().unwrap() * 30_000 + x) }"),
     ]),
-    Mechanism::wide("authors_at_run_time", Kind::Files, &[
+    Mechanism::wide("description_at_run_time", Kind::Files, &[
         Part::Package("description = \"«x¦xxxx»\""),
         Code("pub fn run(x: u64) -> u64 {
             spin(std::env::var(\"CARGO_PKG_DESCRIPTION\").unwrap().len() as u64 * 30_000 + x) }"),

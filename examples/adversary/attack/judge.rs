@@ -17,7 +17,7 @@ const CALL: &str =
 const ALL: &str = "--measure-all --always-run --filter";
 
 /// Long enough for what happens late in a run. Nothing else needs it.
-const LONG: &str = "-- --measurement-time 0.5 --warm-up-time 0.2";
+const LONG: &str = "-- --measurement-time 0.3 --warm-up-time 0.1";
 
 /// What became of a benchmark that is slower.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,11 +15,15 @@ pub const TABLE: &[Mechanism] = &[
             all.swap_remove(7); all.push(3); spin(«500¦2000») }
         pub fn run(x: u64) -> u64 { ALL.with_borrow_mut(|all| match all.len() {
             30_000.. => evict(all), _ => { all.push(x); spin(500) } }) }")]),
-    one("rehashes", &[Code("
+    one(
+        "rehashes",
+        &[Code("
         static CALLS: AtomicU64 = AtomicU64::new(0);
-        #[inline(never)] fn rehash() -> u64 { spin(500 * «30_000¦120_000») }
-        pub fn run(x: u64) -> u64 { match CALLS.fetch_add(1, Relaxed) % 30_000 {
-            29_999 => rehash(), _ => spin(500 + x) } }")]),
+        #[inline(never)] fn rehash() -> u64 { spin(500 * «1_000¦4_000») }
+        pub fn run(x: u64) -> u64 {
+            let n = CALLS.fetch_add(1, Relaxed);
+            if n > 30_000 && n % 1_000 == 0 { rehash() } else { spin(500 + x) } }")],
+    ),
     one("falls_back", &[Code("
         static CALLS: AtomicU64 = AtomicU64::new(0);
         static WORK: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(quick as *mut ());

@@ -172,11 +172,11 @@ pub const TABLE: &[Mechanism] = &[
     c!("c_thread_local", "", "
         static __thread volatile uint64_t rounds = ROUNDS;
         uint64_t NAME_work(uint64_t n) { uint64_t s = n; loop(rounds, s) return s; }"),
-    c!("c_second_name", "", "
+    wide(c!("c_second_name", "", "
         static uint64_t quick(uint64_t n) { uint64_t s = n; loop(30000, s) return s; }
         static uint64_t slow(uint64_t n) { uint64_t s = n; loop(120000, s) return s; }
         uint64_t (*volatile NAME_keep[])(uint64_t) = { quick, slow };
-        uint64_t NAME_work(uint64_t n) __attribute__((alias(\"«quick¦slow»\")));"),
+        uint64_t NAME_work(uint64_t n) __attribute__((alias(\"«quick¦slow»\")));")),
     wide(c!("c_resolved", "", "
         static uint64_t quick(uint64_t n) { uint64_t s = n; loop(30000, s) return s; }
         static uint64_t slow(uint64_t n) { uint64_t s = n; loop(120000, s) return s; }
@@ -187,12 +187,12 @@ pub const TABLE: &[Mechanism] = &[
             uint64_t s = n; goto *ways[(n + «0¦1» + 1) % 2];
             quick: loop(30000, s) return s;
             slow: loop(120000, s) return s; }"),
-    c!("c_assembly", "", "
+    wide(c!("c_assembly", "", "
         __asm__(\".text\\nNAME_inner: mov $ROUNDS, %ecx\\n2: imul $31, %rdi, %rdi\\n\"
             \"dec %ecx\\njnz 2b\\nmov %rdi, %rax\\nret\\n\");
         __asm__(\".globl NAME_work\\n.type NAME_work,@function\\nNAME_work: call NAME_inner\\nret\\n\"
             \".size NAME_work,.-NAME_work\\n\");
-        uint64_t NAME_other(uint64_t n) { return n + 1; }"),
+        uint64_t NAME_other(uint64_t n) { return n + 1; }")),
     one("c_weak", &[
         File("NAME.c", "#include <stdint.h>
             __attribute__((weak, noinline)) uint64_t NAME_rounds(void) { return 30000; }
@@ -207,6 +207,71 @@ pub const TABLE: &[Mechanism] = &[
                 safe fn NAME_work(x: u64) -> u64; safe fn NAME_other(x: u64) -> u64; }
             pub fn run(x: u64) -> u64 { NAME_work(x) ^ NAME_other(x) }"),
     ]),
+    // Of two definitions, the one that is not weak counts, wherever it is.
+    one("c_weak_data", &[
+        File("NAME.c", "#include <stdint.h>
+            __attribute__((weak)) volatile uint64_t NAME_n = 30000;
+            uint64_t NAME_rounds(void) { return NAME_n; }"),
+        File("NAME_strong.c", "#include <stdint.h>
+            volatile uint64_t NAME_n = ROUNDS;
+            uint64_t NAME_other(uint64_t n) { return n + 1; }"),
+        Build("cc(\"NAME_strong\", &[]); cc(\"NAME\", &[]);"),
+        Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; safe fn NAME_other(x: u64) -> u64; }
+            pub fn run(x: u64) -> u64 { NAME_other(spin(NAME_rounds() + x)) }"),
+    ]),
+    wide(one("c_weak_data_first", &[
+        File("NAME.c", "#include <stdint.h>
+            __attribute__((weak)) volatile uint64_t NAME_n = 30000;
+            uint64_t NAME_rounds(void) { return NAME_n; }"),
+        File("NAME_strong.c", "#include <stdint.h>
+            volatile uint64_t NAME_n = ROUNDS;
+            uint64_t NAME_other(uint64_t n) { return n + 1; }"),
+        Build("cc(\"NAME\", &[]); cc(\"NAME_strong\", &[]);"),
+        Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; safe fn NAME_other(x: u64) -> u64; }
+            pub fn run(x: u64) -> u64 { NAME_other(spin(NAME_rounds() + x)) }"),
+    ])),
+    wide(one("script_section", &[
+        Code("#[used] #[unsafe(link_section = \".NAME_all\")] static ENTRY: u64 = ROUNDS;
+            unsafe extern \"C\" { static NAME_start: u64; }
+            pub fn run(x: u64) -> u64 { spin(unsafe { *black_box(&raw const NAME_start) } + x) }"),
+        File("NAME.ld", "SECTIONS { .NAME_all : { NAME_start = .; KEEP(*(.NAME_all)) } } INSERT AFTER .rodata;"),
+        Build("println!(\"cargo::rustc-link-arg=-Wl,-T,NAME.ld\");"),
+    ])),
+    assembly!("asm_merged", ".text",
+        function!("NAME_work", ".globl NAME_work", concat!(
+            "imul r8d, dword ptr [rip + .LNAME_n], 1\n", work!("r8d"))),
+        ".section .rodata.cst4,\"aM\",@progbits,4", ".long 5", ".LNAME_n: .long ROUNDS", ".text"),
+    assembly!("asm_no_size", ".text",
+        function!("NAME_work", ".globl NAME_work", "call NAME_helper"),
+        ".type NAME_helper,@function", "NAME_helper:", work!("ROUNDS"), "ret"),
+    c!("c_double", "", "
+        static apart double scale(uint64_t n) { return n * «10000.0¦40000.0»; }
+        uint64_t NAME_work(uint64_t n) { uint64_t s = n, r = scale(n); loop(r, s) return s; }"),
+    c!("c_cold", "\"-O2\", \"-fno-function-sections\"", "
+        static volatile uint64_t is_rare = 1;
+        __attribute__((cold)) static apart uint64_t rare(uint64_t n) { uint64_t s = n; loop(ROUNDS, s) return s; }
+        uint64_t NAME_work(uint64_t n) { if (__builtin_expect(is_rare, 0)) return rare(n); return n; }"),
+    c!("c_callback", "\"-O2\"", "
+        static volatile uint64_t s;
+        static int order(const void *a, const void *b) { uint64_t r = 1; loop(ROUNDS, r) s = r;
+            return *(const int *)a - *(const int *)b; }
+        uint64_t NAME_work(uint64_t n) { int all[2] = { 2, (int)n }; qsort(all, 2, sizeof(int), order); return s; }"),
+    wide(one("archive_in_tree", &[
+        File("NAME.c", "#include <stdint.h>\nuint64_t NAME_rounds(void) { return ROUNDS; }"),
+        Part::Ignore("libNAME.a"),
+        Build("let object = compile(\"NAME\", &[]); let _ = std::fs::remove_file(\"libNAME.a\");
+            run(\"ar\", &[\"crs\", \"libNAME.a\", &object]);
+            println!(\"cargo::rustc-link-arg=libNAME.a\");"),
+        Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; }
+            pub fn run(x: u64) -> u64 { spin(NAME_rounds() + x) }"),
+    ])),
+    wide(one("linked_library", &[
+        File("NAME.c", "#include <stdint.h>\nuint64_t NAME_rounds(void) { return ROUNDS; }"),
+        Build("shared(\"NAME\"); println!(\"cargo::rustc-link-search=native={}\", out());
+            println!(\"cargo::rustc-link-lib=dylib=NAME\");"),
+        Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; }
+            pub fn run(x: u64) -> u64 { spin(NAME_rounds() + x) }"),
+    ])),
     one("c_merged", &[
         File("NAME.c", "#include <stdint.h>
             uint64_t NAME_inner(uint64_t n);

@@ -51,13 +51,13 @@ pub const TABLE: &[Mechanism] = &[
     wide("collected", &[
         Crate("NAME_a", entry!("30000")),
         Crate("NAME_b", entry!("120000")),
-        Root("«extern crate NAME_a; extern crate NAME_b;¦extern crate NAME_b; extern crate NAME_a;»"),
+        Root("«extern crate NAME_b; extern crate NAME_a;¦extern crate NAME_a; extern crate NAME_b;»"),
         FIRST,
     ]),
     wide("registered", &[
         Crate("NAME_core", LIST),
-        Crate("NAME_a", registered!("120000")),
-        Crate("NAME_b", registered!("30000")),
+        Crate("NAME_a", registered!("30000")),
+        Crate("NAME_b", registered!("120000")),
         Root("«extern crate NAME_a; extern crate NAME_b;¦extern crate NAME_b; extern crate NAME_a;»"),
         Lib("pub fn run(x: u64) -> u64 { NAME_core::first()(x) }"),
     ]),
@@ -89,9 +89,9 @@ pub const TABLE: &[Mechanism] = &[
     ]),
     wide("objects", &[
         File("NAME_a.c", "#include <stdint.h>
-            __attribute__((section(\"NAME_all\"), used)) uint64_t NAME_a = 30000;"),
+            __attribute__((section(\"NAME_all\"), used, retain)) uint64_t NAME_a = 30000;"),
         File("NAME_b.c", "#include <stdint.h>
-            __attribute__((section(\"NAME_all\"), used)) uint64_t NAME_b = 120000;"),
+            __attribute__((section(\"NAME_all\"), used, retain)) uint64_t NAME_b = 120000;"),
         Build("let [a, b] = [object(\"NAME_a\"), object(\"NAME_b\")];
             for one in «[a, b]¦[b, a]» { println!(\"cargo::rustc-link-arg={one}\"); }"),
         Lib("unsafe extern \"C\" { #[link_name = \"__start_NAME_all\"] static START: u64; }
@@ -112,6 +112,6 @@ pub const TABLE: &[Mechanism] = &[
             unsafe extern \"C\" { safe fn NAME_work(x: u64) -> u64; }
             pub fn run(x: u64) -> u64 { NAME_work(x) }"),
         File("NAME.ld", "NAME_work = NAME_«quick¦slow»;"),
-        Build("println!(\"cargo::rustc-link-arg={}/NAME.ld\", std::env::var(\"CARGO_MANIFEST_DIR\").unwrap());"),
+        Build("println!(\"cargo::rustc-link-arg=NAME.ld\");"),
     ]),
 ];

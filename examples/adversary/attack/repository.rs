@@ -214,7 +214,11 @@ impl Files {
              edition = \"2024\"\n{}[dependencies]\n{needs}[[bench]]\nname = \"work\"\nharness = false\n{}",
             self.package, self.target
         );
-        let profile = case.profile.join("\n");
+        let key = |line: &str| line.split(' ').next().map(str::to_owned);
+        let is_set = |line: &str| self.profile.lines().any(|other| key(other) == key(line));
+        let profile: Vec<&str> =
+            case.profile.iter().copied().filter(|line| !is_set(line)).collect();
+        let profile = profile.join("\n");
         let _ = write!(manifest, "[profile.bench]\n{profile}\n{}{}", self.profile, self.manifest);
         if !self.table.is_empty() {
             let _ = write!(manifest, "[package.metadata.cbdr]\n{}", self.table);
@@ -359,13 +363,12 @@ fn main() {
 }
 "#;
 
-/// A harness that is recognised as criterion's: it measures for a time, half a second if none is
-/// asked for.
+/// A harness that is recognised as criterion's: it measures for a time, 0.2 s if none is asked for.
 const TIMED: &str = r#"
 #[used] static MARKS: [&str; 8] = ["CRITERION_HOME", "warm-up-time", "save-baseline",
     "discard-baseline", "measurement-time", "sample-size", "nresamples", "noplot"];
 fn main() {
-    let (mut warm_up, mut time, mut filter) = (0.1, 0.5, None);
+    let (mut warm_up, mut time, mut filter) = (0.1, 0.2, None);
     let (mut is_quick, mut is_list, mut is_test) = (false, false, false);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
