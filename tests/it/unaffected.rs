@@ -393,7 +393,7 @@ fn run(program: &str, args: &[&str]) {
 fn main() {
     let out = std::env::var("OUT_DIR").unwrap();
     let (object, library) = (format!("{out}/work.o"), format!("{out}/libwork.a"));
-    run("cc", &["-c", "-O2", "work.c", "-o", &object]);
+    run("cc", &["-c", "-O2", "-ffunction-sections", "work.c", "-o", &object]);
     run("ar", &["rcs", &library, &object]);
     println!("cargo::rerun-if-changed=work.c");
     println!("cargo::rustc-link-search=native={out}");

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use object::read::elf::{ElfFile64, ElfSection64};
 use object::{
     LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable,
-    RelocationTarget, SectionKind, SymbolKind,
+    RelocationTarget, SymbolKind,
 };
 
 use super::comparison::Objects;
-use super::object_file::{is_function, is_loaded, is_root, name_of, shown};
+use super::object_file::{is_code, is_function, is_loaded, is_root, name_of, shown};
 use crate::model::side::Pair;
 
 /// What an executable contains about itself.
@@ -147,7 +147,7 @@ fn collected(file: &File<'_>) -> Vec<Word> {
         Some((Some((section.name().ok()?.to_owned(), section.address())), 0))
     };
     let mut words = Vec::new();
-    let roots = file.sections().filter(|one| is_root(one) && one.kind() != SectionKind::Text);
+    let roots = file.sections().filter(|one| is_root(one) && !is_code(one));
     for section in roots {
         let at = (section.address()..).step_by(WORD);
         for (at, word) in at.zip(section.data().unwrap_or_default().chunks(WORD)) {

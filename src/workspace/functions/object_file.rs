@@ -13,7 +13,7 @@ use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64, SectionHeader};
 use object::{
     LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, Relocation, RelocationFlags,
-    RelocationTarget, SectionFlags, SectionIndex, SectionKind, SymbolIndex, SymbolKind, elf,
+    RelocationTarget, SectionFlags, SectionIndex, SymbolIndex, SymbolKind, elf,
 };
 
 use crate::workspace::identical::place;
@@ -199,7 +199,7 @@ impl<'d> ObjectFile<'d> {
         let own = Piece { section, start, end: start + symbol.size() };
         let section = self.file.section_by_index(section).ok()?;
         // Assembly may not tell how long something is.
-        let is_part = section.kind() != SectionKind::Text && symbol.size() > 0;
+        let is_part = !is_code(&section) && symbol.size() > 0;
         let piece = if is_part { own } else { whole(&section) };
         let name = symbol.name().ok()?;
         // Constants without a name of their own are numbered.
@@ -233,7 +233,7 @@ impl<'d> ObjectFile<'d> {
     pub(super) fn roots(&self) -> impl Iterator<Item = (String, Piece)> {
         let roots = self.file.sections().filter(|section| {
             let first = self.functions.get(&section.index()).map(|all| all[0].0);
-            let begins_outside = section.kind() == SectionKind::Text && first != Some(0);
+            let begins_outside = is_code(section) && first != Some(0);
             section.size() > 0 && (is_root(section) || begins_outside)
         });
         roots.map(|section| (section.name().unwrap_or_default().to_owned(), whole(&section)))
@@ -342,10 +342,8 @@ impl<'d> ObjectFile<'d> {
     /// Whether a relocation relative to the beginning of a section identifies its entry.
     /// Relative addresses in tables count from the beginning of the table.
     fn is_certain(&self, from: Piece, r_type: u32, addend: i64) -> bool {
-        let is_code = self
-            .file
-            .section_by_index(from.section)
-            .is_ok_and(|section| section.kind() == SectionKind::Text);
+        let is_code =
+            self.file.section_by_index(from.section).is_ok_and(|section| is_code(&section));
         match r_type {
             elf::R_X86_64_PC32 => is_code && addend >= 0,
             elf::R_X86_64_64 => true,
@@ -451,8 +449,17 @@ pub(super) fn is_root(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
 }
 
 pub(super) fn is_loaded(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+    has_flag(section, elf::SHF_ALLOC)
+}
+
+/// Whether a program can run a section.
+pub(super) fn is_code(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+    has_flag(section, elf::SHF_EXECINSTR)
+}
+
+fn has_flag(section: &ElfSection64<'_, '_, LittleEndian>, flag: u32) -> bool {
     let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
-    sh_flags & u64::from(elf::SHF_ALLOC) != 0
+    sh_flags & u64::from(flag) != 0
 }
 
 fn whole(section: &ElfSection64<'_, '_, LittleEndian>) -> Piece {
@@ -484,7 +491,7 @@ fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, Sectio
             Some((section.name().ok()?.strip_prefix(UNWINDING)?, section.index()))
         })
         .collect();
-    let texts = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    let texts = file.sections().filter(is_code);
     let texts = texts.filter_map(|section| {
         let name = section.name().ok()?;
         let name = name.strip_prefix(".text").unwrap_or(name);
@@ -497,8 +504,7 @@ fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, Sectio
 
 /// Whether a program can write to a section.
 fn is_writable(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
-    let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
-    sh_flags & u64::from(elf::SHF_WRITE) != 0
+    has_flag(section, elf::SHF_WRITE)
         && !section.name().is_ok_and(|name| name.starts_with(WRITTEN_ONCE))
 }
 
