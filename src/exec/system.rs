@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 pub use digest::digest;
 pub use digest::{digest_file, hex};
+pub(crate) use digest::{seal, unseal};
 pub use place::{Place, Staged};
 
 /// An unpredictable number.

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
+use super::folder_record::{FolderRecord, Restored, Strangers};
 use super::inputs::Inputs;
 use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
@@ -45,6 +46,9 @@ pub(super) struct TargetRecord {
     /// depends on no other build.
     #[serde(skip)]
     pub(super) is_new: bool,
+    /// Whether every file in it was as the previous build left it.
+    #[serde(skip)]
+    pub(super) is_intact: bool,
 }
 
 impl TargetRecord {
@@ -100,6 +104,33 @@ impl TargetFolder<'_> {
         write_record(&self.record_path(self.side), record)
     }
 
+    /// Records all files of the folder, which was just filled with success or by a build that
+    /// failed by itself: whatever is different next time was damaged.
+    pub(super) fn write_files(&self) -> Result<(), Error> {
+        let check = || Ok::<_, Error>(self.interrupt.check()?);
+        let files = FolderRecord::new((), &self.path(), is_incremental, check)?;
+        Ok(files.write(&self.files_path(self.side))?)
+    }
+
+    /// Forgets the files, which a build is about to change.
+    pub(super) fn forget_files(&self) -> Result<(), FileError> {
+        remove(&self.files_path(self.side))
+    }
+
+    /// Whether all files of a side's folder are as recorded; `None` if the latest build did not
+    /// end, so that this is not known.
+    fn is_intact(&self, side: Side) -> Result<Option<bool>, Error> {
+        let path = self.files_path(side);
+        let Some(mut files) = FolderRecord::<()>::read(&path)? else { return Ok(None) };
+        let check = || Ok::<_, Error>(self.interrupt.check()?);
+        let (folder, all) = (self.cache.target_folder(side, self.spec), Path::new(""));
+        let restored = files.restore(&folder, all, is_incremental, Strangers::Refuse, check)?;
+        if restored == Restored::Reread {
+            files.write(&path)?;
+        }
+        Ok(Some(restored != Restored::Changed))
+    }
+
     fn make(&self, foundation: &str, may_copy: bool) -> Result<TargetRecord, Error> {
         let path = self.path();
         remove(&self.record_path(self.side))?;
@@ -123,11 +154,17 @@ impl TargetFolder<'_> {
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
         let Some(record) = record else { return Ok(None) };
         let is_fit = record.is_fit(&self.cache.target_folder(side, self.spec), foundation)?;
-        Ok(is_fit.then_some(record))
+        let is_intact = if is_fit { self.is_intact(side)? } else { None };
+        let record = TargetRecord { is_intact: is_intact == Some(true), ..record };
+        Ok((is_fit && is_intact != Some(false)).then_some(record))
     }
 
     fn record_path(&self, side: Side) -> PathBuf {
         self.cache.side_folder(side).join(format!("record-{}.json", self.spec))
+    }
+
+    fn files_path(&self, side: Side) -> PathBuf {
+        self.cache.side_folder(side).join(format!("files-{}.json", self.spec))
     }
 
     /// Fills the folder `new` with a copy of the other side's, if there is one. The
@@ -140,7 +177,7 @@ impl TargetFolder<'_> {
         }
         let mut latest = SystemTime::UNIX_EPOCH;
         // The sources of this side are newer, so its executables are linked again.
-        let is_skipped = |path: &Path| path.ends_with("incremental") || path == Path::new(LINKS);
+        let is_skipped = |path: &Path| is_incremental(path) || path == Path::new(LINKS);
         for (path, about) in walk(&other, is_skipped)? {
             self.interrupt.check()?;
             let (from, to) = (other.join(&path), new.join(&path));
@@ -196,6 +233,11 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
     Ok(modified)
 }
 
+/// Whether a path is the compiler's incremental state, which checks itself.
+fn is_incremental(path: &Path) -> bool {
+    path.ends_with("incremental")
+}
+
 /// Removes target folders that are newer than `now` from a side's folder: the clock was
 /// set back since they were created. Cargo compares the times of files: sources that
 /// are checked out now would be older than such a build, which would count as theirs.
@@ -213,7 +255,7 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
 /// Whether a folder has a file that is newer than `now`. The compiler's incremental
 /// state does not count, since it depends on content.
 pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
-    let found = walk(folder, |path| path.ends_with("incremental"))?;
+    let found = walk(folder, is_incremental)?;
     Ok(found
         .iter()
         .any(|(_, about)| about.is_file() && about.modified().is_ok_and(|modified| modified > now)))

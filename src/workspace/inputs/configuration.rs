@@ -24,6 +24,8 @@ pub(crate) struct Configuration {
     /// The linkers in their tables `[target]`, each with the table's name, a target or
     /// `cfg(…)`, and the folder to which its path is relative.
     pub(crate) linkers: BTreeSet<(String, PathBuf, String)>,
+    /// Whether one of them has an alias of the name by which cargo calls this program.
+    pub(crate) has_alias: bool,
     /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
@@ -72,6 +74,7 @@ impl Configuration {
         let file = ConfigFile::parse(text.as_deref().unwrap_or_default());
         self.files.push((path.to_owned(), text));
         self.variables.extend(file.variables);
+        self.has_alias |= file.has_alias;
         let folder = path.parent().unwrap_or(Path::new("/"));
         // The paths in `x/.cargo/config.toml` are relative to `x`.
         let base = folder.parent().unwrap_or(folder);
@@ -123,6 +126,8 @@ struct ConfigFile {
     targets: BTreeSet<String>,
     /// The linker of each target, or `cfg(…)`.
     linkers: BTreeSet<(String, String)>,
+    /// Whether `cargo cbdr` is an alias.
+    has_alias: bool,
 }
 
 impl ConfigFile {
@@ -141,6 +146,7 @@ impl ConfigFile {
         if let Some(target) = document.get("build").and_then(|build| build.get("target")) {
             add_strings(target, &mut file.targets);
         }
+        file.has_alias = document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
         let tables = document.get("target").and_then(Item::as_table_like);
         for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
             if let Some(linker) = table.get("linker").and_then(Item::as_str) {
@@ -264,6 +270,14 @@ mod tests {
             "[env]\nONE = '1'\nTWO = { value = '2', force = true }\n[env.THREE]\nvalue = '3'\n";
         let names = ["ONE", "TWO", "THREE"].map(str::to_owned);
         assert_eq!(ConfigFile::parse(text).variables, BTreeSet::from(names));
+    }
+
+    #[test]
+    fn an_alias_that_replaces_this_program_is_known() {
+        let has_alias = |text: &str| ConfigFile::parse(text).has_alias;
+        assert!(has_alias("[alias]\ncbdr = 'version'\n"));
+        assert!(has_alias("alias.cbdr = ['run', '--']\n"));
+        assert!(!has_alias("[alias]\nb = 'cbdr'\n"));
     }
 
     #[test]
