@@ -114,6 +114,11 @@ fn remove_link(at: &Path) {
     }
 }
 
+/// Whether the owner of a file may execute it; true where files have no such bit.
+pub(crate) fn may_execute(file: &Metadata) -> bool {
+    mode(file).is_none_or(|mode| mode & 0o100 != 0)
+}
+
 /// The permission bits of a file; `None` if files have none.
 pub(crate) fn mode(file: &Metadata) -> Option<u32> {
     #[cfg(unix)]

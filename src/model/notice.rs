@@ -56,13 +56,13 @@ pub enum Notice {
     RunDiffers(RunDiffers),
     /// Cargo's configurations of the two sides differ in how programs are run.
     RunnerDiffers(RunnerDiffers),
-    /// Benchmarks are built with different features, because the base's manifest lacks or
-    /// requires others than the head's.
-    FeaturesDiffer {
+    /// Benchmarks are built with different features or profiles, because the base's manifest
+    /// lacks or requires others than the head's.
+    BuildDiffers {
         /// The benchmarks.
         benchmarks: Vec<String>,
-        /// The features that are enabled on each side.
-        features: Pair<Vec<String>>,
+        /// The arguments of cargo that choose these on each side.
+        args: Pair<Vec<String>>,
     },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
@@ -291,7 +291,7 @@ impl Notice {
             Notice::PolicyDiffers { .. }
                 | Notice::RunDiffers(_)
                 | Notice::RunnerDiffers(_)
-                | Notice::FeaturesDiffer { .. }
+                | Notice::BuildDiffers { .. }
                 | Notice::Alias
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }

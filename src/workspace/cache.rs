@@ -39,7 +39,7 @@ use crate::error::FileError;
 use crate::exec::process::user_id;
 use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
-use crate::workspace::files::remove;
+use crate::workspace::files::{is_damage, remove};
 
 /// The folder of all repositories; its number is incremented when the layout changes.
 const BUCKET: &str = "repositories-v1";
@@ -96,6 +96,7 @@ impl Error {
                 format!("run `chmod go-w {path}` if nobody else has written to it, or {own}")
             }
             Error::File(error) => match error.source.kind() {
+                _ if damage_hint(error).is_some() => return damage_hint(error),
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned()
                 }
@@ -108,6 +109,16 @@ impl Error {
             },
         })
     }
+}
+
+/// What to do if a file of a repository's part of the cache is damaged in a way that is not
+/// mended.
+pub(crate) fn damage_hint(error: &FileError) -> Option<String> {
+    let is_repository =
+        |folder: &&Path| folder.parent().is_some_and(|parent| parent.ends_with(BUCKET));
+    let folder = error.path.ancestors().find(is_repository);
+    let folder = folder.filter(|_| is_damage(error.source.kind()))?;
+    Some(format!("the cache may be damaged: delete `{}`", folder.display()))
 }
 
 /// As [`FileError::new`].

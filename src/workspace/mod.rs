@@ -343,7 +343,7 @@ fn build_sides(
     let (mut prepared, mut lost, mut unusable) = (Vec::new(), Vec::new(), None);
     let mut moves = None;
     let mut differing = RunnerDiffers::new(context.request.policy_from);
-    let mut features: BTreeMap<Pair<Vec<String>>, Vec<String>> = BTreeMap::new();
+    let mut build_args: BTreeMap<Pair<Vec<String>>, Vec<String>> = BTreeMap::new();
     for benchmark in &setup.settings.benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
         let mut is_same_run = false;
@@ -384,8 +384,8 @@ fn build_sides(
                 if programs.base.executable.is_some() {
                     run_policy::share(context, &setups, programs, &mut differing)?;
                 }
-                if let Some(differing) = setup.features(benchmark) {
-                    features.entry(differing).or_default().push(benchmark.name.clone());
+                if let Some(args) = setup.differing_build(benchmark) {
+                    build_args.entry(args).or_default().push(benchmark.name.clone());
                 }
                 let folders = Pair::both(|side| context.cache.side_folder(side));
                 let commands = (&base.program.command, &head.program.command);
@@ -415,8 +415,8 @@ fn build_sides(
     if !differing.is_empty() {
         context.notice(Notice::RunnerDiffers(differing));
     }
-    for (features, benchmarks) in features {
-        context.notice(Notice::FeaturesDiffer { benchmarks, features });
+    for (args, benchmarks) in build_args {
+        context.notice(Notice::BuildDiffers { benchmarks, args });
     }
     if !lost.is_empty() {
         context.notice(Notice::Removed(lost.clone()));

@@ -2,8 +2,10 @@
 //! toolchains, lock files.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+use toml_edit::DocumentMut;
 
 use super::diagnose::{self, Blame};
 use super::files::remove;
@@ -23,6 +25,9 @@ use crate::settings::values::Toolchain;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::cargo::{self, Workspace};
 use crate::workspace::checkout::Worktree;
+
+/// The profiles that cargo has by itself.
+const PROFILES: [&str; 4] = ["dev", "release", "test", "bench"];
 
 /// The settings of a preparation, and the setups of its sides.
 pub(super) struct Setup {
@@ -46,12 +51,15 @@ impl Setup {
         self.gated.contains(&benchmark.name) && base.is_some_and(lacks)
     }
 
-    /// The features with which a benchmark is built on each side, if they differ.
-    pub(super) fn features(&self, benchmark: &Benchmark) -> Option<Pair<Vec<String>>> {
+    /// The arguments of cargo with which a benchmark is built on each side, if they differ.
+    pub(super) fn differing_build(&self, benchmark: &Benchmark) -> Option<Pair<Vec<String>>> {
         let Subject::Target(target, options) = &benchmark.subject else { return None };
         let sides = self.sides();
-        let features = Pair::both(|side| sides[side].options(benchmark, target, options).features);
-        (features.base != features.head).then_some(features)
+        let args = Pair::both(|side| {
+            let args = sides[side].options(benchmark, target, options).args(target.kind);
+            args.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        });
+        (args.base != args.head).then_some(args)
     }
 
     /// Both sides; the head instead of a base that was not requested.
@@ -75,6 +83,8 @@ pub(super) struct SideSetup {
     pub(super) lock: String,
     /// Cargo's configuration files from around the user's repository.
     pub(super) configs: Vec<PathBuf>,
+    /// Whether cargo's configuration defines profiles, too.
+    has_profiles_elsewhere: bool,
     /// The names of packages that have another one on the head, by that.
     renamed: BTreeMap<String, String>,
 }
@@ -114,7 +124,7 @@ impl SideSetup {
     }
 
     /// The options with which a target is built here: those for the head, but on the base with
-    /// the features that its own manifest has and requires.
+    /// the profile and the features that its own manifest has, and those that it requires.
     pub(super) fn options(
         &self,
         benchmark: &Benchmark,
@@ -123,7 +133,11 @@ impl SideSetup {
     ) -> BuildOptions {
         let mut own = options.clone();
         if let (Side::Base, Ok(package)) = (self.side(), self.package(&benchmark.package)) {
-            let lacks = |word: &str| !word.contains('/') && !package.has_feature(word);
+            let lacks = |word: &str| match word.split_once('/') {
+                None => !package.has_feature(word),
+                // Which features other packages have is not known.
+                Some((of, feature)) => of == package.name && !package.has_feature(feature),
+            };
             for words in &mut own.features {
                 if words.split([',', ' ']).any(lacks) {
                     let known: Vec<_> =
@@ -133,8 +147,19 @@ impl SideSetup {
             }
             own.features.retain(|words| !words.is_empty());
             own.features.extend(package.missing_features(target, &own));
+            own.profile = own.profile.filter(|name| self.has_profile(name));
         }
         own
+    }
+
+    /// Whether cargo knows a profile here. In doubt it does, and cargo reports it if not.
+    fn has_profile(&self, name: &str) -> bool {
+        let manifest = std::fs::read_to_string(self.root().join("Cargo.toml"));
+        let manifest = manifest.ok().and_then(|text| text.parse::<DocumentMut>().ok());
+        let is_there = |manifest: DocumentMut| {
+            manifest.get("profile").is_some_and(|profiles| profiles.get(name).is_some())
+        };
+        PROFILES.contains(&name) || self.has_profiles_elsewhere || manifest.is_none_or(is_there)
     }
 
     /// The folder of the package of a benchmark's target, or why there is none.
@@ -214,6 +239,10 @@ pub(super) fn set_up(
             identity = format!("{identity} with benchmarks {contents}");
         }
         let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
+        let env = &context.tools.env;
+        let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
+        let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
+        let has_profiles_elsewhere = configured || env.iter().any(|(name, _)| is_profile(name));
         Ok::<_, Error>(SideSetup {
             worktree,
             workspace,
@@ -222,6 +251,7 @@ pub(super) fn set_up(
             rustc,
             lock,
             configs,
+            has_profiles_elsewhere,
             renamed,
         })
     };

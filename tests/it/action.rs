@@ -307,8 +307,10 @@ fn an_archive_is_checked_and_installed_once() {
     assert_eq!(job.read("curl.log"), asked);
     assert_eq!(job.read("cargo.log"), "");
     // It is the one that is run.
-    job.stand_in("cargo", "command -v cargo-cbdr");
-    job.run_anywhere("Compare").code(0).says(folder.join("cargo-cbdr").to_str().unwrap());
+    job.stand_in("cargo-cbdr", "exit 9");
+    std::fs::write(folder.join("cargo-cbdr"), "#!/bin/sh\necho \"called $0\"\n").unwrap();
+    let called = format!("called {}", folder.join("cargo-cbdr").display());
+    job.run_anywhere("Compare").code(0).says(&called);
 }
 
 #[test]

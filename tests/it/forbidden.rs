@@ -115,9 +115,13 @@ fn a_build_command_blames_the_base_in_a_compilers_words_only() {
 #[test]
 fn manifests_that_lack_what_is_asked_for_are_the_bases_fault() {
     let repo = branched();
-    repo.replace("Cargo.toml", "[[bench]]", "[features]\nfast = []\n\n[[bench]]");
-    repo.commit("a feature");
-    let ran = repo.cbdr("compare main --features fast").run().code(0);
+    let library = "[dependencies]\nlibrary = { path = \"library\", optional = true }\n\n[[bench]]";
+    repo.replace("Cargo.toml", "[[bench]]", library);
+    let manifest = "[package]\nname = \"library\"\nedition = \"2021\"\n[features]\nfast = []\n";
+    repo.write("library/Cargo.toml", manifest);
+    repo.write("library/src/lib.rs", "");
+    repo.commit("a dependency");
+    let ran = repo.cbdr("compare main --features library/fast").run().code(0);
     ran.says("no baseline for `work`: the base does not build");
     repo.git(&["checkout", "--quiet", "main"]);
     repo.write("Cargo.toml", "[package\n");

@@ -529,8 +529,9 @@ fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
     requires("new");
     repo.replace("src/lib.rs", "10_000_000", "20_000_000");
     repo.commit("require");
-    let notice = "`work` is built with different features, since the manifests differ in which \
-        there are or are required: base none, head `new`";
+    let notice = "`work` is built differently, since the manifests differ in which features and \
+        profiles there are or are required: the base without options, the head with \
+        `--features=new`";
     everywhere(&repo, &[notice], &[], [0, 0]);
     let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
     repo.cbdr(slower).run().code(100);
@@ -542,7 +543,11 @@ fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
     requires("new");
     repo.replace("src/lib.rs", "10_000_000", "20_000_000");
     repo.commit("require another");
-    compare(&repo, "--features new").code(0).says("base `old`, head `new`");
+    repo.replace("Cargo.toml", "[features]", "[profile.quick]\ninherits = \"release\"\n[features]");
+    repo.commit("a profile");
+    let args = "the base with `--features=old`, the head with `--features=steady/new \
+        --features=new --profile=quick`";
+    compare(&repo, "--features steady/new --profile quick").code(0).says(args);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, RepositoryCache, io_error, make_dir};
-use crate::exec::system::{digest, digest_file, is_inside, mode, permissions};
+use crate::exec::system::{digest, digest_file, is_inside, may_execute, mode, permissions};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
 use crate::workspace::files::{read_record, remove, unless_damaged, write_record};
@@ -18,9 +18,6 @@ use crate::workspace::relink::Link;
 
 /// The record of an artifact.
 const MANIFEST: &str = "manifest.json";
-
-/// In a file's mode, that its owner may execute it.
-const EXECUTABLE: u32 = 0o100;
 
 /// The folder of the files from which executables were linked. It is only checked
 /// when one is linked again.
@@ -129,7 +126,8 @@ impl RepositoryCache {
             make_dir(to.parent().unwrap_or(staging.path()))?;
             std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
             let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
-            let executable = is_executable(&to).map_err(io_error("look at", &to))?;
+            let about = to.metadata().map_err(io_error("look at", &to))?;
+            let executable = may_execute(&about);
             files.push(PublishedFile { path, sha256, executable });
         }
         let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
@@ -152,14 +150,11 @@ impl RepositoryCache {
     }
 }
 
-fn is_executable(path: &Path) -> io::Result<bool> {
-    Ok(mode(&path.metadata()?).is_some_and(|mode| mode & EXECUTABLE != 0))
-}
-
 /// Gives a file back what archives and caches of CI services may lose.
 fn make_executable(path: &Path) -> io::Result<()> {
-    let mode = mode(&path.metadata()?).filter(|mode| mode & EXECUTABLE == 0);
-    let executable = mode.and_then(|mode| permissions(mode | EXECUTABLE));
+    let about = path.metadata()?;
+    let mode = mode(&about).filter(|_| !may_execute(&about));
+    let executable = mode.and_then(|mode| permissions(mode | 0o100));
     executable.map_or(Ok(()), |executable| std::fs::set_permissions(path, executable))
 }
 

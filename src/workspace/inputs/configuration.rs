@@ -26,6 +26,8 @@ pub(crate) struct Configuration {
     pub(crate) linkers: BTreeSet<(String, PathBuf, String)>,
     /// Whether one of them has an alias of the name by which cargo calls this program.
     pub(crate) has_alias: bool,
+    /// Whether one of them has a table `[profile]`.
+    pub(crate) has_profiles: bool,
     /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
@@ -75,6 +77,7 @@ impl Configuration {
         self.files.push((path.to_owned(), text));
         self.variables.extend(file.variables);
         self.has_alias |= file.has_alias;
+        self.has_profiles |= file.has_profiles;
         let folder = path.parent().unwrap_or(Path::new("/"));
         // The paths in `x/.cargo/config.toml` are relative to `x`.
         let base = folder.parent().unwrap_or(folder);
@@ -128,6 +131,7 @@ struct ConfigFile {
     linkers: BTreeSet<(String, String)>,
     /// Whether `cargo cbdr` is an alias.
     has_alias: bool,
+    has_profiles: bool,
 }
 
 impl ConfigFile {
@@ -146,6 +150,7 @@ impl ConfigFile {
         if let Some(target) = document.get("build").and_then(|build| build.get("target")) {
             add_strings(target, &mut file.targets);
         }
+        file.has_profiles = document.get("profile").is_some();
         file.has_alias = document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
         let tables = document.get("target").and_then(Item::as_table_like);
         for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {

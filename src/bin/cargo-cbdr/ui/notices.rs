@@ -41,7 +41,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
         Notice::RunDiffers(differs) => run_differs(differs),
         Notice::RunnerDiffers(differs) => runner_differs(differs),
-        Notice::FeaturesDiffer { benchmarks, features } => features_differ(benchmarks, features),
+        Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
         Notice::Alias => ALIAS.to_owned(),
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
@@ -229,14 +229,14 @@ fn run_differs(differs: &RunDiffers) -> String {
     )
 }
 
-fn features_differ(benchmarks: &[String], features: &Pair<Vec<String>>) -> String {
-    let [base, head] = [&features.base, &features.head].map(|features| match features.as_slice() {
-        [] => "none".to_owned(),
-        features => list(features.iter().map(|name| format!("`{name}`"))),
+fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
+    let [base, head] = [&args.base, &args.head].map(|args| match args.as_slice() {
+        [] => "without options".to_owned(),
+        args => format!("with `{}`", line(&args.join(" "))),
     });
     format!(
-        "{} {} built with different features, since the manifests differ in which there are or are \
-         required: base {base}, head {head}",
+        "{} {} built differently, since the manifests differ in which features and profiles there \
+         are or are required: the base {base}, the head {head}",
         list(benchmarks.iter().map(|name| format!("`{name}`"))),
         if benchmarks.len() == 1 { "is" } else { "are" }
     )

@@ -349,6 +349,10 @@ fn errors_say_what_can_be_done() {
     let may = "set CBDR_CACHE_DIR to a folder that you can write to";
     assert_eq!(hint(io::ErrorKind::PermissionDenied).as_deref(), Some(may));
     assert_eq!(hint(io::ErrorKind::InvalidData), None);
+    let lock = Path::new("/c/repositories-v1/it-1/lock");
+    let error: Error = io_error("open", lock)(io::ErrorKind::IsADirectory.into());
+    let delete = "the cache may be damaged: delete `/c/repositories-v1/it-1`";
+    assert_eq!(error.hint().as_deref(), Some(delete));
     assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = make_dir(file.path()).unwrap_err();
