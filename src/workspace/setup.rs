@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use toml_edit::DocumentMut;
-
 use super::diagnose::{self, Blame};
 use super::files::remove;
-use super::inputs::configuration::{Configuration, outer_configs};
+use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{PrepareContext, UserTree, overlay, settings, unstable};
 use crate::error::{Cause, Error, Kind};
@@ -154,12 +152,8 @@ impl SideSetup {
 
     /// Whether cargo knows a profile here. In doubt it does, and cargo reports it if not.
     fn has_profile(&self, name: &str) -> bool {
-        let manifest = std::fs::read_to_string(self.root().join("Cargo.toml"));
-        let manifest = manifest.ok().and_then(|text| text.parse::<DocumentMut>().ok());
-        let is_there = |manifest: DocumentMut| {
-            manifest.get("profile").is_some_and(|profiles| profiles.get(name).is_some())
-        };
-        PROFILES.contains(&name) || self.has_profiles_elsewhere || manifest.is_none_or(is_there)
+        let manifest = std::fs::read_to_string(self.root().join("Cargo.toml")).unwrap_or_default();
+        PROFILES.contains(&name) || self.has_profiles_elsewhere || has_profile(&manifest, name)
     }
 
     /// The folder of the package of a benchmark's target, or why there is none.

@@ -162,6 +162,12 @@ impl ConfigFile {
     }
 }
 
+/// Whether a manifest defines a profile. One that is not TOML may: cargo reports it.
+pub(crate) fn has_profile(manifest: &str, name: &str) -> bool {
+    let Ok(manifest) = manifest.parse::<DocumentMut>() else { return true };
+    manifest.get("profile").is_some_and(|profiles| profiles.get(name).is_some())
+}
+
 fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
     if let Some(table) = item.as_table_like() {
         table.iter().for_each(|(_, item)| add_strings(item, found));
